@@ -1,0 +1,29 @@
+# Each target sets up what it needs: a .venv is made when it is missing or older than what it is made from.
+PYTHON ?= python3
+VENV := .venv
+READY := $(VENV)/.ready
+
+evals: $(READY)  ## play every bundled case on three workers
+	$(VENV)/bin/pytest evals/ -n 3 $(ARGS)
+
+test: $(READY)  ## test the harness itself
+	$(VENV)/bin/pytest tests/ -n 2 $(ARGS)
+
+check: $(READY)  ## style, types, floors
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(READY)  ## measure, side by side
+	$(VENV)/bin/python benchmarks/startup.py
+	$(VENV)/bin/python benchmarks/overhead.py
+
+$(READY): pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (about a minute, once)"
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("pytest-crmeval needs Python 3.11 or newer; try: make PYTHON=python3.11 ...")'
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+.PHONY: evals test check bench

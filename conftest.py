@@ -1,0 +1,3 @@
+"""Wiring of this repository only."""
+
+pytest_plugins = ["pytester"]

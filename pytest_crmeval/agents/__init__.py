@@ -1,0 +1,1 @@
+"""Who talks: the agents that are evaluated."""

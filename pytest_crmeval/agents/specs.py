@@ -1,0 +1,47 @@
+"""From a spec to an agent."""
+
+import importlib
+import os
+
+from pytest_crmeval.agents.scripted import mute
+from pytest_crmeval.ports.agent import Agent
+
+PROVIDER_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+
+
+class AgentUnavailable(Exception):  # noqa: N818 (reads better where it is caught)
+    """The spec is understood, but the agent can't be had; the message says what to do."""
+
+
+def make_agent(spec: str) -> Agent | None:
+    """Return the agent that ``spec`` names; None if nobody here knows it."""
+    if spec == "mute":
+        return mute()
+    module, colon, attribute = spec.partition("?")[0].partition(":")
+    if module in PROVIDER_KEYS and colon:
+        _refuse_provider(spec, module)
+    return _imported(spec, module, attribute) if colon else None
+
+
+def _refuse_provider(spec: str, provider: str) -> None:
+    key = PROVIDER_KEYS[provider]
+    if not os.environ.get(key):
+        raise AgentUnavailable(f"agent {spec!r} needs the environment variable {key}")
+    raise AgentUnavailable(
+        f"agent {spec!r}: this version has no {provider} provider yet; bring your own agent as module:attr"
+    )
+
+
+def _imported(spec: str, module: str, attribute: str) -> Agent:
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise AgentUnavailable(f"agent {spec!r}: there is no module {module!r} on the Python path") from error
+    except AttributeError as error:
+        raise AgentUnavailable(f"agent {spec!r}: module {module!r} has no {attribute!r}") from error
+    agent = found() if isinstance(found, type) else found
+    if not isinstance(agent, Agent):
+        raise AgentUnavailable(f"agent {spec!r} has no name and reply(messages, tools): it is no agent")
+    return agent

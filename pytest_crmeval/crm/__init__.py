@@ -1,0 +1,1 @@
+"""The CRM on PostgreSQL: its server, its databases, its tools."""

@@ -1,0 +1,148 @@
+"""The databases of a run on a server: a template, one clone per worker, and none left behind."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from pytest_postgresql.janitor import DatabaseJanitor
+
+from pytest_crmeval.crm.embedded import ServerUnavailable
+
+SCHEMA = Path(__file__).with_name("schema.sql")
+CONNECT_SECONDS = 4
+PREFIX = "crmeval_"
+
+
+class Janitor(DatabaseJanitor):
+    """pytest-postgresql's janitor on any conninfo: it knows host, port, user and password, but no ``sslmode``."""
+
+    def __init__(self, conninfo: str, dbname: str, *, template: str | None = None, as_template: bool = False) -> None:
+        parts = conninfo_to_dict(conninfo)
+        super().__init__(
+            user=str(parts.get("user", "")),
+            host=str(parts.get("host", "")),
+            port=str(parts.get("port", "")),
+            dbname=dbname,
+            template_dbname=template,
+            as_template=as_template,
+        )
+        self._conninfo = conninfo
+
+    @contextmanager
+    def cursor(self, dbname: str | None = None) -> Iterator[psycopg.Cursor[Any]]:
+        """Return a cursor outside any transaction: databases can't be made inside one."""
+        with connect(self._conninfo, dbname=dbname) as connection, connection.cursor() as cursor:
+            yield cursor
+
+
+def connect(conninfo: str, *, dbname: str | None = None, name: str | None = None) -> psycopg.Connection[Any]:
+    """Connect in autocommit mode, with a deadline; closing is the caller's."""
+    asked = {"dbname": dbname, "application_name": name}
+    given = {key: value for key, value in asked.items() if value is not None}
+    return psycopg.connect(
+        make_conninfo(conninfo, connect_timeout=CONNECT_SECONDS, **given), autocommit=True, prepare_threshold=None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunDatabases:
+    """Names and life of one run's databases."""
+
+    conninfo: str
+    run: str
+
+    @property
+    def prefix(self) -> str:
+        """What all names of the run start with."""
+        return f"{PREFIX}{self.run}_"
+
+    @property
+    def template(self) -> str:
+        """The database that workers clone."""
+        return f"{self.prefix}template"
+
+    def open(self) -> psycopg.Connection[Any]:
+        """Sweep what dead runs left, make the template, and return the connection that says: this run is alive."""
+        try:
+            alive = connect(self.conninfo, name=self.prefix)
+        except psycopg.OperationalError as error:
+            raise ServerUnavailable(f"PostgreSQL can't be reached: {_first_line(error)}") from error
+        try:
+            self._may_create(alive)
+            self._sweep(alive)
+            janitor = Janitor(self.conninfo, self.template, as_template=True)
+            janitor.init()
+            self._load_schema()
+        except BaseException:
+            alive.close()
+            raise
+        return alive
+
+    def clone(self, worker: str) -> str:
+        """Make the database of one worker and return its conninfo."""
+        name = f"{self.prefix}{worker}"
+        Janitor(self.conninfo, name, template=self.template).init()
+        return make_conninfo(self.conninfo, dbname=name)
+
+    def close(self, alive: psycopg.Connection[Any]) -> None:
+        """Drop every database of the run, also those of workers that crashed."""
+        with alive:
+            for name in _databases(alive):
+                if name.startswith(self.prefix):
+                    self._drop(name)
+
+    def _may_create(self, connection: psycopg.Connection[Any]) -> None:
+        row = connection.execute(
+            "SELECT rolcreatedb OR rolsuper, rolname FROM pg_roles WHERE rolname = current_user"
+        ).fetchone()
+        if not row or not row[0]:
+            role = row[1] if row else "?"
+            raise ServerUnavailable(f"the role {role!r} may not create databases; ask for: ALTER ROLE {role} CREATEDB")
+
+    def _sweep(self, connection: psycopg.Connection[Any]) -> None:
+        """Drop the databases of runs that nobody is connected for any more."""
+        connection.execute("SELECT pg_advisory_lock(hashtext(%s))", [PREFIX])  # one sweeper at a time
+        living = _living(connection)
+        if self.prefix in living:
+            raise ServerUnavailable(f"run {self.run!r} is already using this server")
+        for name in _databases(connection):
+            if _prefix(name) not in living:
+                self._drop(name)
+        connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", [PREFIX])
+
+    def _load_schema(self) -> None:
+        with connect(self.conninfo, dbname=self.template) as connection:
+            connection.execute(SCHEMA.read_bytes())
+
+    def _drop(self, name: str) -> None:
+        Janitor(self.conninfo, name, as_template=name.endswith("_template")).drop()
+
+
+def _databases(connection: psycopg.Connection[Any]) -> list[str]:
+    """Return our databases: those with our prefix that belong to this role."""
+    rows = connection.execute(
+        "SELECT datname FROM pg_database JOIN pg_roles ON pg_roles.oid = datdba "
+        "WHERE rolname = current_user AND starts_with(datname, %s) ORDER BY datname",
+        [PREFIX],
+    )
+    return [name for (name,) in rows]
+
+
+def _living(connection: psycopg.Connection[Any]) -> set[str]:
+    """Return the prefixes of the runs that somebody else is connected for, or to a database of."""
+    rows = connection.execute("SELECT application_name, datname FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    return {_prefix(name) for row in rows for name in row if name and name.startswith(PREFIX)}
+
+
+def _prefix(name: str) -> str:
+    """Return the run's part of a name: everything up to the last underscore."""
+    return re.sub(r"[^_]*$", "", name)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

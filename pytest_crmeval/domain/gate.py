@@ -1,0 +1,79 @@
+"""Rules that a report must obey before a merge."""
+
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from pytest_crmeval.domain.report import Report
+
+METRICS = ("pass_rate", "passed", "failed", "errored", "not_run")
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+    "==": operator.eq,
+}
+_PARTS = (
+    ("a suite", re.compile(r"[A-Za-z0-9_-]+")),
+    ("a dot", re.compile(r"\.")),
+    (f"a metric ({', '.join(METRICS)})", re.compile("|".join(METRICS) + r"(?!\w)")),
+    (f"a comparison ({', '.join(_COMPARE)})", re.compile(r"\s*(>=|<=|==|>|<)\s*")),
+    ("a number", re.compile(r"-?\d+(\.\d+)?")),
+    ("the end", re.compile(r"\s*$")),
+)
+
+
+class GateSyntaxError(ValueError):
+    """A gate that can't be read; the message points at the place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What a gate found in a report."""
+
+    gate: str
+    holds: bool
+    explanation: str
+    """The value, or, for a breach, why the gate did not hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """A rule on a metric of a suite, all its subjects together: ``crm.pass_rate >= 0.60``."""
+
+    text: str
+    suite: str
+    metric: str
+    comparison: str
+    bound: float
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a gate, strictly."""
+        words, position = [], 0
+        for wanted, pattern in _PARTS:
+            match = pattern.match(text, position)
+            if match is None:
+                raise GateSyntaxError(f"expected {wanted} here:\n  {text}\n  {' ' * position}^")
+            words.append(match[0].strip())
+            position = match.end()
+        suite, _, metric, comparison, bound, _ = words
+        return cls(text=text, suite=suite, metric=metric, comparison=comparison, bound=float(bound))
+
+    def judge(self, report: Report) -> Ruling:
+        """Hold the gate against ``report``; a run that is not complete can't pass."""
+        standing = report.suite(self.suite)
+        if standing is None:
+            return self._ruling(f"the run has no suite {self.suite!r}")
+        if standing.not_run:
+            return self._ruling(f"{standing.not_run} of {standing.planned} cases were not run")
+        value = getattr(standing, self.metric)
+        if value is None:
+            return self._ruling("no trial was scored")
+        return self._ruling(f"{self.metric} is {value:.6g}", holds=_COMPARE[self.comparison](value, self.bound))
+
+    def _ruling(self, explanation: str, *, holds: bool = False) -> Ruling:
+        return Ruling(gate=self.text, holds=holds, explanation=explanation)

@@ -1,0 +1,80 @@
+"""What an agent and a CRM say to each other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pytest_crmeval.domain.json import Json
+
+Speaker = Literal["user", "agent", "crm"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """Something that an agent may call: a name, a description, a JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """What the agent asked a tool to do."""
+
+    tool: str
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolError:
+    """Why a tool refused: a kind that programs read, a message that helps an agent to recover."""
+
+    kind: Literal["not_found", "invalid_argument", "conflict", "refused_by_rule", "unknown_tool"]
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What the agent got from one call: a value, or an error."""
+
+    value: Json = None
+    error: ToolError | None = None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the tool did nothing and said why."""
+        return self.error is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What an agent answers: calls to be made, or, with no calls, its words to the user."""
+
+    text: str = ""
+    calls: Sequence[ToolCall] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One entry of the dialogue as an agent sees it; ``results`` answer the calls of the message before."""
+
+    speaker: Speaker
+    text: str = ""
+    calls: Sequence[ToolCall] = ()
+    results: Sequence[ToolResult] = ()
+
+
+def user_says(text: str) -> Message:
+    """Return the user's utterance as a message."""
+    return Message(speaker="user", text=text)
+
+
+def agent_says(reply: Reply) -> Message:
+    """Return an agent's reply as a message."""
+    return Message(speaker="agent", text=reply.text, calls=tuple(reply.calls))
+
+
+def crm_says(results: Sequence[ToolResult]) -> Message:
+    """Return the results of a reply's calls as a message."""
+    return Message(speaker="crm", results=tuple(results))

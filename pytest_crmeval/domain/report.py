@@ -1,0 +1,120 @@
+"""The metrics of a run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial
+
+SCHEMA = "crmeval.report/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How one subject stands in one suite. The four counts add up to the cases that were planned."""
+
+    suite: str
+    subject: str
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    not_run: int = 0
+    seconds: float = 0.0
+    scores: Mapping[str, float] | None = None
+    """Mean of each score over the trials that have it."""
+
+    @property
+    def planned(self) -> int:
+        """All cases that the run meant to play."""
+        return self.passed + self.failed + self.errored + self.not_run
+
+    @property
+    def pass_rate(self) -> float | None:
+        """Share of passed among the scored; None when nothing was scored, which is not zero."""
+        scored = self.passed + self.failed
+        return self.passed / scored if scored else None
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives; a rate of nothing is absent."""
+        counts: dict[str, Json] = {
+            "suite": self.suite,
+            "subject": self.subject,
+            "planned": self.planned,
+            "passed": self.passed,
+            "failed": self.failed,
+            "errored": self.errored,
+            "not_run": self.not_run,
+            "seconds": round(self.seconds, 6),
+            "scores": dict(self.scores or {}),
+        }
+        return counts if self.pass_rate is None else {**counts, "pass_rate": self.pass_rate}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All trials of one run, summed up."""
+
+    run: JsonObject
+    """Id, times, command, versions: where the numbers come from."""
+    standings: Sequence[Standing]
+    trials: Sequence[Trial]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned case has a trial."""
+        return not any(standing.not_run for standing in self.standings)
+
+    def suite(self, name: str) -> Standing | None:
+        """Return the standing of all subjects of a suite together; None if the run has no such suite."""
+        parts = [standing for standing in self.standings if standing.suite == name]
+        return pooled(name, parts) if parts else None
+
+    def to_dict(self) -> JsonObject:
+        """Return the document that is written to ``reports/<run>.json``."""
+        return {
+            "schema": SCHEMA,
+            "run": dict(self.run),
+            "complete": self.complete,
+            "results": [standing.to_dict() for standing in self.standings],
+            "trials": [trial.to_dict() for trial in self.trials],
+        }
+
+
+def pooled(suite: str, parts: Sequence[Standing]) -> Standing:
+    """Return one standing for several subjects."""
+    return Standing(
+        suite=suite,
+        subject="*",
+        passed=sum(part.passed for part in parts),
+        failed=sum(part.failed for part in parts),
+        errored=sum(part.errored for part in parts),
+        not_run=sum(part.not_run for part in parts),
+        seconds=sum(part.seconds for part in parts),
+    )
+
+
+def standing_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int) -> Standing:
+    """Sum up the trials of one subject in one suite."""
+
+    def count(verdict: Verdict) -> int:
+        return sum(trial.verdict is verdict for trial in trials)
+
+    return Standing(
+        suite=suite,
+        subject=subject,
+        passed=count(Verdict.PASSED),
+        failed=count(Verdict.FAILED),
+        errored=count(Verdict.ERRORED),
+        not_run=not_run,
+        seconds=sum(trial.seconds for trial in trials),
+        scores=_means(trials),
+    )
+
+
+def _means(trials: Sequence[Trial]) -> dict[str, float]:
+    values: dict[str, list[float]] = {}
+    for trial in trials:
+        for score in trial.scores:
+            values.setdefault(score.name, []).append(score.value)
+    return {name: sum(found) / len(found) for name, found in sorted(values.items())}

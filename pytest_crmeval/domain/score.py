@@ -1,0 +1,46 @@
+"""Scores and verdicts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pytest_crmeval.domain.json import JsonObject
+
+
+class Verdict(StrEnum):
+    """How a trial ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    """The subject was wrong: count it."""
+    ERRORED = "errored"
+    """The world broke: repeat it. Never counted as a score of zero."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What one scorer found, in [0, 1]; what can't be scored has no score."""
+
+    name: str
+    value: float
+    threshold: float = 1.0
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no score: NaN compares false and is refused, too."""
+        if not 0.0 <= self.value <= 1.0:
+            raise ValueError(f"score {self.name!r} is {self.value}, not between 0 and 1")
+
+    @property
+    def passed(self) -> bool:
+        """Whether the value reaches the threshold."""
+        return self.value >= self.threshold
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives."""
+        return {"name": self.name, "value": self.value, "threshold": self.threshold, "reason": self.reason}
+
+
+def verdict_of(scores: Iterable[Score]) -> Verdict:
+    """Return PASSED when every score reaches its threshold."""
+    return Verdict.PASSED if all(score.passed for score in scores) else Verdict.FAILED

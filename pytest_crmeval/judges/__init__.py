@@ -1,0 +1,1 @@
+"""Scorers that ask a model."""

@@ -1,0 +1,1 @@
+"""Playing cases: pure, synchronous, no I/O of its own."""

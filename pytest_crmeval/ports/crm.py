@@ -1,0 +1,30 @@
+"""The world that agents act in."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from pytest_crmeval.domain.conversation import Seed
+from pytest_crmeval.domain.messages import Tool, ToolCall, ToolResult
+from pytest_crmeval.domain.state import State
+
+
+class Crm(Protocol):
+    """A CRM that starts each trial with given rows and forgets everything at its end."""
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """What can be called."""
+        ...
+
+    def seeded(self, seed: Seed) -> AbstractContextManager[None]:
+        """Hold exactly the rows of ``seed`` while the context lasts, and what is called in it."""
+        ...
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Do what an agent asks. A refusal is a result and changes nothing; a broken world raises."""
+        ...
+
+    def snapshot(self) -> State:
+        """Return all rows as they are now."""
+        ...

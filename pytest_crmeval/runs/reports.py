@@ -1,0 +1,73 @@
+"""Reports on disk: one JSON document per run."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.report import SCHEMA, Report, Standing, standing_of
+from pytest_crmeval.domain.trial import PlannedCase, Trial
+
+
+class ReportError(Exception):
+    """A report that can't be read; the message says which and why."""
+
+
+def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[PlannedCase]) -> Report:
+    """Sum up a run: every planned case counts, played or not."""
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    missing: dict[tuple[str, str], int] = {}
+    for trial in trials.values():
+        groups.setdefault((trial.planned.suite, trial.planned.subject), []).append(trial)
+    for case in planned:
+        if case.key not in trials:
+            missing[case.suite, case.subject] = missing.get((case.suite, case.subject), 0) + 1
+    standings = [
+        standing_of(*group, groups.get(group, []), missing.get(group, 0))
+        for group in sorted(groups.keys() | missing.keys())
+    ]
+    ordered = sorted(trials.values(), key=lambda trial: trial.planned.key)
+    return Report(run=run, standings=standings, trials=ordered)
+
+
+def write(report: Report, folder: Path) -> Path:
+    """Write ``<run>.json`` whole or not at all, and point ``latest`` at the run."""
+    run = str(report.run["id"])
+    path = folder / f"{run}.json"
+    draft = path.with_suffix(".json.part")
+    draft.write_text(json.dumps(report.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    draft.replace(path)
+    _point(folder / "latest", run)
+    _point(folder / "latest.json", path.name)
+    return path
+
+
+def load(path: Path) -> Report:
+    """Return a stored report."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return _report(document)
+    except OSError as error:
+        raise ReportError(f"{path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ReportError(f"{path}: not a report ({SCHEMA}): {error}") from error
+
+
+def _report(document: Mapping[str, Any]) -> Report:
+    if document["schema"] != SCHEMA:
+        raise ValueError(f"its schema is {document['schema']!r}")
+    standings = [
+        Standing(**{name: value for name, value in result.items() if name not in {"planned", "pass_rate"}})
+        for result in document["results"]
+    ]
+    trials = [Trial.from_dict(trial) for trial in document["trials"]]
+    return Report(run=document["run"], standings=standings, trials=trials)
+
+
+def _point(link: Path, target: str) -> None:
+    draft = link.with_name(f".{link.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(target)
+    draft.replace(link)

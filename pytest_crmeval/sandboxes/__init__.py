@@ -1,0 +1,1 @@
+"""Where untrusted programs run."""
