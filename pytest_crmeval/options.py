@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
 
 import pytest
 
@@ -75,16 +74,14 @@ class Options:
     dsn: str | None
 
     @classmethod
-    def from_config(cls, config: pytest.Config) -> Self:
-        """Decide: command line before ini before default."""
+    def from_config(cls, config: pytest.Config) -> "Options":
+        """Decide once: command line before ini before default."""
         if _KEY not in config.stash:
             config.stash[_KEY] = cls._decide(config)
-        options = config.stash[_KEY]
-        assert isinstance(options, cls)  # noqa: S101 (one class, one key)
-        return options
+        return config.stash[_KEY]
 
     @classmethod
-    def _decide(cls, config: pytest.Config) -> Self:
+    def _decide(cls, config: pytest.Config) -> "Options":
         run = run_of_controller(config) or config.getoption("crmeval_run")
         here = config.invocation_params.dir
         return cls(

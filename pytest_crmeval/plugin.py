@@ -1,7 +1,7 @@
 """When: the pytest hooks. Other modules know how."""
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -15,12 +15,15 @@ from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.recorder import Recorder
 from pytest_crmeval.server import Line, LineToController, LinkedServer, RunServer
 
-if TYPE_CHECKING:
-    from xdist.workermanage import WorkerController
-
 __all__ = ["agent", "conversation", "crm", "evaluate", "scorers"]
 
 Plan = list[tuple[str, PlannedCase]]
+
+
+class Node(Protocol):
+    """What we use of an xdist worker's controller."""
+
+    workerinput: dict[str, Any]
 
 
 class Controller:
@@ -43,7 +46,7 @@ class Controller:
         self.recorder.plan(plan)
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: "WorkerController") -> None:
+    def pytest_configure_node(self, node: "Node") -> None:
         """Tell a worker, also one that replaces a crashed one later, what all workers must know alike."""
         if self._line is None:
             self._done = sorted(self.done)
