@@ -53,24 +53,15 @@ class Recorder:
         }
 
     def plan(self, cases: Sequence[tuple[str, PlannedCase]]) -> None:
-        """Begin: know what is to be played, open the journal, wait for the server."""
-        if self._planned or not (cases or self.past.trials):
+        """Begin: know what is to be played, wait for the server, open the journal."""
+        if not (self.past.trials or cases) or self._planned:
             return
         self._planned = dict(cases)
         if self._config.option.collectonly:
             return
-        try:
-            self._journal = journal.Journal.open(self._options.folder / "trials.jsonl")
-        except journal.JournalError as error:
-            raise pytest.UsageError(f"crmeval: {error}") from error
-        part: JsonObject = {
-            "started": _now(),
-            "command": shlex.join(["pytest", *self._config.invocation_params.args]),
-        }
-        self._journal.part(part)
-        self.past.parts.append(part)
         if cases:
             self._ready()
+        self._journal = self._opened()
         self._announce()
 
     @pytest.hookimpl(tryfirst=True)
@@ -102,6 +93,19 @@ class Recorder:
             terminalreporter.section("crmeval")
             for line in lines:
                 terminalreporter.write_line(line)
+
+    def _opened(self) -> journal.Journal:
+        part: JsonObject = {
+            "started": _now(),
+            "command": shlex.join(["pytest", *self._config.invocation_params.args]),
+        }
+        try:
+            opened = journal.Journal.open(self._options.folder / "trials.jsonl")
+        except journal.JournalError as error:
+            raise pytest.UsageError(f"crmeval: {error}") from error
+        opened.part(part)
+        self.past.parts.append(part)
+        return opened
 
     def _record(self, trial: Trial) -> None:
         if self._journal is None:

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import traceback
 
 from pytest_crmeval.agents.scripted import mute
 from pytest_crmeval.ports.agent import Agent
@@ -35,13 +36,18 @@ def _refuse_provider(spec: str, provider: str) -> None:
 def _imported(spec: str, module: str, attribute: str) -> Agent:
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise
-        raise AgentUnavailable(f"agent {spec!r}: there is no module {module!r} on the Python path") from error
-    except AttributeError as error:
-        raise AgentUnavailable(f"agent {spec!r}: module {module!r} has no {attribute!r}") from error
-    agent = found() if isinstance(found, type) else found
+        agent = found() if isinstance(found, type) else found
+    except Exception as error:
+        raise AgentUnavailable(f"agent {spec!r}: {_told(error, module)}") from error
     if not isinstance(agent, Agent):
         raise AgentUnavailable(f"agent {spec!r} has no name and reply(messages, tools): it is no agent")
     return agent
+
+
+def _told(error: Exception, module: str) -> str:
+    """Say what the user's own code, which may raise anything, has raised, and where."""
+    if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
+        return f"there is no module {module!r} on the Python path"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = "" if place.filename == __file__ else f" ({place.filename}:{place.lineno})"
+    return f"{type(error).__name__}: {error}{where}"

@@ -1,0 +1,118 @@
+"""What the benchmarks share: processes that are timed, peers that take turns, medians.
+
+The machine is noisy, so nothing is compared with a number from another day: contenders run in the same minute,
+in turn, and what is printed is the median of each and of the differences between neighbours.
+"""
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries
+
+NOT_FOR_CHILDREN = ("PYTHONDONTWRITEBYTECODE", "PYTEST_", "CRMEVAL_", "GITHUB_STEP_SUMMARY")
+"""Variables, or how they start, that would make a child another one than a user's."""
+
+Measured = TypeVar("Measured")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """What one process took, with all its children."""
+
+    seconds: float
+    cpu_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Several measurements of the same thing."""
+
+    values: Sequence[float]
+
+    @property
+    def median(self) -> float:
+        """What to quote."""
+        return statistics.median(self.values)
+
+    def shown(self, unit: str, factor: float = 1.0, digits: int = 2) -> str:
+        """Return the median and the middle half of the values."""
+        low, _, high = statistics.quantiles(self.values, n=4, method="inclusive")
+        numbers = (f"{value * factor:.{digits}f}" for value in (self.median, low, high))
+        return "{} {unit} (middle half {} to {})".format(*numbers, unit=unit)
+
+
+def differences(these: Sequence[float], those: Sequence[float]) -> Spread:
+    """Compare each measurement with the one that was made beside it."""
+    return Spread([this - that for this, that in zip(these, those, strict=True)])
+
+
+def take_turns(contenders: Mapping[str, Callable[[], Measured]], rounds: int) -> dict[str, list[Measured]]:
+    """Measure all contenders in each round, in alternating order; a first round only warms up caches."""
+    for measure in contenders.values():
+        measure()
+    measured: dict[str, list[Measured]] = {name: [] for name in contenders}
+    for number in range(rounds):
+        order = list(contenders) if number % 2 == 0 else list(contenders)[::-1]
+        for name in order:
+            measured[name].append(contenders[name]())
+    return measured
+
+
+def pytest_command(*arguments: str) -> list[str]:
+    """Return the command that runs pytest as a user of this environment does."""
+    return [sys.executable, "-m", "pytest", "-q", *arguments]
+
+
+def child_environment(**variables: str) -> dict[str, str]:
+    """Return an environment in which compiled modules are cached and no option comes in by the back door."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(NOT_FOR_CHILDREN)}
+    return {**kept, **variables}
+
+
+def timed(command: Sequence[str], folder: Path, **variables: str) -> Timing:
+    """Run ``command`` to its end, which must be a good one."""
+    cpu, start = _cpu_of_children(), time.perf_counter()
+    ended = subprocess.run(
+        command,
+        cwd=folder,
+        env=child_environment(**variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    seconds = time.perf_counter() - start
+    if ended.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with status {ended.returncode}:\n{ended.stdout[-2000:]}")
+    return Timing(seconds=seconds, cpu_seconds=_cpu_of_children() - cpu)
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def embedded_server() -> Iterator[str]:
+    """Keep a server outside what is timed, and yield its conninfo."""
+    server = EmbeddedServer(find_binaries())
+    try:
+        server.wait()
+        yield server.conninfo
+    finally:
+        server.stop()
+
+
+def heading(text: str) -> None:
+    """Print what comes next."""
+    print(f"\n{text}\n{'-' * len(text)}", flush=True)

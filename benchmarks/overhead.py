@@ -1,0 +1,281 @@
+"""What one case costs beyond what it costs to play it. Run by ``make bench``; takes about three minutes.
+
+Each trivial case goes the whole way: marker, dataset, fixtures, play, score, trial on the report, fsynced journal,
+written report. Only the CRM is a fake that answers from memory, so no SQL is measured. Its peer is plain pytest-xdist
+on as many tests with the same node ids that assert True; ``-n 2`` both.
+
+    overhead per case = (ours - plain) / N     nothing else is subtracted
+
+It holds a fixed part per run (imports, the run's databases, hanging up), so it is larger for few cases; *each further
+case* is the slope between the two sizes, and *fixed* what is left of it at zero cases. The ratio of the two overheads
+is 1 for a cost that is linear with no fixed part; well above 1 means that a case gets dearer in a larger run.
+
+*Without fsync* is the same run with an ``os.fsync`` that does nothing: the difference is what durability costs on
+this disk. When a case costs more than 1 ms, profiles tell where: of one process, and of the controller with its two
+workers. cProfile makes small functions look two to three times as dear as they are; believe its order, not its sums.
+"""
+
+import json
+import os
+import pstats
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from benchmarks.measuring import (
+    Spread,
+    Timing,
+    differences,
+    embedded_server,
+    heading,
+    pytest_command,
+    take_turns,
+    timed,
+)
+
+SMALL, LARGE = 500, 5000
+ROUNDS: Mapping[int, int] = {SMALL: 5, LARGE: 3}
+PROFILED = 1000
+WORTH_A_PROFILE = 0.001
+"""Seconds per case above which it is asked where they go."""
+SHOWN = 16
+FSYNCS = 300
+OURS, NO_FSYNC, PLAIN = "ours", "ours, without fsync", "plain pytest-xdist"
+
+FREE_CRM = """
+import os
+from contextlib import nullcontext
+
+import pytest
+
+from pytest_crmeval import ToolResult
+
+if os.environ.get("BENCH_FSYNC") == "off":
+    os.fsync = lambda descriptor: None
+
+
+class FreeCrm:
+    '''A CRM that costs nothing.'''
+
+    tools = ()
+
+    def seeded(self, seed):
+        return nullcontext()
+
+    def call(self, call):
+        return ToolResult(value={"client_id": "1"})
+
+    def snapshot(self):
+        return {}
+
+
+@pytest.fixture(scope="session")
+def crm():
+    return FreeCrm()
+"""
+
+OUR_TEST = """
+import pytest
+
+@pytest.mark.conversations("cases.jsonl", suite="bench")
+def test_case(conversation, evaluate):
+    trial = evaluate(conversation)
+    assert trial.passed, trial.explain()
+"""
+
+PLAIN_TEST = """
+import pytest
+
+@pytest.mark.parametrize("conversation", [f"oracle-case-{{number:05d}}" for number in range({cases})])
+def test_case(conversation):
+    assert True
+"""
+
+PHASES: Mapping[str, tuple[str, str]] = {
+    "collection": ("_pytest/main.py", "perform_collect"),
+    "setup, with fixtures": ("_pytest/runner.py", "pytest_runtest_setup"),
+    "call": ("_pytest/runner.py", "pytest_runtest_call"),
+    "teardown": ("_pytest/runner.py", "pytest_runtest_teardown"),
+    "trial on the report": ("pytest_crmeval/plugin.py", "pytest_runtest_makereport"),
+    "trial to the journal": ("pytest_crmeval/recorder.py", "pytest_runtest_logreport"),
+    "report": ("pytest_crmeval/recorder.py", "_close"),
+}
+"""Where the parts of a run are found in a profile; the last three are ours alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projects:
+    """The two peers: the same number of cases under the same node ids."""
+
+    ours: Path
+    plain: Path
+    cases: int
+    dsn: str
+
+    @classmethod
+    def written(cls, folder: Path, cases: int, dsn: str) -> "Projects":
+        """Write both."""
+        ours, plain = folder / "ours", folder / "plain"
+        for project in (ours, plain):
+            project.mkdir(parents=True)
+            (project / "pytest.ini").write_text("[pytest]\n")
+        (ours / "conftest.py").write_text(FREE_CRM)
+        (ours / "cases.jsonl").write_text("".join(_line(number) for number in range(cases)))
+        (ours / "test_cases.py").write_text(OUR_TEST)
+        (plain / "test_cases.py").write_text(PLAIN_TEST.format(cases=cases))
+        return cls(ours=ours, plain=plain, cases=cases, dsn=dsn)
+
+    def contenders(self) -> dict[str, Callable[[], Timing]]:
+        """Return what takes turns."""
+        ours = partial(timed, pytest_command("-n", "2"), self.ours, CRMEVAL_DSN=self.dsn)
+        return {
+            OURS: ours,
+            NO_FSYNC: partial(ours, BENCH_FSYNC="off"),
+            PLAIN: partial(timed, pytest_command("-n", "2", "-p", "no:crmeval"), self.plain),
+        }
+
+    def profiled(self, folder: Path, *how: str) -> pstats.Stats:
+        """Return the profile of a run, of the process that was started alone."""
+        path = folder / "profile"
+        command = pytest_command(*how)
+        profiling = [command[0], "-m", "cProfile", "-o", str(path), *command[1:]]
+        timed(profiling, folder, CRMEVAL_DSN=self.dsn)
+        return pstats.Stats(str(path))
+
+
+def _line(number: int) -> str:
+    turn = {
+        "turn_id": 1,
+        "user_utterance": "Add Ada Ltd, ada@ada.example, active.",
+        "expected_tool": "create_new_client",
+        "expected_args": {"name": "Ada Ltd", "email": "ada@ada.example", "status": "Active"},
+    }
+    return json.dumps({"conversation_id": f"case-{number:05d}", "turns": [turn]}) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overhead:
+    """What was measured at one size."""
+
+    cases: int
+    timings: Mapping[str, Sequence[Timing]]
+
+    def wall(self, contender: str) -> list[float]:
+        """Return the seconds of each round."""
+        return [timing.seconds for timing in self.timings[contender]]
+
+    def cpu(self, contender: str) -> list[float]:
+        """Return the CPU seconds of each round, all processes together."""
+        return [timing.cpu_seconds for timing in self.timings[contender]]
+
+    @property
+    def added(self) -> Spread:
+        """What we add to a run, in seconds."""
+        return differences(self.wall(OURS), self.wall(PLAIN))
+
+    @property
+    def per_case(self) -> float:
+        """The number to watch, in seconds."""
+        return self.added.median / self.cases
+
+    def lines(self) -> Iterator[str]:
+        """Yield what to print."""
+        for contender in self.timings:
+            yield f"{contender:<24} {Spread(self.wall(contender)).shown('s')}"
+        per_case = 1e3 / self.cases
+        yield f"overhead per case        {self.added.shown('ms', per_case)}"
+        cpu = differences(self.cpu(OURS), self.cpu(PLAIN))
+        yield f"  as CPU, all processes  {cpu.shown('ms', per_case)}"
+        fsync = differences(self.wall(OURS), self.wall(NO_FSYNC))
+        yield f"  of it for fsync        {fsync.shown('ms', per_case)}"
+
+
+def measure(folder: Path, cases: int, dsn: str) -> Overhead:
+    """Measure and print one size."""
+    heading(f"{cases} trivial cases, -n 2 ({ROUNDS[cases]} each, in turn)")
+    projects = Projects.written(folder / str(cases), cases, dsn)
+    overhead = Overhead(cases=cases, timings=take_turns(projects.contenders(), ROUNDS[cases]))
+    print("\n".join(overhead.lines()), flush=True)
+    return overhead
+
+
+def compare(small: Overhead, large: Overhead) -> None:
+    """Print whether a case costs the same in a large run."""
+    heading("Is it linear?")
+    slope = (large.added.median - small.added.median) / (large.cases - small.cases)
+    fixed = small.added.median - slope * small.cases
+    print(f"overhead per case, {small.cases} cases to {large.cases}:  ", end="")
+    print(
+        f"{small.per_case * 1e3:.2f} ms to {large.per_case * 1e3:.2f} ms, ratio {large.per_case / small.per_case:.2f}"
+    )
+    print(f"each further case {slope * 1e3:.2f} ms, fixed {fixed:.2f} s per run")
+
+
+def explain(folder: Path, dsn: str) -> None:
+    """Print where the time goes."""
+    heading(f"Where it goes: {PROFILED} cases under cProfile, ms per case")
+    projects = Projects.written(folder / "profiled", PROFILED, dsn)
+    ours = projects.profiled(projects.ours, "-p", "no:xdist")
+    plain = projects.profiled(projects.plain, "-p", "no:xdist", "-p", "no:crmeval")
+    print("one process, by phase             ours   plain")
+    for phase, where in PHASES.items():
+        print(f"  {phase:<28}  {_cumulative(ours, *where):7.3f} {_cumulative(plain, *where):7.3f}")
+    print("one process, our functions       total     own    calls")
+    _print_functions(ours)
+    print("controller of -n 2               total     own    calls")
+    _print_functions(projects.profiled(projects.ours, "-n", "2"))
+    print(f"os.fsync of a journal's line here: {_fsync_of_a_line(folder)}")
+
+
+def _cumulative(profile: pstats.Stats, file: str, function: str) -> float:
+    found = [row[3] for (path, _, name), row in _rows(profile) if path.endswith(file) and name == function]
+    return sum(found) / PROFILED * 1e3
+
+
+def _print_functions(profile: pstats.Stats) -> None:
+    ours = [
+        (row[3], row[2], row[1], f"{Path(path).name}:{line} {name}")
+        for (path, line, name), row in _rows(profile)
+        if "/pytest_crmeval/" in path or name.endswith("posix.fsync>")
+    ]
+    for total, own, calls, function in sorted(ours, reverse=True)[:SHOWN]:
+        print(f"  {total / PROFILED * 1e3:35.3f} {own / PROFILED * 1e3:7.3f} {calls:8d}  {function}")
+
+
+def _rows(profile: pstats.Stats) -> Iterator[tuple[tuple[str, int, str], tuple[int, int, float, float]]]:
+    """Yield function -> primitive calls, calls, own seconds, seconds with what it called."""
+    stats = profile.stats  # type: ignore[attr-defined] # there for decades, but not in typeshed
+    for function, row in stats.items():
+        yield function, row[:4]
+
+
+def _fsync_of_a_line(folder: Path) -> str:
+    line = b"x" * 330 + b"\n"
+    seconds = []
+    with (folder / "synced").open("ab", buffering=0) as file:
+        for _ in range(FSYNCS):
+            file.write(line)
+            start = time.perf_counter()
+            os.fsync(file.fileno())
+            seconds.append(time.perf_counter() - start)
+    worst = statistics.quantiles(seconds, n=20)[-1]
+    numbers = (statistics.median(seconds), statistics.mean(seconds), worst)
+    return "median {:.2f} ms, mean {:.2f} ms, 95th percentile {:.2f} ms".format(*(n * 1e3 for n in numbers))
+
+
+def main() -> None:
+    """Measure everything and leave nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
+        folder = Path(name)
+        small, large = measure(folder, SMALL, dsn), measure(folder, LARGE, dsn)
+        compare(small, large)
+        if max(small.per_case, large.per_case) > WORTH_A_PROFILE:
+            explain(folder, dsn)
+
+
+if __name__ == "__main__":
+    main()

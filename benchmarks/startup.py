@@ -1,0 +1,226 @@
+"""How long it takes until something happens. Run by ``make bench``; takes about two minutes.
+
+Cold start
+    From nothing to a server that answers, then to the run's template database, in memory and on disk. It is outside
+    the other numbers' noise: no pytest, psycopg already imported (a run imports it while the server starts).
+
+First trial
+    From the command ``pytest evals/ -n 3``, in a copy of the evals, to the first trial in the journal, beside
+    ``pytest -n 3`` without us on as many trivial tests to the first that is finished on the controller.
+    The aim is under 2 s; the difference is what we add, and most of it is the server.
+
+Bystanders
+    What a pytest run that has nothing to do with us pays because we are installed: ``pytest trivial_test.py`` with
+    our plugin and with ``-p no:crmeval``. The aim is under 50 ms. pytest-postgresql loads psycopg in every run; that
+    is told apart because it is not ours, but who installs us gets it too.
+
+A middle half that is as wide as the median says that the machine was too busy to tell.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+from psycopg.conninfo import conninfo_to_dict
+
+from benchmarks.measuring import (
+    Spread,
+    child_environment,
+    differences,
+    heading,
+    pytest_command,
+    take_turns,
+    timed,
+)
+from pytest_crmeval.crm import embedded
+from pytest_crmeval.crm.databases import RunDatabases
+
+EVALS = Path(__file__).parents[1] / "evals"
+COLD_STARTS = 7
+FIRST_TRIALS = 7
+BYSTANDERS = 40
+PATIENCE = 120.0
+"""Seconds after which a run without a first result is given up."""
+
+TRIVIAL_TEST = """
+def test_nothing():
+    assert True
+"""
+
+TRIVIAL_TESTS = """
+import pytest
+
+@pytest.mark.parametrize("number", range({count}))
+def test_nothing(number):
+    assert True
+"""
+
+MARKING_CONFTEST = """
+import os
+from pathlib import Path
+
+def pytest_runtest_logreport(report):
+    if report.when == "call" and "PYTEST_XDIST_WORKER" not in os.environ:
+        Path("finished").touch()
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColdStart:
+    """How long one server took."""
+
+    folder: Path
+    ready: float
+    opened: float
+    """Until the run's databases are open, the server's start included."""
+
+
+def cold_start() -> ColdStart:
+    """Start a server where it likes to be, open a run's databases, and take both away."""
+    start = time.perf_counter()
+    server = embedded.EmbeddedServer(embedded.find_binaries())
+    try:
+        server.wait()
+        ready = time.perf_counter() - start
+        RunDatabases(server.conninfo, "bench").open().close()
+        opened = time.perf_counter() - start
+    finally:
+        server.stop()
+    return ColdStart(folder=_home(server.conninfo).parent, ready=ready, opened=opened)
+
+
+def cold_start_on_disk() -> ColdStart:
+    """Start a server as on a machine whose shared memory is too small."""
+    with mock.patch.object(embedded, "ROOM_NEEDED", sys.maxsize):
+        return cold_start()
+
+
+def _home(conninfo: str) -> Path:
+    return Path(str(conninfo_to_dict(conninfo)["host"]))
+
+
+def seconds_until(happened: Callable[[Path], bool], command: list[str], folder: Path) -> float:
+    """Start ``command``, return when the first result is there, and let it come to its end."""
+    with tempfile.TemporaryFile("w+") as output:
+        start = time.perf_counter()
+        run = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=child_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            while not happened(folder) and run.poll() is None and time.perf_counter() - start < PATIENCE:
+                time.sleep(0.002)
+            seconds = time.perf_counter() - start
+        finally:
+            run.wait(PATIENCE)
+        if run.returncode or not happened(folder):
+            output.seek(0)
+            raise SystemExit(f"{' '.join(command)} ended with status {run.returncode}:\n{output.read()[-2000:]}")
+    return seconds
+
+
+def first_trial(project: Path) -> float:
+    """Return the seconds until the journal has a trial."""
+    shutil.rmtree(project / "reports", ignore_errors=True)
+    return seconds_until(_has_trial, pytest_command("evals", "-n", "3"), project)
+
+
+def _has_trial(project: Path) -> bool:
+    return any(b'\n{"trial"' in journal.read_bytes() for journal in project.glob("reports/*/trials.jsonl"))
+
+
+def first_finished(project: Path) -> float:
+    """Return the seconds until the controller knows that a trivial test is finished."""
+    (project / "finished").unlink(missing_ok=True)
+    return seconds_until(_has_finished, pytest_command("tests", "-n", "3", "-p", "no:crmeval"), project)
+
+
+def _has_finished(project: Path) -> bool:
+    return (project / "finished").exists()
+
+
+def evals_project(folder: Path) -> Path:
+    """Make a project that is a copy of the evals, with the default settings."""
+    shutil.copytree(EVALS, folder / "evals", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    return folder
+
+
+def trivial_project(folder: Path, count: int) -> Path:
+    """Make a project of ``count`` trivial tests that tells when the first is finished."""
+    (folder / "tests").mkdir(parents=True)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "conftest.py").write_text(MARKING_CONFTEST)
+    (folder / "tests" / "test_nothing.py").write_text(TRIVIAL_TESTS.format(count=count))
+    return folder
+
+
+def measure_cold_start() -> None:
+    """Print how long the server takes."""
+    heading(f"Cold start of the embedded server ({COLD_STARTS} each, in turn)")
+    print(embedded.find_binaries())
+    measured = take_turns({"in memory": cold_start, "on disk": cold_start_on_disk}, COLD_STARTS)
+    for name, starts in measured.items():
+        print(f"{name} ({starts[0].folder})")
+        print("  server ready    ", Spread([start.ready for start in starts]).shown("s"))
+        print("  databases open  ", Spread([start.opened for start in starts]).shown("s"), flush=True)
+
+
+def measure_first_trial(folder: Path) -> None:
+    """Print how long a user waits for the first trial."""
+    heading(f"From the command to the first result, -n 3 ({FIRST_TRIALS} each, in turn)")
+    ours = evals_project(folder / "ours")
+    count = sum(1 for line in (ours / "evals" / "data" / "crm.jsonl").open() if line.strip())
+    plain = trivial_project(folder / "plain", count)
+    measured = take_turns({"ours": partial(first_trial, ours), "plain": partial(first_finished, plain)}, FIRST_TRIALS)
+    print("pytest evals/, first trial in the journal  ", Spread(measured["ours"]).shown("s"))
+    print("plain pytest, first test finished          ", Spread(measured["plain"]).shown("s"))
+    print("we add                                     ", differences(measured["ours"], measured["plain"]).shown("s"))
+
+
+def measure_bystanders(folder: Path) -> None:
+    """Print what a run pays that does not use us."""
+    heading(f"What a pytest run that does not use us pays ({BYSTANDERS} each, in turn)")
+    folder.mkdir(parents=True)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "trivial_test.py").write_text(TRIVIAL_TEST)
+    contenders = {
+        "installed": pytest_command("trivial_test.py"),
+        "no crmeval": pytest_command("trivial_test.py", "-p", "no:crmeval"),
+        "neither": pytest_command("trivial_test.py", "-p", "no:crmeval", "-p", "no:postgresql"),
+    }
+    measured = take_turns({name: partial(timed, command, folder) for name, command in contenders.items()}, BYSTANDERS)
+    wall = {name: [timing.seconds for timing in timings] for name, timings in measured.items()}
+    cpu = {name: [timing.cpu_seconds for timing in timings] for name, timings in measured.items()}
+    print("pytest trivial_test.py                     ", Spread(wall["installed"]).shown("ms", 1e3, 0))
+    print("with -p no:crmeval                         ", Spread(wall["no crmeval"]).shown("ms", 1e3, 0))
+    print("with -p no:crmeval -p no:postgresql        ", Spread(wall["neither"]).shown("ms", 1e3, 0))
+    for what, with_it, without in (
+        ("our plugin adds         ", "installed", "no crmeval"),
+        ("pytest-postgresql adds  ", "no crmeval", "neither"),
+    ):
+        print(f"{what} wall              ", differences(wall[with_it], wall[without]).shown("ms", 1e3, 0))
+        print(f"{what} CPU               ", differences(cpu[with_it], cpu[without]).shown("ms", 1e3, 0))
+
+
+def main() -> None:
+    """Measure everything and leave nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as folder:
+        measure_cold_start()
+        measure_first_trial(Path(folder) / "first")
+        measure_bystanders(Path(folder) / "bystander")
+
+
+if __name__ == "__main__":
+    main()

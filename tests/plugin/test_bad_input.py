@@ -1,0 +1,229 @@
+"""A user's mistake gets a clear answer on one screen, and no traceback of ours."""
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from projects import case
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+SCREEN = 40
+
+
+def complaint(pytester: pytest.Pytester, *arguments: str) -> str:
+    """Return everything that a failing run prints, and see that it is short and no traceback."""
+    result = pytester.runpytest(*arguments)
+    said = f"{result.stdout.str()}\n{result.stderr.str()}"
+    assert result.ret in {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR}
+    assert "Traceback" not in said
+    assert "INTERNALERROR" not in said
+    assert "pytest_crmeval/" not in said
+    assert len(said.splitlines()) < SCREEN
+    return said
+
+
+def lines(pytester: pytest.Pytester, *texts: str) -> None:
+    """Write the dataset, line by line."""
+    Path(pytester.path, "cases.jsonl").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+
+
+@WAYS
+def test_a_missing_dataset(project: Project, xdist: list[str]) -> None:
+    """Names the file and what to give."""
+    pytester = project()
+    (pytester.path / "cases.jsonl").unlink()
+
+    said = complaint(pytester, *xdist)
+
+    assert f"{pytester.path}/cases.jsonl: No such file or directory; give the path of a JSON Lines file" in said
+
+
+@WAYS
+def test_an_empty_dataset(project: Project, xdist: list[str]) -> None:
+    """A suite of nothing would pass every gate."""
+    assert "cases.jsonl: the file has no conversation; write one JSON object per line" in complaint(project([]), *xdist)
+
+
+@WAYS
+def test_a_broken_line(project: Project, xdist: list[str]) -> None:
+    """Names file and line."""
+    pytester = project()
+    lines(pytester, json.dumps(case("one")), '{"conversation_id": "two", ')
+
+    assert "cases.jsonl:2: this line is not JSON: Input data was truncated" in complaint(pytester, *xdist)
+
+
+@WAYS
+def test_a_wrong_type(project: Project, xdist: list[str]) -> None:
+    """Names file, line and field, what was expected and what was found."""
+    pytester = project([case("one"), case("two", turns=[{"turn_id": "1"}])])
+
+    assert "cases.jsonl:2: turns[0].turn_id: Expected `int`, got `str`" in complaint(pytester, *xdist)
+
+
+def test_an_unknown_field(project: Project) -> None:
+    """A misspelt field is not silently ignored."""
+    assert "cases.jsonl:1: line: Object contains unknown field `complexity`" in complaint(
+        project([case("one", complexity="simple")])
+    )
+
+
+def test_a_missing_field(project: Project) -> None:
+    """What is needed is named."""
+    assert "cases.jsonl:1: line: Object missing required field `turns`" in complaint(
+        project([{"conversation_id": "one"}])
+    )
+
+
+@WAYS
+def test_a_duplicate_id(project: Project, xdist: list[str]) -> None:
+    """Both places are named."""
+    said = complaint(project([case("one"), case("two"), case("one")]), *xdist)
+
+    assert f"cases.jsonl:3: conversation_id: 'one' is taken by {Path.cwd()}/cases.jsonl:1; ids must be unique" in said
+
+
+def test_many_mistakes_fit_on_one_screen(project: Project) -> None:
+    """The first few are told, the others counted."""
+    said = complaint(project([{"conversation_id": str(number)} for number in range(100)]))
+
+    assert "cases.jsonl:5: line: Object missing" in said
+    assert "... and 95 more" in said
+
+
+@WAYS
+def test_an_unknown_agent(project: Project, xdist: list[str]) -> None:
+    """The known ones are told."""
+    said = complaint(project(), "--crmeval-agent", "nobody", *xdist)
+
+    assert "no plugin knows the agent 'nobody'; try oracle, mute, module:attr" in said
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("agent", "key"), [("claude", "ANTHROPIC_API_KEY"), ("openai:gpt-4.1?temperature=0", "OPENAI_API_KEY")]
+)
+def test_an_agent_without_its_key(
+    project: Project, monkeypatch: pytest.MonkeyPatch, xdist: list[str], agent: str, key: str
+) -> None:
+    """The variable is named."""
+    monkeypatch.delenv(key, raising=False)
+
+    assert f"needs the environment variable {key}" in complaint(project(), "--crmeval-agent", agent, *xdist)
+
+
+@pytest.mark.parametrize(
+    ("agent", "answer"),
+    [
+        ("nowhere.bots:Closer", "there is no module 'nowhere.bots' on the Python path"),
+        ("bots:Nobody", "AttributeError: module 'bots' has no attribute 'Nobody'"),
+        ("bots:ToolCall", "missing 1 required keyword-only argument: 'tool'"),
+        ("bots:Reply", "has no name and reply(messages, tools): it is no agent"),
+        ("json.decoder:JSONDecoder", "it is no agent"),
+    ],
+)
+def test_an_agent_that_can_not_be_imported(project: Project, agent: str, answer: str) -> None:
+    """Says which part of the spec is wrong."""
+    assert answer in complaint(project(), "--crmeval-agent", agent)
+
+
+@WAYS
+def test_an_unwritable_reports_folder(project: Project, xdist: list[str]) -> None:
+    """Known before the first case is played, not after the last."""
+    pytester = project(ini="crmeval_reports = /proc/here")
+
+    assert "/trials.jsonl: No such file or directory; choose a folder that can be written with" in complaint(
+        pytester, *xdist
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_reports_folder_without_permission(project: Project) -> None:
+    """The same for an ordinary user."""
+    pytester = project()
+    folder = pytester.mkdir("reports")
+    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+
+    assert "Permission denied; choose a folder" in complaint(pytester)
+
+
+@pytest.mark.parametrize(
+    ("gate", "answer"),
+    [
+        ("crm.pass_rate => 0.6", "expected a comparison"),
+        ("crm.passrate >= 0.6", "expected a metric (pass_rate, passed"),
+        ("crm.pass_rate >= most", "expected a number"),
+        ("crm.pass_rate >= 0.6 please", "expected the end"),
+    ],
+)
+def test_a_gate_that_can_not_be_read(project: Project, gate: str, answer: str) -> None:
+    """The place is pointed at."""
+    said = complaint(project(ini=f"crmeval_gates = {gate}"))
+
+    assert answer in said
+    assert f"  {gate}\n" in said
+
+
+@pytest.mark.parametrize("run", ["a/b", "", "-x", "ü", "x" * 41])
+def test_a_run_id_that_is_no_name(project: Project, run: str) -> None:
+    """It becomes a folder and a database."""
+    assert "use up to 40 letters, digits" in complaint(project(), f"--crmeval-run={run}")
+
+
+@pytest.mark.parametrize("sample", ["0", "-3"])
+def test_a_sample_of_nothing(project: Project, sample: str) -> None:
+    """A suite of nothing would pass every gate."""
+    assert "give a number of at least 1" in complaint(project(), f"--crmeval-sample={sample}")
+
+
+def test_a_marker_without_its_path(project: Project) -> None:
+    """Says how to write it."""
+    test = """
+    import pytest
+
+    @pytest.mark.conversations
+    def test_conversation(conversation, evaluate): ...
+    """
+
+    assert "write @pytest.mark.conversations('file.jsonl'), one path" in complaint(project(test=test))
+
+
+def test_a_marked_test_without_the_argument(project: Project) -> None:
+    """It would pass without having played anything."""
+    test = """
+    import pytest
+
+    @pytest.mark.conversations("cases.jsonl")
+    def test_conversation(): ...
+    """
+
+    assert "is marked 'conversations' but has no argument 'conversation'" in complaint(project(test=test))
+
+
+@pytest.mark.parametrize("named", ["closer", "closer =", "= bots:Half"])
+def test_a_named_agent_without_its_spec(project: Project, named: str) -> None:
+    """The line is shown."""
+    assert f"crmeval_agents: {named!r} is not 'name = spec'" in complaint(project(ini=f"crmeval_agents =\n  {named}"))
+
+
+def test_two_trials_in_one_test(project: Project) -> None:
+    """One test is one trial; the second is refused and the first one stands."""
+    test = """
+    import pytest
+
+    @pytest.mark.conversations("cases.jsonl")
+    def test_conversation(conversation, evaluate):
+        evaluate(conversation)
+        evaluate(conversation)
+    """
+
+    result = project(test=test).runpytest("-p", "no:xdist")
+
+    result.assert_outcomes(failed=3)
+    result.stdout.fnmatch_lines(["*one test is one trial; call evaluate once"])

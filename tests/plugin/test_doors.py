@@ -1,0 +1,95 @@
+"""Three doors: fixtures, specs, hooks."""
+
+from collections.abc import Callable
+
+import pytest
+
+from projects import case, report_of
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+
+
+@WAYS
+def test_a_conftest_brings_its_own_agent(project: Project, xdist: list[str]) -> None:
+    """It is reported under its own name: not as the oracle that it replaces."""
+    pytester = project([case("one")])
+    pytester.makeconftest(
+        """
+        import pytest
+        from bots import Half
+
+        @pytest.fixture
+        def agent():
+            return Half()
+        """
+    )
+
+    pytester.runpytest(*xdist).assert_outcomes(passed=1)
+
+    assert "half" == report_of(pytester.path)["results"][0]["subject"]
+
+
+def test_a_conftest_brings_its_own_scorers(project: Project) -> None:
+    """Their scores decide, and each is in the trial."""
+    pytester = project([case("one")])
+    pytester.makeconftest(
+        """
+        import pytest
+        from pytest_crmeval import Score
+
+        def polite(case, evidence):
+            last = evidence.transcript.exchanges[-1].messages[-1].text
+            return Score(name="polite", value=float("please" in last), reason=f"said {last!r}")
+
+        @pytest.fixture(scope="session")
+        def scorers():
+            return [polite]
+        """
+    )
+
+    result = pytester.runpytest()
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *polite 0.000: said 'Done.'"])
+    (trial,) = report_of(pytester.path)["trials"]
+    assert [("polite", 0.0)] == [(score["name"], score["value"]) for score in trial["scores"]]
+
+
+@WAYS
+def test_a_plugin_ships_agents(project: Project, xdist: list[str]) -> None:
+    """``pytest_crmeval_agent`` answers for its own specs, before ours."""
+    pytester = project([case("one")])
+    pytester.makeconftest(
+        """
+        from bots import Half
+
+        def pytest_crmeval_agent(config, spec):
+            return Half() if spec == "acme:closer" else None
+        """
+    )
+
+    pytester.runpytest("--crmeval-agent", "acme:closer", *xdist).assert_outcomes(passed=1)
+
+    assert "acme:closer" == report_of(pytester.path)["results"][0]["subject"]
+
+
+@WAYS
+def test_hooks_hear_of_trials_and_the_report(project: Project, xdist: list[str]) -> None:
+    """On the controller, once each."""
+    pytester = project()
+    pytester.makeconftest(
+        """
+        def pytest_crmeval_trial_finished(config, trial):
+            print("heard", trial.planned.case, trial.verdict)
+
+        def pytest_crmeval_report(config, report):
+            print("report of", len(report.trials))
+        """
+    )
+
+    said = pytester.runpytest("-s", *xdist).stdout.str()
+
+    assert [1, 1, 1] == [said.count(f"heard {name} passed") for name in ("one", "two", "three")]
+    assert 1 == said.count("report of 3")

@@ -1,0 +1,191 @@
+"""Gates decide the exit status."""
+
+from collections.abc import Callable
+
+import pytest
+
+from projects import case, failing
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+GATE = "crmeval_gates = crm.pass_rate >= 0.60"
+HALF = ("--crmeval-agent", "bots:Half")
+
+
+def cases(passing: int, wrong: int) -> list[dict[str, object]]:
+    """Return cases of which ``bots:Half`` passes and fails the given numbers."""
+    return [case(f"right-{n}") for n in range(passing)] + [failing(f"wrong-{n}") for n in range(wrong)]
+
+
+@WAYS
+def test_a_gate_forgives_failed_trials(project: Project, xdist: list[str]) -> None:
+    """Exit status is 0 when the pass rate clears the gate, in spite of red tests."""
+    result = project(cases(7, 2), ini=GATE).runpytest(*HALF, *xdist)
+
+    result.assert_outcomes(passed=7, failed=2)
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.fnmatch_lines(
+        [
+            "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.777778)",
+            "the gates hold: failed cases are forgiven, exit status 0",
+        ]
+    )
+
+
+@WAYS
+def test_a_breach_is_a_failure(project: Project, xdist: list[str]) -> None:
+    """The summary says why."""
+    result = project(cases(1, 1), ini=GATE).runpytest(*HALF, *xdist)
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.60: BREACHED (pass_rate is 0.5)"])
+
+
+def test_a_gate_can_fail_a_green_run(project: Project) -> None:
+    """A test that asserts nothing does not help."""
+    test = """
+    import pytest
+
+    @pytest.mark.conversations("cases.jsonl", suite="crm")
+    def test_conversation(conversation, evaluate):
+        evaluate(conversation)
+    """
+
+    result = project(cases(0, 3), ini=GATE, test=test).runpytest(*HALF)
+
+    result.assert_outcomes(passed=3)
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+
+
+@WAYS
+def test_an_errored_trial_is_not_forgiven(project: Project, xdist: list[str]) -> None:
+    """The world broke: nobody knows what the pass rate would have been."""
+    test = """
+    import pytest
+
+    @pytest.mark.conversations("cases.jsonl", suite="crm")
+    def test_conversation(conversation, evaluate):
+        if conversation.id == "right-0":
+            raise ConnectionError("no route to model")
+        assert evaluate(conversation).passed
+    """
+
+    result = project(cases(5, 0), ini=GATE, test=test).runpytest(*xdist)
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.60: holds*"])
+
+
+@WAYS
+def test_a_red_unit_test_is_not_forgiven(project: Project, xdist: list[str]) -> None:
+    """It has no trial."""
+    pytester = project(cases(3, 0), ini=GATE)
+    pytester.makepyfile(test_other="def test_other(): assert False")
+
+    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*HALF, *xdist).ret
+
+
+def test_an_assertion_of_the_users_own_is_not_forgiven(project: Project) -> None:
+    """The trial passed, the test did not."""
+    test = """
+    import pytest
+
+    @pytest.mark.conversations("cases.jsonl", suite="crm")
+    def test_conversation(conversation, evaluate):
+        assert evaluate(conversation).seconds < 0
+    """
+
+    assert pytest.ExitCode.TESTS_FAILED == project(cases(3, 0), ini=GATE, test=test).runpytest().ret
+
+
+def test_a_broken_teardown_is_not_forgiven(project: Project) -> None:
+    """The trial failed and would be forgiven; the teardown is another matter."""
+    test = """
+    import pytest
+
+    @pytest.fixture
+    def untidy():
+        yield
+        raise OSError("disk full")
+
+    @pytest.mark.conversations("cases.jsonl", suite="crm")
+    def test_conversation(conversation, evaluate, untidy):
+        assert evaluate(conversation).passed
+    """
+
+    result = project(cases(3, 1), ini=GATE, test=test).runpytest(*HALF)
+
+    result.assert_outcomes(passed=3, failed=1, errors=4)
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+
+
+@WAYS
+def test_a_file_that_can_not_be_collected_is_not_forgiven(project: Project, xdist: list[str]) -> None:
+    """It may have held the cases that fail."""
+    pytester = project(cases(3, 0), ini=GATE)
+    pytester.makepyfile(test_other="import nowhere")
+
+    result = pytester.runpytest("--continue-on-collection-errors", *xdist)
+
+    result.assert_outcomes(passed=3, errors=1)
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+
+
+def test_an_incomplete_run_can_not_pass(project: Project) -> None:
+    """Four of five passed, and yet: the missing one was planned."""
+    test = """
+    import pytest
+
+    @pytest.mark.conversations("cases.jsonl", suite="crm")
+    def test_conversation(conversation, evaluate):
+        if conversation.id == "right-0":
+            pytest.skip("not today")
+        assert evaluate(conversation).passed
+    """
+
+    result = project(cases(5, 0), ini=GATE, test=test).runpytest()
+
+    result.assert_outcomes(passed=4, skipped=1)
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.60: BREACHED (1 of 5 cases were not run)"])
+
+
+def test_without_a_gate_the_status_is_pytests_own(project: Project) -> None:
+    """Red is red, green is green."""
+    assert pytest.ExitCode.TESTS_FAILED == project(cases(7, 1)).runpytest(*HALF).ret
+    assert pytest.ExitCode.OK == project(cases(7, 0)).runpytest(*HALF).ret
+
+
+def test_a_gate_on_a_suite_that_is_not_there_is_breached(project: Project) -> None:
+    """A misspelt suite does not pass in silence."""
+    result = project(cases(3, 0), ini="crmeval_gates = cmr.pass_rate >= 0.60").runpytest()
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(["gate cmr.pass_rate >= 0.60: BREACHED (the run has no suite 'cmr')"])
+
+
+def test_gates_are_not_judged_where_nothing_is_evaluated(project: Project) -> None:
+    """The unit tests of a project with gates just run."""
+    pytester = project(ini=GATE)
+    pytester.makepyfile(test_other="def test_other(): pass")
+
+    result = pytester.runpytest("test_other.py")
+
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.no_fnmatch_line("gate *")
+
+
+@WAYS
+def test_a_gate_has_the_last_word_beside_syrupy(project: Project, xdist: list[str]) -> None:
+    """Syrupy ORs an old exit status back in; it is installed and active here."""
+    pytester = project(cases(7, 2), ini=GATE)
+    pytester.makepyfile(test_other="def test_other(snapshot): assert snapshot == 1")
+    pytester.runpytest("--snapshot-update", "test_other.py")
+
+    assert pytest.ExitCode.OK == pytester.runpytest(*HALF, *xdist).ret
+
+
+def test_a_usage_error_stays_one(project: Project) -> None:
+    """A gate does not turn another exit status into a success."""
+    assert pytest.ExitCode.USAGE_ERROR == project(ini=GATE).runpytest("nowhere.py").ret

@@ -1,0 +1,145 @@
+"""What a run leaves on disk."""
+
+import json
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from projects import case, failing, report_of
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+WAYS = [["-p", "no:xdist"], ["-n", "0"], ["-n", "1"], ["-n", "3"]]
+
+
+def schema() -> dict[str, Any]:
+    """Return the documented schema of a report."""
+    document: dict[str, Any] = json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text())
+    return document
+
+
+@pytest.mark.parametrize("way", WAYS, ids=" ".join)
+def test_every_way_of_running_gives_the_same_report(project: Project, way: list[str]) -> None:
+    """With or without xdist, with one or three workers: the same trials, the same figures, a valid document."""
+    pytester = project([case("one"), failing("two"), case("three")])
+
+    result = pytester.runpytest(*way, "--crmeval-agent", "bots:Half")
+
+    result.assert_outcomes(passed=2, failed=1)
+    report = report_of(pytester.path)
+    Draft202012Validator(schema()).validate(report)
+    (standing,) = report["results"]
+    assert standing.pop("seconds") > 0
+    assert {
+        "suite": "crm",
+        "subject": "bots:Half",
+        "planned": 3,
+        "passed": 2,
+        "failed": 1,
+        "errored": 0,
+        "not_run": 0,
+        "pass_rate": 2 / 3,
+        "scores": {"state": 2 / 3},
+    } == standing
+    assert {"one": "passed", "two": "failed", "three": "passed"} == {
+        trial["case"]: trial["verdict"] for trial in report["trials"]
+    }
+    assert report["complete"]
+
+
+@pytest.mark.parametrize("dist", ["load", "worksteal", "loadgroup", "loadscope", "loadfile"])
+def test_every_distribution_plays_every_case_once(project: Project, dist: str) -> None:
+    """Also when a group is part of the node id: the key of a trial stays the same."""
+    test = """
+    import pytest
+
+    @pytest.mark.xdist_group("g")
+    @pytest.mark.conversations("cases.jsonl", suite="crm")
+    def test_conversation(conversation, evaluate):
+        assert evaluate(conversation).passed
+    """
+    pytester = project(test=test)
+
+    pytester.runpytest("-n", "2", "--dist", dist).assert_outcomes(passed=3)
+
+    keys = [trial["key"] for trial in report_of(pytester.path)["trials"]]
+    assert [f"test_crm.py::test_conversation[oracle-{name}]" for name in ("one", "three", "two")] == keys
+
+
+def test_the_journal_holds_what_the_report_sums_up(project: Project) -> None:
+    """One line for the part, one per trial; ``latest`` points at the run."""
+    pytester = project()
+
+    pytester.runpytest("--crmeval-run", "books", "-n", "2")
+
+    lines = (pytester.path / "reports/latest/trials.jsonl").read_text().splitlines()
+    part, *trials = map(json.loads, lines)
+    assert "--crmeval-run books -n 2" in part["part"]["command"]
+    assert sorted(trial["trial"]["key"] for trial in trials) == [
+        trial["key"] for trial in report_of(pytester.path)["trials"]
+    ]
+    assert (pytester.path / "reports/latest").resolve() == pytester.path / "reports/books"
+
+
+def test_a_broken_world_is_errored_and_never_a_score_of_zero(project: Project) -> None:
+    """A trial that could not be played has no score, and the pass rate of nothing is absent."""
+    pytester = project([case("one")])
+
+    pytester.runpytest("--crmeval-agent", "bots:Broken").assert_outcomes(failed=1)
+
+    report = report_of(pytester.path)
+    (standing,), (trial,) = report["results"], report["trials"]
+    Draft202012Validator(schema()).validate(report)
+    assert (0, 0, 1) == (standing["passed"], standing["failed"], standing["errored"])
+    assert "pass_rate" not in standing
+    assert ("errored", [], "ConnectionError: no route to model") == (
+        trial["verdict"],
+        trial["scores"],
+        trial["reason"],
+    )
+
+
+def test_a_case_whose_own_calls_fail_is_errored(project: Project) -> None:
+    """The answer key is wrong, not the agent."""
+    broken = case("one")
+    broken["turns"][0]["expected_args"]["status"] = "Sleeping"
+    pytester = project([broken])
+
+    pytester.runpytest().assert_outcomes(failed=1)
+
+    (trial,) = report_of(pytester.path)["trials"]
+    assert "errored" == trial["verdict"]
+    assert "turn 1: the case expects otherwise of its own call create_new_client" in trial["reason"]
+
+
+def test_a_run_without_our_cases_leaves_nothing(pytester: pytest.Pytester) -> None:
+    """No folder, no lines: who does not use us does not see us."""
+    pytester.makepyfile("def test_nothing(): pass")
+
+    result = pytester.runpytest("-n", "2")
+
+    result.stdout.no_fnmatch_line("*crmeval run*")
+    assert not (pytester.path / "reports").exists()
+
+
+def test_skipped_cases_are_not_run(project: Project) -> None:
+    """Counts add up: what was planned and not played is there."""
+    test = """
+    import pytest
+
+    @pytest.mark.conversations("cases.jsonl", suite="crm")
+    def test_conversation(conversation, evaluate):
+        if conversation.id == "two":
+            pytest.skip("not today")
+        evaluate(conversation)
+    """
+    pytester = project(test=test)
+
+    pytester.runpytest("-n", "2").assert_outcomes(passed=2, skipped=1)
+
+    report = report_of(pytester.path)
+    assert (2, 1, 3) == tuple(report["results"][0][name] for name in ("passed", "not_run", "planned"))
+    assert not report["complete"]

@@ -1,0 +1,132 @@
+"""A second time with the same run id does only what is missing."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from projects import case, failing, report_of
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+MINE = f"mine-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"  # workers share a server
+RUN = ("--crmeval-run", MINE)
+
+
+def journal(path: Path) -> list[dict[str, Any]]:
+    """Return the trials that have been written, in order."""
+    lines = (path / f"reports/{MINE}/trials.jsonl").read_text().splitlines()
+    return [record["trial"] for line in lines if "trial" in (record := json.loads(line))]
+
+
+@WAYS
+def test_only_what_is_missing_is_played(project: Project, xdist: list[str]) -> None:
+    """And the report is that of the whole run."""
+    pytester = project()
+    pytester.runpytest(*RUN, "-k", "one or two", *xdist).assert_outcomes(passed=2, deselected=1 if "-p" in xdist else 0)
+
+    result = pytester.runpytest(*RUN, *xdist)
+
+    assert 1 == result.parseoutcomes()["passed"]
+    result.stdout.fnmatch_lines(["crmeval run: *mine* (1 to play, resumed: 2 done)"])
+    assert ["one", "two", "three"] == [trial["case"] for trial in sorted_by_time(pytester.path)]
+    report = report_of(pytester.path)
+    assert (3, 2) == (report["results"][0]["passed"], len(report["run"]["parts"]))
+
+
+def sorted_by_time(path: Path) -> list[dict[str, Any]]:
+    """Return the trials in the order of their parts; within a part by case."""
+    first, last = journal(path)[:2], journal(path)[2:]
+    return sorted(first, key=lambda trial: str(trial["case"])) + last
+
+
+@WAYS
+def test_nothing_missing_is_a_success(project: Project, xdist: list[str]) -> None:
+    """Not an exit status for 'no tests', and nothing is played."""
+    pytester = project()
+    pytester.runpytest(*RUN, *xdist)
+
+    result = pytester.runpytest(*RUN, *xdist)
+
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.fnmatch_lines(["crm *oracle * 3 * 3 * 0 * 0 * 0 * 1.000"])
+    assert 3 == len(journal(pytester.path))
+
+
+@WAYS
+def test_an_earlier_failure_is_not_forgotten(project: Project, xdist: list[str]) -> None:
+    """The exit status is that of the whole run: trying again does not turn it green."""
+    pytester = project([case("one"), failing("two")])
+    agent = ("--crmeval-agent", "bots:Half")
+    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*RUN, *agent, *xdist).ret
+
+    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*RUN, *agent, *xdist).ret
+    assert 2 == len(journal(pytester.path))
+
+
+@WAYS
+def test_what_errored_is_repeated(project: Project, xdist: list[str]) -> None:
+    """The world may have been mended; the last trial of a case counts."""
+    pytester = project([case("one")])
+    agent = ("--crmeval-agent", "bots:Broken")
+    pytester.runpytest(*RUN, *agent, *xdist)
+    bots = pytester.path / "bots.py"
+    bots.write_text(bots.read_text().replace("class Broken:", "class Old:").replace("class Half:", "class Broken:"))
+
+    pytester.runpytest_subprocess(*RUN, *agent, *xdist).assert_outcomes(passed=1)
+
+    assert ["errored", "passed"] == [trial["verdict"] for trial in journal(pytester.path)]
+    assert (1, 0) == tuple(report_of(pytester.path)["results"][0][name] for name in ("passed", "errored"))
+
+
+def test_a_changed_case_is_played_again(project: Project) -> None:
+    """Its old trial says nothing about its new content."""
+    project([case("one"), case("two")]).runpytest(*RUN)
+    changed = case("two")
+    changed["turns"][0]["user_utterance"] = "Add Ada Ltd at ada@ada.example; they are active."
+    pytester = project([case("one"), changed])
+
+    pytester.runpytest(*RUN).assert_outcomes(passed=1, deselected=1)
+
+    assert ["one", "two", "two"] == [trial["case"] for trial in journal(pytester.path)]
+    assert 2 == report_of(pytester.path)["results"][0]["passed"]
+
+
+def test_a_torn_last_line_is_played_again(project: Project) -> None:
+    """What a crash cut off did not happen; nothing else is lost."""
+    pytester = project([case("one"), case("two")])
+    pytester.runpytest(*RUN)
+    path = pytester.path / f"reports/{MINE}/trials.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+
+    pytester.runpytest(*RUN).assert_outcomes(passed=1, deselected=1)
+
+    assert ["one", "two"] == [trial["case"] for trial in journal(pytester.path)]
+
+
+def test_a_journal_that_is_none_is_not_touched(project: Project) -> None:
+    """Somebody else's file is not overwritten."""
+    pytester = project()
+    path = pytester.mkdir("reports") / f"{MINE}/trials.jsonl"
+    path.parent.mkdir()
+    path.write_text("groceries\n")
+
+    result = pytester.runpytest(*RUN)
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines(["*trials.jsonl:1: not a line of a journal*"])
+    assert "groceries\n" == path.read_text()
+
+
+def test_an_unnamed_run_is_always_new(project: Project) -> None:
+    """Two runs, two journals."""
+    pytester = project()
+    pytester.runpytest().assert_outcomes(passed=3)
+
+    pytester.runpytest().assert_outcomes(passed=3)
+
+    assert 2 == len(list(pytester.path.glob("reports/*/trials.jsonl"))) - 1  # and ``latest`` is one of them

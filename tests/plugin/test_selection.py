@@ -1,0 +1,127 @@
+"""Selection feels like pytest."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from projects import case, failing, report_of
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+ODD_IDS = ["v1.2", "a/b", "x::y", "größe", "日本", "with space", "with_space", "$(rm -rf)", "[b]", "a@b"]
+
+
+def played(pytester: pytest.Pytester, *arguments: str) -> set[str]:
+    """Return the cases that a run with ``arguments`` has played."""
+    assert pytest.ExitCode.OK == pytester.runpytest(*arguments).ret
+    return {trial["case"] for trial in report_of(pytester.path)["trials"]}
+
+
+@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+def test_k_selects_by_case_and_by_agent(project: Project, xdist: list[str]) -> None:
+    """An id is ``<agent>-<case id>``."""
+    pytester = project([case("quote-1"), case("quote-2"), case("deal-1")])
+
+    assert {"quote-1", "quote-2"} == played(pytester, "-k", "quote", *xdist)
+    assert {"quote-2"} == played(pytester, "-k", "oracle and quote-2", *xdist)
+    assert pytest.ExitCode.NO_TESTS_COLLECTED == pytester.runpytest("-k", "mute", *xdist).ret
+
+
+def test_m_selects_our_tests(project: Project) -> None:
+    """The marker is an ordinary marker."""
+    pytester = project()
+    pytester.makepyfile(test_other="def test_other(): pass")
+
+    pytester.runpytest("-m", "conversations").assert_outcomes(passed=3, deselected=1)
+    pytester.runpytest("-m", "not conversations").assert_outcomes(passed=1, deselected=3)
+
+
+@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+def test_lf_repeats_what_failed(project: Project, xdist: list[str]) -> None:
+    """And only that."""
+    pytester = project([case("one"), failing("two"), case("three")])
+    pytester.runpytest("--crmeval-agent", "bots:Half", *xdist).assert_outcomes(passed=2, failed=1)
+
+    pytester.runpytest("--crmeval-agent", "bots:Half", "--lf", *xdist).assert_outcomes(failed=1)
+
+    assert ["two"] == [trial["case"] for trial in report_of(pytester.path)["trials"]]
+
+
+def test_x_stops_at_the_first_failure(project: Project) -> None:
+    """What was not played is counted as such."""
+    pytester = project([failing("one"), case("two"), case("three")])
+
+    pytester.runpytest("-x", "-p", "no:xdist", "--crmeval-agent", "bots:Half").assert_outcomes(failed=1)
+
+    (standing,) = report_of(pytester.path)["results"]
+    assert (1, 2) == (standing["failed"], standing["not_run"])
+
+
+def test_several_agents_play_the_same_cases(project: Project) -> None:
+    """Each agent and case is an item of its own."""
+    pytester = project()
+
+    pytester.runpytest("-n", "2", "--crmeval-agent", "oracle", "--crmeval-agent", "mute").assert_outcomes(
+        passed=3, failed=3
+    )
+
+    rates = {standing["subject"]: standing["pass_rate"] for standing in report_of(pytester.path)["results"]}
+    assert {"oracle": 1.0, "mute": 0.0} == rates
+
+
+@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+def test_a_sample_is_the_same_for_the_same_seed(project: Project, xdist: list[str]) -> None:
+    """For every agent, on every worker, in dataset order."""
+    pytester = project([case(f"case-{number}") for number in range(20)])
+    five = ("--crmeval-sample", "5", *xdist)
+
+    first = played(pytester, *five, "--crmeval-seed", "7")
+
+    assert 5 == len(first)
+    assert first == played(pytester, *five, "--crmeval-seed", "7")
+    assert first != played(pytester, *five, "--crmeval-seed", "8")
+    assert 20 == len(played(pytester, "--crmeval-sample", "99", *xdist))
+
+
+@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+def test_odd_ids_work(project: Project, xdist: list[str]) -> None:
+    """They are readable, unique and safe for the shell, and every case is played under its own id."""
+    pytester = project([case(name) for name in ODD_IDS])
+
+    assert set(ODD_IDS) == played(pytester, *xdist)
+    assert {"größe"} == played(pytester, "-k", "größe", *xdist)
+    assert {"x::y"} == played(pytester, "test_crm.py::test_conversation[oracle-x::y]", *xdist)
+    assert {"a/b"} == played(pytester, "test_crm.py::test_conversation[oracle-a/b]", *xdist)
+
+
+def test_ids_are_safe_for_the_shell(project: Project) -> None:
+    """No quote, no blank, nothing that a shell expands inside the brackets."""
+    pytester = project([case(name) for name in ODD_IDS])
+
+    items, _ = pytester.inline_genitems()
+
+    names = [item.name.partition("[")[2].removesuffix("]") for item in items]
+    assert len(ODD_IDS) == len(set(names))
+    assert not set("".join(names)) & set(" \t'\"`$&|;<>()[]{}*?!\\#")
+
+
+def test_collect_only_is_the_dry_run(project: Project) -> None:
+    """It lists the cases, counts them per suite and subject, and starts nothing."""
+    pytester = project()
+
+    result = pytester.runpytest(
+        *("--collect-only", "-q", "-n", "2", "--crmeval-agent", "oracle", "--crmeval-agent", "mute")
+    )
+
+    result.stdout.fnmatch_lines(["*test_conversation?oracle-one?", "crm × mute: 3 cases", "crm × oracle: 3 cases"])
+    assert not (pytester.path / "reports").exists()
+
+
+def test_another_file_replaces_the_markers(project: Project) -> None:
+    """The test, the suite and its gates stay."""
+    pytester = project()
+    (pytester.path / "other.jsonl").write_text(json.dumps(case("elsewhere")))
+
+    assert {"elsewhere"} == played(pytester, "--crmeval-conversations", "other.jsonl")
+    assert "crm" == report_of(pytester.path)["results"][0]["suite"]
