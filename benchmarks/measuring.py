@@ -55,10 +55,14 @@ def differences(these: Sequence[float], those: Sequence[float]) -> Spread:
     return Spread([this - that for this, that in zip(these, those, strict=True)])
 
 
-def take_turns(contenders: Mapping[str, Callable[[], Measured]], rounds: int) -> dict[str, list[Measured]]:
-    """Measure all contenders in each round, in alternating order; a first round only warms up caches."""
+def warm_up(contenders: Mapping[str, Callable[[], object]]) -> None:
+    """Run each once, for its compiled modules and the disk's cache."""
     for measure in contenders.values():
         measure()
+
+
+def take_turns(contenders: Mapping[str, Callable[[], Measured]], rounds: int) -> dict[str, list[Measured]]:
+    """Measure all contenders in each round, in alternating order."""
     measured: dict[str, list[Measured]] = {name: [] for name in contenders}
     for number in range(rounds):
         order = list(contenders) if number % 2 == 0 else list(contenders)[::-1]

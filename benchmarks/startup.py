@@ -38,6 +38,7 @@ from benchmarks.measuring import (
     pytest_command,
     take_turns,
     timed,
+    warm_up,
 )
 from pytest_crmeval.crm import embedded
 from pytest_crmeval.crm.databases import RunDatabases
@@ -170,7 +171,9 @@ def measure_cold_start() -> None:
     """Print how long the server takes."""
     heading(f"Cold start of the embedded server ({COLD_STARTS} each, in turn)")
     print(embedded.find_binaries())
-    measured = take_turns({"in memory": cold_start, "on disk": cold_start_on_disk}, COLD_STARTS)
+    contenders = {"in memory": cold_start, "on disk": cold_start_on_disk}
+    warm_up(contenders)
+    measured = take_turns(contenders, COLD_STARTS)
     for name, starts in measured.items():
         print(f"{name} ({starts[0].folder})")
         print("  server ready    ", Spread([start.ready for start in starts]).shown("s"))
@@ -183,7 +186,9 @@ def measure_first_trial(folder: Path) -> None:
     ours = evals_project(folder / "ours")
     count = sum(1 for line in (ours / "evals" / "data" / "crm.jsonl").open() if line.strip())
     plain = trivial_project(folder / "plain", count)
-    measured = take_turns({"ours": partial(first_trial, ours), "plain": partial(first_finished, plain)}, FIRST_TRIALS)
+    contenders = {"ours": partial(first_trial, ours), "plain": partial(first_finished, plain)}
+    warm_up(contenders)
+    measured = take_turns(contenders, FIRST_TRIALS)
     print("pytest evals/, first trial in the journal  ", Spread(measured["ours"]).shown("s"))
     print("plain pytest, first test finished          ", Spread(measured["plain"]).shown("s"))
     print("we add                                     ", differences(measured["ours"], measured["plain"]).shown("s"))
@@ -195,12 +200,14 @@ def measure_bystanders(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "trivial_test.py").write_text(TRIVIAL_TEST)
-    contenders = {
+    commands = {
         "installed": pytest_command("trivial_test.py"),
         "no crmeval": pytest_command("trivial_test.py", "-p", "no:crmeval"),
         "neither": pytest_command("trivial_test.py", "-p", "no:crmeval", "-p", "no:postgresql"),
     }
-    measured = take_turns({name: partial(timed, command, folder) for name, command in contenders.items()}, BYSTANDERS)
+    contenders = {name: partial(timed, command, folder) for name, command in commands.items()}
+    warm_up(contenders)
+    measured = take_turns(contenders, BYSTANDERS)
     wall = {name: [timing.seconds for timing in timings] for name, timings in measured.items()}
     cpu = {name: [timing.cpu_seconds for timing in timings] for name, timings in measured.items()}
     print("pytest trivial_test.py                     ", Spread(wall["installed"]).shown("ms", 1e3, 0))

@@ -1,6 +1,10 @@
 """The PostgreSQL of the run: given, or embedded; on the controller; begun when the first case is collected."""
 
+import contextlib
+import hmac
 import json
+import secrets
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -11,8 +15,6 @@ import pytest
 from pytest_crmeval.options import Options
 
 if TYPE_CHECKING:  # psycopg takes 0.3 s and is wanted only when a case is played
-    from multiprocessing.connection import Connection as Pipe
-
     from pytest_crmeval.crm.databases import RunDatabases
     from pytest_crmeval.crm.embedded import EmbeddedServer
 
@@ -21,31 +23,23 @@ class RunServer:
     """The run's server in the process that owns it."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._options = Options.from_config(config)
-        self._given = _given(config, self._options)
-        self._executable: str | None = config.getoption("postgresql_exec", None)
+        self._config = config
         self._lock = threading.Lock()
         self._starting: Future[RunDatabases] | None = None
         self._embedded: EmbeddedServer | None = None
         self._alive: Any = None
+        self._description = "none was needed"
 
     def __str__(self) -> str:
-        """Say which server, for the terminal."""
-        if self._given:
-            return _shown(self._given)
-        from pytest_crmeval.crm.embedded import ServerUnavailable, find_binaries
-
-        try:
-            return f"embedded {find_binaries(self._executable)}"
-        except ServerUnavailable as error:
-            return str(error)
+        """Say which server, for people: no password."""
+        return self._description
 
     def begin(self) -> None:
         """Start it in the background, once."""
         with self._lock:
             if self._starting is None:
                 self._starting = Future()
-                threading.Thread(target=self._start, name="crmeval-server", daemon=True).start()
+                threading.Thread(target=self._start, args=[self._starting], daemon=True).start()
 
     def databases(self) -> "RunDatabases":
         """Wait until it is ready; UsageError when it can't be had."""
@@ -56,41 +50,41 @@ class RunServer:
         try:
             return self._starting.result()
         except ServerUnavailable as error:
-            where = f"{_shown(self._given)}: " if self._given else ""
-            raise pytest.UsageError(f"crmeval: {where}{error}") from error
+            raise pytest.UsageError(f"crmeval: {error}") from error
 
     def stop(self) -> None:
         """Leave nothing behind."""
         if self._starting is None:
             return
-        if self._starting.exception() is None and self._given:
-            self._starting.result().close(self._alive)
-        elif self._alive is not None:
-            self._alive.close()
+        if self._starting.exception() is None:
+            self._starting.result().close(self._alive, drop=self._embedded is None)
         if self._embedded is not None:
             self._embedded.stop()
 
-    def _start(self) -> None:
-        assert self._starting is not None  # noqa: S101 (begun before this thread)
+    def _start(self, starting: "Future[RunDatabases]") -> None:
         try:
-            self._starting.set_result(self._opened())
+            starting.set_result(self._opened())
         except Exception as error:  # noqa: BLE001 (handed over whole to whoever waits for the server)
-            self._starting.set_exception(error)
+            starting.set_exception(error)
 
     def _opened(self) -> "RunDatabases":
-        conninfo = self._given or self._embed()
-        from pytest_crmeval.crm.databases import RunDatabases
+        conninfo = given_server(self._config) or self._embed()
+        from pytest_crmeval.crm.databases import RunDatabases, shown
 
-        if self._embedded is not None:
+        if self._embedded is None:
+            self._description = f"{shown(conninfo)} (given)"
+        else:
             self._embedded.wait()
-        databases = RunDatabases(conninfo, self._options.run)
+        databases = RunDatabases(conninfo, Options.from_config(self._config).run)
         self._alive = databases.open()
         return databases
 
     def _embed(self) -> str:
         from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries
 
-        self._embedded = EmbeddedServer(find_binaries(self._executable))
+        binaries = find_binaries(self._config.getoption("postgresql_exec", None))
+        self._description = f"embedded {binaries}"
+        self._embedded = EmbeddedServer(binaries)
         return self._embedded.conninfo
 
 
@@ -113,49 +107,45 @@ class LinkedServer:
 
 
 class Line:
-    """The controller's end of the line on which workers ask; loopback only, with a secret of this run."""
+    """The controller's end of the line on which workers ask: loopback only, one JSON object per line, a secret first.
+
+    xdist hands values to workers when they start and takes reports back; between the two, workers can't ask.
+    """
 
     def __init__(self, answers: Mapping[str, Callable[[Any], Any]]) -> None:
-        import secrets
-        from multiprocessing.connection import Listener
-
         self._answers = answers
         self._secret = secrets.token_hex(16)
-        self._listener = Listener(("127.0.0.1", 0), authkey=self._secret.encode())
-        threading.Thread(target=self._accept, name="crmeval-line", daemon=True).start()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._accept, daemon=True).start()
 
     @property
     def address(self) -> list[str | int]:
         """What a worker needs to know: JSON primitives, for ``workerinput``."""
-        host, port = self._listener.address
+        host, port = self._listener.getsockname()
         return [str(host), int(port), self._secret]
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up; closing alone would not wake the thread that accepts."""
+        with contextlib.suppress(OSError):  # not connected: macOS says so of every listener
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
     def _accept(self) -> None:
-        from multiprocessing import AuthenticationError
-
         while True:
             try:
-                pipe = self._listener.accept()
-            except (AuthenticationError, EOFError, ConnectionError):
-                continue  # somebody else's connection, or a worker that died while it called
+                caller, _ = self._listener.accept()
             except OSError:
                 return  # closed
-            threading.Thread(target=self._serve, args=[pipe], name="crmeval-line", daemon=True).start()
+            threading.Thread(target=self._serve, args=[caller], daemon=True).start()
 
-    def _serve(self, pipe: "Pipe[Any, Any]") -> None:
-        with pipe:
-            while True:
-                try:
-                    question = json.loads(pipe.recv_bytes())
-                    pipe.send_bytes(json.dumps(self._answer(question)).encode())
-                except (EOFError, OSError):
-                    return  # the worker is gone
+    def _serve(self, caller: socket.socket) -> None:
+        with contextlib.suppress(ConnectionError), caller, caller.makefile("rwb", buffering=0) as line:
+            for question in line:
+                line.write(_line(self._answer(json.loads(question))))
 
-    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not hmac.compare_digest(self._secret, question["secret"]):
+            return {"error": "this line belongs to another run"}
         try:
             return {"answer": self._answers[question["ask"]](question["about"])}
         except Exception as error:  # noqa: BLE001 (told to the worker, which raises it)
@@ -168,34 +158,35 @@ class LineToController:
     def __init__(self, host: str, port: int, secret: str) -> None:
         self._address = (host, port)
         self._secret = secret
-        self._pipe: Pipe[Any, Any] | None = None
+        self._line: Any = None
 
     def ask(self, what: str, about: object = None) -> Any:  # noqa: ANN401 (JSON enters here)
         """Ask the controller and wait for its answer."""
-        pipe = self._connected()
-        pipe.send_bytes(json.dumps({"ask": what, "about": about}).encode())
-        reply = json.loads(pipe.recv_bytes())
+        if self._line is None:
+            with socket.create_connection(self._address) as caller:
+                self._line = caller.makefile("rwb")
+        self._line.write(_line({"secret": self._secret, "ask": what, "about": about}))
+        self._line.flush()
+        reply = json.loads(self._line.readline() or '{"error": "the controller is gone"}')
         if "error" in reply:
             raise pytest.UsageError(reply["error"])
         return reply["answer"]
 
     def close(self) -> None:
         """Hang up."""
-        if self._pipe is not None:
-            self._pipe.close()
-
-    def _connected(self) -> "Pipe[Any, Any]":
-        if self._pipe is None:
-            from multiprocessing.connection import Client
-
-            self._pipe = Client(self._address, authkey=self._secret.encode())
-        return self._pipe
+        if self._line is not None:
+            self._line.close()
 
 
-def _given(config: pytest.Config, options: Options) -> str | None:
+def _line(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def given_server(config: pytest.Config) -> str | None:
     """Return the conninfo of the server that the user gave: CRMEVAL_DSN, or pytest-postgresql's options."""
-    if options.dsn:
-        return options.dsn
+    dsn = Options.from_config(config).dsn
+    if dsn:
+        return dsn
 
     def option(name: str) -> str | None:
         found = config.getoption(f"postgresql_{name}", None)
@@ -205,26 +196,14 @@ def _given(config: pytest.Config, options: Options) -> str | None:
         return None
     from psycopg.conninfo import make_conninfo
 
-    def setting(name: str) -> str:
-        return option(name) or config.getini(f"postgresql_{name}") or ""
+    def setting(name: str) -> str | None:
+        return option(name) or config.getini(f"postgresql_{name}") or None
 
     return make_conninfo(
         host=setting("host"),
-        port=setting("port") or "5432",
+        port=setting("port"),
         user=setting("user"),
-        password=setting("password") or None,
-        options=setting("options") or None,
+        password=setting("password"),
+        options=setting("options"),
         dbname=setting("maintenance_dbname"),
     )
-
-
-def _shown(conninfo: str) -> str:
-    """Return what may be printed of a conninfo: no password."""
-    from psycopg import ProgrammingError
-    from psycopg.conninfo import conninfo_to_dict
-
-    try:
-        parts = conninfo_to_dict(conninfo)
-    except ProgrammingError:
-        return "the server of CRMEVAL_DSN (not a valid conninfo)"
-    return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)} (given)"

@@ -1,6 +1,7 @@
 """The databases of a run on a server: a template, one clone per worker, and none left behind."""
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,11 +43,10 @@ class Janitor(DatabaseJanitor):
 
 def connect(conninfo: str, *, dbname: str | None = None, name: str | None = None) -> psycopg.Connection[Any]:
     """Connect in autocommit mode, with a deadline; closing is the caller's."""
+    parts = {"dbname": "postgres", **conninfo_to_dict(conninfo), "connect_timeout": CONNECT_SECONDS}
     asked = {"dbname": dbname, "application_name": name}
-    given = {key: value for key, value in asked.items() if value is not None}
-    return psycopg.connect(
-        make_conninfo(conninfo, connect_timeout=CONNECT_SECONDS, **given), autocommit=True, prepare_threshold=None
-    )
+    parts.update({key: value for key, value in asked.items() if value is not None})
+    return psycopg.connect(make_conninfo("", **parts), autocommit=True, prepare_threshold=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,17 @@ class RunDatabases:
         """Sweep what dead runs left, make the template, and return the connection that says: this run is alive."""
         try:
             alive = connect(self.conninfo, name=self.prefix)
-        except psycopg.OperationalError as error:
-            raise ServerUnavailable(f"PostgreSQL can't be reached: {_first_line(error)}") from error
+        except psycopg.Error as error:
+            raise ServerUnavailable(f"{shown(self.conninfo)} can't be reached: {_first_line(error)}") from error
         try:
             self._may_create(alive)
             self._sweep(alive)
-            janitor = Janitor(self.conninfo, self.template, as_template=True)
-            janitor.init()
+            Janitor(self.conninfo, self.template, as_template=True).init()
             self._load_schema()
-        except BaseException:
+        except psycopg.Error as error:
+            alive.close()
+            raise ServerUnavailable(f"{shown(self.conninfo)} can't be used: {_first_line(error)}") from error
+        except ServerUnavailable:
             alive.close()
             raise
         return alive
@@ -89,27 +91,32 @@ class RunDatabases:
         Janitor(self.conninfo, name, template=self.template).init()
         return make_conninfo(self.conninfo, dbname=name)
 
-    def close(self, alive: psycopg.Connection[Any]) -> None:
-        """Drop every database of the run, also those of workers that crashed."""
-        with alive:
-            for name in _databases(alive):
-                if name.startswith(self.prefix):
-                    self._drop(name)
+    def close(self, alive: psycopg.Connection[Any], *, drop: bool) -> None:
+        """Drop every database of the run, also those of workers that crashed, unless the server goes with them."""
+        try:
+            with alive:
+                for name in _databases(alive) if drop else ():
+                    if _prefix(name) == self.prefix:
+                        self._drop(name)
+        except psycopg.Error as error:
+            sys.stderr.write(f"crmeval: databases {self.prefix}* are left for the next run: {_first_line(error)}\n")
 
     def _may_create(self, connection: psycopg.Connection[Any]) -> None:
         row = connection.execute(
             "SELECT rolcreatedb OR rolsuper, rolname FROM pg_roles WHERE rolname = current_user"
         ).fetchone()
         if not row or not row[0]:
-            role = row[1] if row else "?"
-            raise ServerUnavailable(f"the role {role!r} may not create databases; ask for: ALTER ROLE {role} CREATEDB")
+            role, where = row[1] if row else "?", shown(self.conninfo)
+            raise ServerUnavailable(
+                f"{where}: the role {role!r} may not create databases; ask for: ALTER ROLE {role} CREATEDB"
+            )
 
     def _sweep(self, connection: psycopg.Connection[Any]) -> None:
         """Drop the databases of runs that nobody is connected for any more."""
         connection.execute("SELECT pg_advisory_lock(hashtext(%s))", [PREFIX])  # one sweeper at a time
         living = _living(connection)
         if self.prefix in living:
-            raise ServerUnavailable(f"run {self.run!r} is already using this server")
+            raise ServerUnavailable(f"{shown(self.conninfo)}: run {self.run!r} is already using it")
         for name in _databases(connection):
             if _prefix(name) not in living:
                 self._drop(name)
@@ -121,6 +128,15 @@ class RunDatabases:
 
     def _drop(self, name: str) -> None:
         Janitor(self.conninfo, name, as_template=name.endswith("_template")).drop()
+
+
+def shown(conninfo: str) -> str:
+    """Return what may be printed of a conninfo: no password."""
+    try:
+        parts = conninfo_to_dict(conninfo)
+    except psycopg.ProgrammingError:
+        return "the PostgreSQL server (its conninfo is not valid)"
+    return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)}"
 
 
 def _databases(connection: psycopg.Connection[Any]) -> list[str]:

@@ -218,7 +218,16 @@ def _executable_by(user: int, group: int, folder: Path, home: Path) -> Path:
             timeout=30,
         )
     except (OSError, subprocess.SubprocessError):
-        installation = home / "pginstall"
-        shutil.copytree(folder.parent, installation, symlinks=True)
-        return installation / folder.name
+        return copy_installation(folder, home)
     return folder
+
+
+def copy_installation(folder: Path, place: Path) -> Path:
+    """Copy the installation around ``folder``, with the libraries that a wheel keeps beside its package."""
+    package = folder.parents[1]
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, place / libraries.name, symlinks=True)
+    copied = place / package.name / folder.parent.name
+    shutil.copytree(folder.parent, copied, symlinks=True)
+    return copied / folder.name

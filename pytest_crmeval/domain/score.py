@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.json import JsonObject, printable
 
 
 class Verdict(StrEnum):
@@ -38,7 +38,12 @@ class Score:
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives."""
-        return {"name": self.name, "value": self.value, "threshold": self.threshold, "reason": self.reason}
+        return {
+            "name": self.name,
+            "value": float(self.value),
+            "threshold": float(self.threshold),
+            "reason": printable(self.reason),
+        }
 
 
 def verdict_of(scores: Iterable[Score]) -> Verdict:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.json import JsonObject, printable
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Transcript
 
@@ -68,7 +68,7 @@ class Trial:
             **self.planned.to_dict(),
             "verdict": str(self.verdict),
             "scores": [score.to_dict() for score in self.scores],
-            "reason": self.reason,
+            "reason": printable(self.reason),
             "seconds": round(self.seconds, 6),
         }
 

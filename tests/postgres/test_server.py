@@ -1,0 +1,238 @@
+"""Which PostgreSQL a run uses, and what it says when there is none."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from processes import eventually
+from projects import case, report_of
+from pytest_crmeval.crm import embedded
+from pytest_crmeval.crm.databases import CONNECT_SECONDS, RunDatabases, connect
+from pytest_crmeval.crm.embedded import EmbeddedServer, ServerUnavailable, copy_installation, find_binaries
+
+Project = Callable[..., pytest.Pytester]
+XDIST = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+DEADLINE = 5.0
+
+
+@pytest.fixture(autouse=True)
+def _nothing_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CRMEVAL_DSN", raising=False)
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """Return the port of a server that accepts and never says a word."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def test_an_embedded_server_is_the_default(project: Project) -> None:
+    """The header names it and where it comes from."""
+    result = project([case("one")]).runpytest("-n", "2")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["crmeval server: embedded PostgreSQL 1*.* (*)"])
+
+
+@XDIST
+@pytest.mark.parametrize("dsn", ["host=127.0.0.1 port={}", "postgresql://me:secret@127.0.0.1:{}/crm"])
+def test_a_server_that_never_answers(project: Project, silent_port: int, xdist: list[str], dsn: str) -> None:
+    """Is given up within five seconds, with one line."""
+    pytester = project()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRMEVAL_DSN", dsn.format(silent_port))
+        result = pytester.runpytest(*xdist)
+
+    assert DEADLINE > CONNECT_SECONDS
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    (line,) = [line for line in result.stderr.lines if line.startswith("ERROR")]
+    assert f"ERROR: crmeval: PostgreSQL at 127.0.0.1:{silent_port} can't be reached: " in line
+    assert "secret" not in result.stdout.str() + result.stderr.str()
+    assert not (pytester.path / "reports").exists()
+
+
+@pytest.mark.parametrize(
+    ("dsn", "answer"),
+    [
+        ("host=127.0.0.1 port=1", "PostgreSQL at 127.0.0.1:1 can't be reached: "),
+        ("groceries", "the PostgreSQL server (its conninfo is not valid) can't be reached: missing"),
+        ("host=/nowhere", "PostgreSQL at /nowhere:5432 can't be reached: "),
+    ],
+)
+def test_a_server_that_is_not_there(project: Project, monkeypatch: pytest.MonkeyPatch, dsn: str, answer: str) -> None:
+    """Nothing else is used instead."""
+    monkeypatch.setenv("CRMEVAL_DSN", dsn)
+
+    result = project().runpytest()
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    assert f"ERROR: crmeval: {answer}" in result.stderr.str()
+
+
+def test_a_role_that_may_not_create_databases(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is told what to ask for."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS intern")
+        connection.execute("CREATE ROLE intern LOGIN")
+    monkeypatch.setenv("CRMEVAL_DSN", make_conninfo(server, user="intern"))
+
+    result = project().runpytest()
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    assert "the role 'intern' may not create databases; ask for: ALTER ROLE intern CREATEDB" in result.stderr.str()
+
+
+def test_a_role_that_may_create_databases_and_nothing_else(
+    project: Project, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Is enough; and a conninfo need not name a database."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS maker")
+        connection.execute("CREATE ROLE maker LOGIN CREATEDB")
+    parts = conninfo_to_dict(server)
+    monkeypatch.setenv("CRMEVAL_DSN", f"postgresql://maker@/?host={parts['host']}&port={parts['port']}")
+
+    project().runpytest("-n", "2").assert_outcomes(passed=3)
+
+
+@XDIST
+def test_the_options_of_pytest_postgresql_give_a_server(project: Project, server: str, xdist: list[str]) -> None:
+    """Host, port and user, as everywhere with pytest-postgresql."""
+    parts = conninfo_to_dict(server)
+    pytester = project()
+
+    pytester.runpytest(
+        *(f"--postgresql-host={parts['host']}", f"--postgresql-port={parts['port']}", "--postgresql-user=postgres"),
+        *xdist,
+    ).assert_outcomes(passed=3)
+
+    assert f"PostgreSQL at {parts['host']}:{parts['port']} (given)" == report_of(pytester.path)["run"]["server"]
+
+
+def test_an_executable_can_be_named(project: Project, tmp_path: Path) -> None:
+    """One that is none is an error, not a reason to take another."""
+    pytester = project()
+    good = find_binaries().folder / "pg_ctl"
+
+    pytester.runpytest(f"--postgresql-exec={good}").assert_outcomes(passed=3)
+    result = pytester.runpytest(f"--postgresql-exec={tmp_path}/pg_ctl")
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    assert f"no usable PostgreSQL in {tmp_path}" in result.stderr.str()
+
+
+def test_two_runs_do_not_share_a_name(server: str) -> None:
+    """The second one is refused while the first is alive."""
+    first = RunDatabases(server, "twice")
+    alive = first.open()
+    try:
+        with pytest.raises(ServerUnavailable, match="run 'twice' is already using it"):
+            RunDatabases(server, "twice").open()
+    finally:
+        first.close(alive, drop=True)
+
+
+def test_clones_hold_the_schema_and_nothing_else(server: str) -> None:
+    """And changing one does not change the other."""
+    run = RunDatabases(server, "clones")
+    alive = run.open()
+    try:
+        with connect(run.clone("gw0")) as first, connect(run.clone("gw1")) as second:
+            first.execute("INSERT INTO clients (name, status) VALUES ('Ada', 'Active')")
+
+            assert (0,) == second.execute("SELECT count(*) FROM clients").fetchone()
+    finally:
+        run.close(alive, drop=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
+class TestAsRoot:
+    """PostgreSQL refuses to run as root."""
+
+    @pytest.mark.skipif(not embedded._can_unshare(), reason="no user namespaces here")  # noqa: SLF001 (the probe itself)
+    def test_with_a_user_namespace(self) -> None:
+        """The files stay root's."""
+        self.check(0)
+
+    def test_without_one_it_runs_as_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also when its binaries are below a private folder."""
+        monkeypatch.setattr(embedded, "_can_unshare", lambda: False)
+
+        self.check(pwd.getpwnam("nobody").pw_uid)
+
+    def test_binaries_below_a_private_folder_are_copied(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """A ``.venv`` in root's home can't be executed by anybody else."""
+        monkeypatch.setattr(embedded, "_can_unshare", lambda: False)
+        private = tmp_path / "private"
+        folder = copy_installation(find_binaries().folder, private)
+        private.chmod(0o700)
+
+        self.check(pwd.getpwnam("nobody").pw_uid, folder / "pg_ctl")
+
+    def check(self, owner: int, executable: Path | None = None) -> None:
+        """Start, look, stop."""
+        server = EmbeddedServer(find_binaries(str(executable) if executable else None))
+        home = Path(str(conninfo_to_dict(server.conninfo)["host"]))
+        try:
+            server.wait()
+            with psycopg.connect(server.conninfo) as connection:
+                assert ("off",) == connection.execute("SHOW fsync").fetchone()
+            assert owner == (home / "data").stat().st_uid
+        finally:
+            server.stop()
+        eventually(lambda: not home.exists(), "its folder is gone")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user is what everybody else is already")
+def test_as_an_ordinary_user() -> None:
+    """The same without any trick: nobody starts a server of his own."""
+    nobody = pwd.getpwnam("nobody")
+    place = Path("/tmp") / f"crmeval-test-{os.getpid()}"  # noqa: S108 (must be searchable by others: tmp_path is not)
+    folder = copy_installation(find_binaries().folder, place)
+    shutil.copytree(Path(embedded.__file__).parents[1], place / "pytest_crmeval")
+    program = (
+        "import os, sys; sys.path.insert(0, sys.argv[1]);"
+        "from pytest_crmeval.crm.embedded import Binaries, EmbeddedServer; from pathlib import Path;"
+        "server = EmbeddedServer(Binaries(Path(sys.argv[2]), 'copy'));"
+        "server.wait(); print(os.geteuid()); server.stop()"
+    )
+    try:
+        result = subprocess.run(
+            [shutil.which("python3", path="/usr/bin") or sys.executable, "-I", "-S", "-c", program, place, folder],
+            user=nobody.pw_uid,
+            group=nobody.pw_gid,
+            extra_groups=[],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        shutil.rmtree(place)
+
+    assert (0, f"{nobody.pw_uid}\n") == (result.returncode, result.stdout), result.stderr
+
+
+def test_a_server_that_can_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the end of its own log; and its folder goes."""
+    monkeypatch.setitem(embedded._FAST, "max_wal_size", "enormous")  # noqa: SLF001 (to break it)
+
+    server = EmbeddedServer(find_binaries())
+
+    with pytest.raises(ServerUnavailable, match="did not start: the server ended with status 1") as caught:
+        server.wait()
+    assert 'invalid value for parameter "max_wal_size": "enormous"' in str(caught.value)
+    assert not Path(str(conninfo_to_dict(server.conninfo)["host"])).exists()

@@ -1,0 +1,172 @@
+"""From a spec to an agent."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.agents.scripted import Scripted
+from pytest_crmeval.agents.specs import AgentUnavailable, make_agent
+from pytest_crmeval.ports.agent import Agent
+
+BOTS = """
+from pytest_crmeval import Reply
+
+
+class Closer:
+    name = "closer"
+
+    def reply(self, messages, tools):
+        return Reply(text="Deal!")
+
+
+class Nameless:
+    def reply(self, messages, tools):
+        return Reply()
+
+
+class Demanding(Closer):
+    def __init__(self, temperature):
+        self.temperature = temperature
+
+
+closer = Closer()
+number = 7
+"""
+
+Module = Callable[[str, str], None]
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
+    """Return a function that puts a module on the Python path, as long as the test lasts."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(name: str, text: str) -> None:
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    return write
+
+
+@pytest.fixture
+def bots(module: Module) -> None:
+    """Have a module of agents on the Python path."""
+    module("crmeval_test_bots", BOTS)
+
+
+def refusal(spec: str) -> str:
+    """Return why an agent can't be had."""
+    with pytest.raises(AgentUnavailable) as caught:
+        make_agent(spec)
+    return str(caught.value)
+
+
+def test_mute_says_nothing() -> None:
+    """It comes with the package."""
+    assert Scripted(name="mute") == make_agent("mute")
+
+
+@pytest.mark.parametrize("spec", ["", "mutes", "gpt-4.1", "openai", "some.module", "?temperature=0"])
+def test_what_nobody_here_knows_is_left_to_others(spec: str) -> None:
+    """None lets the next plugin answer the hook."""
+    assert make_agent(spec) is None
+
+
+@pytest.mark.usefixtures("bots")
+def test_a_class_is_made_into_an_agent() -> None:
+    """Without arguments."""
+    agent = make_agent("crmeval_test_bots:Closer")
+
+    assert isinstance(agent, Agent)
+    assert "closer" == agent.name
+
+
+@pytest.mark.usefixtures("bots")
+def test_an_agent_is_taken_as_it_is() -> None:
+    """The very object of the module."""
+    agent = make_agent("crmeval_test_bots:closer")
+
+    assert agent is sys.modules["crmeval_test_bots"].closer
+
+
+@pytest.mark.usefixtures("bots")
+def test_parameters_are_no_part_of_the_name() -> None:
+    """``module:attr?temperature=0``."""
+    agent = make_agent("crmeval_test_bots:Closer?temperature=0")
+
+    assert agent is not None
+    assert "closer" == agent.name
+
+
+def test_a_module_that_is_not_there_is_told() -> None:
+    """With the place where it should be."""
+    assert (
+        "agent 'crmeval_no_such_module:Closer': there is no module 'crmeval_no_such_module' on the Python path"
+        == refusal("crmeval_no_such_module:Closer")
+    )
+
+
+@pytest.mark.usefixtures("bots")
+def test_a_submodule_that_is_not_there_is_told() -> None:
+    """Its parent is there, and no package."""
+    assert "there is no module 'crmeval_test_bots.sub'" in refusal("crmeval_test_bots.sub:Closer")
+
+
+@pytest.mark.usefixtures("bots")
+@pytest.mark.parametrize("attribute", ["Opener", "", "Closer.name", "Closer:name"])
+def test_an_attribute_that_is_not_there_is_told(attribute: str) -> None:
+    """With the module that was searched."""
+    spec = f"crmeval_test_bots:{attribute}"
+
+    assert f"agent {spec!r}: module 'crmeval_test_bots' has no {attribute!r}" == refusal(spec)
+
+
+@pytest.mark.usefixtures("bots")
+@pytest.mark.parametrize("attribute", ["number", "Nameless"])
+def test_what_is_no_agent_is_told(attribute: str) -> None:
+    """An agent has a name and replies."""
+    spec = f"crmeval_test_bots:{attribute}"
+
+    assert f"agent {spec!r} has no name and reply(messages, tools): it is no agent" == refusal(spec)
+
+
+@pytest.mark.usefixtures("bots")
+def test_a_class_that_asks_for_arguments_is_told() -> None:
+    """We have none to give."""
+    assert "crmeval_test_bots:Demanding" in refusal("crmeval_test_bots:Demanding")
+
+
+@pytest.mark.parametrize("spec", [":Closer", ".bots:Closer", "..:x"])
+def test_a_spec_without_a_module_is_told(spec: str) -> None:
+    """Not a traceback of importlib."""
+    assert repr(spec) in refusal(spec)
+
+
+@pytest.mark.parametrize("error", ["import crmeval_no_such_dependency", "import json; json.nope", "1 / 0"])
+def test_a_module_that_breaks_while_it_is_imported_is_not_called_missing(module: Module, error: str) -> None:
+    """The user needs the traceback of his own module."""
+    module("crmeval_test_broken", f"{error}\nclass Closer: ...")
+
+    with pytest.raises((ModuleNotFoundError, AttributeError, ZeroDivisionError)):
+        make_agent("crmeval_test_broken:Closer")
+
+
+@pytest.mark.parametrize(("provider", "key"), [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")])
+def test_a_provider_needs_its_key(monkeypatch: pytest.MonkeyPatch, provider: str, key: str) -> None:
+    """The message names the variable; an empty one is none."""
+    monkeypatch.setenv(key, "")
+
+    assert f"agent '{provider}:some-model' needs the environment variable {key}" == refusal(f"{provider}:some-model")
+
+
+@pytest.mark.parametrize(("provider", "key"), [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")])
+def test_a_provider_that_is_not_built_yet_says_so(monkeypatch: pytest.MonkeyPatch, provider: str, key: str) -> None:
+    """And never shows the key."""
+    monkeypatch.setenv(key, "not-a-real-key")
+
+    said = refusal(f"{provider}:some-model?temperature=0")
+
+    assert f"this version has no {provider} provider yet; bring your own agent as module:attr" in said
+    assert "not-a-real-key" not in said

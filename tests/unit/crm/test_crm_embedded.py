@@ -1,0 +1,199 @@
+"""Which PostgreSQL is used, on machines that have several, one, or none."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.crm import embedded
+from pytest_crmeval.crm.embedded import OLDEST, Binaries, ServerUnavailable, find_binaries
+
+Install = Callable[[str, str], Binaries]
+
+
+@pytest.fixture
+def install(tmp_path: Path) -> Install:
+    """Return a function that installs a PostgreSQL which can say its version, and nothing else."""
+
+    def make(name: str, said: str, origin: str = "system") -> Binaries:
+        folder = tmp_path / name / "bin"
+        folder.mkdir(parents=True)
+        for program in ("postgres", "initdb", "pg_ctl"):
+            (folder / program).write_text(f"#!/bin/sh\n{said}\n", encoding="utf-8")
+            (folder / program).chmod(0o755)
+        return Binaries(folder, origin)
+
+    return make
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that decides what is on this machine."""
+
+    def has(*installed: Binaries, wheel: Binaries | None = None) -> None:
+        monkeypatch.setattr(embedded, "_wheel", lambda: wheel)
+        monkeypatch.setattr(embedded, "_installed", lambda: iter(installed))
+
+    return has
+
+
+def version(number: str) -> str:
+    """Return a shell command that says what ``postgres --version`` says."""
+    return f"echo 'postgres (PostgreSQL) {number}'"
+
+
+@pytest.mark.parametrize(
+    ("said", "parsed"),
+    [
+        (version("18.6"), (18, 6)),
+        (version("14.20 (Debian 14.20-1.pgdg120+1)"), (14, 20)),
+        (version("19beta2"), (19, 0)),
+        (version("17"), (17, 0)),
+        ("echo nonsense", (0,)),
+        (f"{version('18.6')}; exit 1", (0,)),
+        ("kill -9 $$", (0,)),
+    ],
+)
+def test_the_version_is_what_the_program_says(install: Install, said: str, parsed: tuple[int, ...]) -> None:
+    """What can't be run has none."""
+    assert parsed == install("some", said).version
+
+
+def test_what_is_not_there_has_no_version(tmp_path: Path) -> None:
+    """No traceback either."""
+    assert (0,) == Binaries(tmp_path, "system").version
+
+
+def test_the_terminal_shows_version_and_origin(install: Install) -> None:
+    """The user knows what he measured with."""
+    assert "PostgreSQL 18.6 (system)" == str(install("some", version("18.6")))
+
+
+def test_the_newest_installed_one_is_used(install: Install, machine: Callable[..., None]) -> None:
+    """18 is newer than 9, and 17.10 is newer than 17.9."""
+    old, new, newest = (install(number, version(number)) for number in ("9.6", "17.9", "17.10"))
+    machine(old, newest, new)
+
+    assert newest == find_binaries()
+
+
+@pytest.mark.parametrize(
+    ("installed", "wheel", "used"),
+    [
+        ("18.1", "18.6", "installed"),
+        ("19.0", "18.6", "installed"),
+        ("17.10", "18.6", "wheel"),
+        ("9.6", "18.6", "wheel"),
+    ],
+)
+def test_the_wheel_is_used_when_it_is_newer(
+    install: Install, machine: Callable[..., None], installed: str, wheel: str, used: str
+) -> None:
+    """The system's own is preferred when its major version is as new."""
+    found = {"installed": install("installed", version(installed)), "wheel": install("wheel", version(wheel))}
+    machine(found["installed"], wheel=found["wheel"])
+
+    assert found[used] == find_binaries()
+
+
+def test_the_wheel_is_used_when_there_is_nothing_else(install: Install, machine: Callable[..., None]) -> None:
+    """The normal case on a fresh machine."""
+    wheel = install("wheel", version("18.6"))
+    machine(wheel=wheel)
+
+    assert wheel == find_binaries()
+
+
+def test_the_wheel_is_used_when_the_other_one_is_broken(install: Install, machine: Callable[..., None]) -> None:
+    """A removed package often leaves something behind."""
+    broken, wheel = install("broken", "exit 127"), install("wheel", version("18.6"))
+    machine(broken, wheel=wheel)
+
+    assert wheel == find_binaries()
+
+
+def test_a_wheel_that_cannot_be_run_is_not_used(install: Install, machine: Callable[..., None]) -> None:
+    """It was made for another C library; the system's own is older, but it runs."""
+    installed, wheel = install("installed", version("15.3")), install("wheel", "exit 127")
+    machine(installed, wheel=wheel)
+
+    assert installed == find_binaries()
+
+
+def test_a_wheel_that_cannot_be_run_alone_is_told(install: Install, machine: Callable[..., None]) -> None:
+    """With what to do instead; not only when it fails to start."""
+    machine(wheel=install("wheel", "exit 127"))
+
+    with pytest.raises(ServerUnavailable, match="or set CRMEVAL_DSN to a server that you have"):
+        find_binaries()
+
+
+def test_a_machine_without_postgresql_is_told_what_to_do(machine: Callable[..., None]) -> None:
+    """Three ways out."""
+    machine()
+
+    with pytest.raises(ServerUnavailable) as caught:
+        find_binaries()
+
+    assert (
+        "there is no PostgreSQL here: install one (14 or newer), name its pg_ctl with --postgresql-exec, "
+        "or set CRMEVAL_DSN to a server that you have" == str(caught.value)
+    )
+
+
+@pytest.mark.parametrize("said", [version("13.22"), "exit 127"])
+def test_one_that_is_too_old_or_broken_is_told(install: Install, machine: Callable[..., None], said: str) -> None:
+    """With its folder, and what is needed."""
+    found = install("old", said)
+    machine(found)
+
+    with pytest.raises(ServerUnavailable) as caught:
+        find_binaries()
+
+    assert str(caught.value).startswith(f"no usable PostgreSQL in {found.folder}: {OLDEST} or newer is needed")
+
+
+def test_the_named_one_is_used(install: Install, machine: Callable[..., None]) -> None:
+    """Even if there are newer ones: the user said so."""
+    named = install("named", version("14.1"))
+    machine(install("installed", version("19.0")), wheel=install("wheel", version("18.6")))
+
+    found = find_binaries(str(named.folder / "pg_ctl"))
+
+    assert (named.folder, "--postgresql-exec") == (found.folder, found.origin)
+
+
+def test_the_named_one_may_be_a_link(install: Install, tmp_path: Path) -> None:
+    """Its neighbours are where it really is."""
+    named = install("named", version("16.2"))
+    link = tmp_path / "pg_ctl"
+    link.symlink_to(named.folder / "pg_ctl")
+
+    assert named.folder == find_binaries(str(link)).folder
+
+
+@pytest.mark.parametrize("said", [version("13.22"), "exit 127"])
+def test_the_named_one_must_be_usable(install: Install, machine: Callable[..., None], said: str) -> None:
+    """No silent change to another: the user named this one."""
+    named = install("named", said)
+    machine(wheel=install("wheel", version("18.6")))
+
+    with pytest.raises(ServerUnavailable, match=f"no usable PostgreSQL in {named.folder}"):
+        find_binaries(str(named.folder / "pg_ctl"))
+
+
+def test_what_is_on_the_path_is_found(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newer one than any that this machine can have."""
+    newest = install("newest", version("99.1"))
+    monkeypatch.setenv("PATH", str(newest.folder), prepend=":")
+
+    assert (newest.folder, (99, 1)) == (find_binaries().folder, find_binaries().version)
+
+
+def test_a_client_without_a_server_is_none(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without ``initdb`` no server can be made."""
+    client = install("client", version("99.1"))
+    (client.folder / "initdb").unlink()
+    monkeypatch.setenv("PATH", str(client.folder), prepend=":")
+
+    assert client.folder not in [found.folder for found in embedded._installed()]  # noqa: SLF001 (what is on PATH)

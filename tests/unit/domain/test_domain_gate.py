@@ -1,0 +1,134 @@
+"""Rules that a report must obey."""
+
+import pytest
+
+from pytest_crmeval.domain.gate import METRICS, Gate, GateSyntaxError
+from pytest_crmeval.domain.report import Report, Standing
+
+
+def report(*standings: Standing) -> Report:
+    """Return the report of a run."""
+    return Report(run={"id": "mine"}, standings=standings, trials=())
+
+
+def crm(*, passed: int = 0, failed: int = 0, errored: int = 0, not_run: int = 0, subject: str = "oracle") -> Standing:
+    """Return a standing in the suite ``crm``."""
+    return Standing(suite="crm", subject=subject, passed=passed, failed=failed, errored=errored, not_run=not_run)
+
+
+def test_a_gate_is_a_suite_a_metric_a_comparison_and_a_number() -> None:
+    """The text is kept as written, for the summary."""
+    expected = Gate(text="crm.pass_rate >= 0.60", suite="crm", metric="pass_rate", comparison=">=", bound=0.6)
+
+    assert expected == Gate.parse("crm.pass_rate >= 0.60")
+
+
+@pytest.mark.parametrize("text", ["crm.pass_rate>=0.6", "crm.pass_rate  >=  0.6 ", "crm.pass_rate\t>= 0.6\n"])
+def test_spaces_around_the_comparison_and_at_the_end_say_nothing(text: str) -> None:
+    """Aligning gates in an ini file is allowed."""
+    gate = Gate.parse(text)
+
+    assert ("crm", "pass_rate", ">=", 0.6) == (gate.suite, gate.metric, gate.comparison, gate.bound)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_can_be_gated(metric: str) -> None:
+    """Each name of METRICS is really a figure of a standing."""
+    assert Gate.parse(f"crm.{metric} >= 0").judge(report(crm(passed=1, failed=1))).holds
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "place"),
+    [
+        ("", "a suite", 0),
+        (" crm.pass_rate >= 0.6", "a suite", 0),
+        ("crm >= 0.6", "a dot", 3),
+        ("crm.recall >= 0.6", "a metric (pass_rate, passed, failed, errored, not_run)", 4),
+        ("crm.pass_rates >= 0.6", "a metric (pass_rate, passed, failed, errored, not_run)", 4),
+        ("crm.not_running >= 0.6", "a metric (pass_rate, passed, failed, errored, not_run)", 4),
+        ("crm.pass_rate", "a comparison (>=, >, <=, <, ==)", 13),
+        ("crm.pass_rate => 0.6", "a comparison (>=, >, <=, <, ==)", 13),
+        ("crm.pass_rate != 0.6", "a comparison (>=, >, <=, <, ==)", 13),
+        ("crm.pass_rate >= ", "a number", 17),
+        ("crm.pass_rate >= most", "a number", 17),
+        ("crm.pass_rate >= nan", "a number", 17),
+        ("crm.pass_rate >= .6", "a number", 17),
+        ("crm.pass_rate >= 60%", "the end", 19),
+        ("crm.pass_rate >= 0.6 # at least", "the end", 20),
+        ("crm.pass_rate >= 0.6 and crm.failed == 0", "the end", 20),
+    ],
+)
+def test_a_gate_that_cannot_be_read_points_at_the_place(text: str, wanted: str, place: int) -> None:
+    """Whoever wrote it sees what was expected, and a caret below where."""
+    with pytest.raises(GateSyntaxError) as caught:
+        Gate.parse(text)
+
+    assert f"expected {wanted} here:\n  {text}\n  {' ' * place}^" == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("comparison", "holds_below", "holds_at", "holds_above"),
+    [
+        (">=", False, True, True),
+        (">", False, False, True),
+        ("<=", True, True, False),
+        ("<", True, False, False),
+        ("==", False, True, False),
+    ],
+)
+def test_a_comparison_means_what_it_says(
+    comparison: str, *, holds_below: bool, holds_at: bool, holds_above: bool
+) -> None:
+    """2, 3 and 4 failed cases against a bound of 3."""
+    gate = Gate.parse(f"crm.failed {comparison} 3")
+
+    rulings = [gate.judge(report(crm(failed=failed))) for failed in (2, 3, 4)]
+
+    assert [holds_below, holds_at, holds_above] == [ruling.holds for ruling in rulings]
+
+
+def test_a_ruling_shows_the_value() -> None:
+    """Also when the gate holds: how much room is left is worth knowing."""
+    ruling = Gate.parse("crm.pass_rate >= 0.60").judge(report(crm(passed=2, failed=1)))
+
+    assert ("crm.pass_rate >= 0.60", True, "pass_rate is 0.666667") == (ruling.gate, ruling.holds, ruling.explanation)
+
+
+def test_a_pass_rate_just_at_the_bound_holds() -> None:
+    """Seven of ten are 0.7, in binary, too."""
+    assert Gate.parse("crm.pass_rate >= 0.7").judge(report(crm(passed=7, failed=3))).holds
+
+
+def test_all_subjects_of_a_suite_are_judged_together() -> None:
+    """One good and one bad agent are one suite of half passed cases."""
+    good, bad = crm(passed=4, subject="oracle"), crm(failed=4, subject="mute")
+
+    assert "pass_rate is 0.5" == Gate.parse("crm.pass_rate >= 0.6").judge(report(good, bad)).explanation
+
+
+def test_another_suite_does_not_count() -> None:
+    """A gate looks at its own suite only."""
+    other = Standing(suite="browsecomp", subject="oracle", failed=9)
+
+    assert Gate.parse("crm.pass_rate >= 1").judge(report(crm(passed=1), other)).holds
+
+
+def test_a_suite_that_was_not_run_is_a_breach() -> None:
+    """A typo in the name of a suite must not pass every merge."""
+    ruling = Gate.parse("crn.failed == 0").judge(report(crm(passed=1)))
+
+    assert (False, "the run has no suite 'crn'") == (ruling.holds, ruling.explanation)
+
+
+def test_a_run_that_is_not_complete_is_a_breach() -> None:
+    """Also when the cases that were played are all right."""
+    ruling = Gate.parse("crm.pass_rate >= 0.1").judge(report(crm(passed=5, not_run=2)))
+
+    assert (False, "2 of 7 cases were not run") == (ruling.holds, ruling.explanation)
+
+
+def test_a_rate_of_nothing_is_a_breach() -> None:
+    """When every trial errored there is no pass rate, neither zero nor one."""
+    ruling = Gate.parse("crm.pass_rate >= 0").judge(report(crm(errored=3)))
+
+    assert (False, "no trial was scored") == (ruling.holds, ruling.explanation)

@@ -1,0 +1,252 @@
+"""The append-only journal of a run."""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakes import planned, trial
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.runs import journal
+from pytest_crmeval.runs.journal import Journal, JournalError, Past
+
+PART = {"started": "2026-11-16T02:18:47+00:00", "command": "pytest evals/ -n 3"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the journal of a run is: a folder that is not there yet."""
+    return tmp_path / "reports" / "mine" / "trials.jsonl"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Journal]:
+    """Write a part of a run."""
+    writing = Journal.open(path)
+    try:
+        yield writing
+    finally:
+        writing.close()
+
+
+def written(path: Path, *trials: Trial) -> bytes:
+    """Write a whole part of a run, and return the file."""
+    with opened(path) as writing:
+        writing.part(PART)
+        for each in trials:
+            writing.trial(each)
+    return path.read_bytes()
+
+
+def test_what_was_written_is_told(path: Path) -> None:
+    """The part, and each trial by the key of its case."""
+    one, two = trial("one"), trial("two", Verdict.FAILED)
+    written(path, one, two)
+
+    assert Past(parts=[PART], trials={one.planned.key: one, two.planned.key: two}) == journal.read(path)
+
+
+def test_a_journal_that_is_not_there_tells_nothing(path: Path) -> None:
+    """A new run begins."""
+    assert Past() == journal.read(path)
+    assert not path.parent.exists()
+
+
+def test_a_trial_is_on_disk_as_soon_as_it_is_written(path: Path) -> None:
+    """Not when the journal is closed: a crash would come before."""
+    with opened(path) as writing:
+        writing.trial(trial("one"))
+
+        assert [trial("one")] == list(journal.read(path).trials.values())
+
+
+def test_one_line_is_one_record(path: Path) -> None:
+    """Line breaks in what broke stay inside."""
+    content = written(path, Trial.errored(planned(), "OSError\nTraceback\r\n  …\u2028"))
+
+    assert [["part"], ["trial"]] == [list(json.loads(line)) for line in content.splitlines()]
+
+
+def test_letters_stay_readable(path: Path) -> None:
+    """A journal is also read with grep."""
+    assert "größe".encode() in written(path, trial("größe"))
+
+
+def test_what_is_no_text_is_recorded_all_the_same(path: Path) -> None:
+    """A model may send half a surrogate pair; that must not cost the run."""
+    written(path, Trial.errored(planned(), "ValueError: \ud83d"))
+
+    (told,) = journal.read(path).trials.values()
+
+    assert r"ValueError: \ud83d" == told.reason
+
+
+def test_the_last_trial_of_a_case_wins(path: Path) -> None:
+    """What errored was repeated in a later part."""
+    written(path, trial("one", Verdict.ERRORED), trial("two"))
+    written(path, trial("one", Verdict.PASSED))
+
+    past = journal.read(path)
+
+    assert 2 == len(past.parts) == len(past.trials)
+    assert Verdict.PASSED is past.trials[planned("one").key].verdict
+
+
+def test_a_second_part_leaves_the_first_alone(path: Path) -> None:
+    """Append only: what is in a journal is not lost."""
+    first = written(path, trial("one"))
+
+    assert written(path, trial("two")).startswith(first)
+
+
+@pytest.mark.parametrize("torn", [b'{"trial":{"key":"k', b"{", b'{"part":{}}', b"\xff\xfe", "{…".encode()[:-1]])
+def test_a_torn_last_line_did_not_happen(path: Path, torn: bytes) -> None:
+    """A crash while writing loses that trial and nothing else."""
+    path.parent.mkdir(parents=True)
+    path.write_bytes(written(path, trial("one")) + torn)
+
+    assert Past(parts=[PART], trials={planned("one").key: trial("one")}) == journal.read(path)
+
+
+def test_a_torn_last_line_is_cut_before_more_is_written(path: Path) -> None:
+    """Otherwise the next line would be torn, too."""
+    whole = written(path, trial("one"))
+    path.write_bytes(whole + b'{"trial":{"key":"k')
+
+    with opened(path) as writing:
+        writing.trial(trial("two"))
+
+    assert whole == path.read_bytes()[: len(whole)]
+    assert ["one", "two"] == [told.planned.case for told in journal.read(path).trials.values()]
+
+
+def test_a_journal_of_one_torn_line_begins_anew(path: Path) -> None:
+    """The crash came with the very first line."""
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b'{"part":{"star')
+
+    content = written(path, trial("one"))
+
+    assert content.startswith(b'{"part":')
+    assert [PART] == journal.read(path).parts
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"not json",
+        b"{",
+        b"",
+        b"[]",
+        b"7",
+        b'"a trial"',
+        b"{}",
+        b"\xff\xfe",
+        b'{"trial": null}',
+        b'{"trial": {"key": "k"}}',
+        json.dumps({"trial": {**trial("one").to_dict(), "key": []}}).encode(),
+        b'{"part": 7}',
+    ],
+)
+def test_a_corrupt_line_in_the_middle_is_told(path: Path, junk: bytes) -> None:
+    """This was no crash of ours: better to ask than to play on with half of the truth."""
+    part, *trials = written(path, trial("one"), trial("two")).splitlines()
+    path.write_bytes(b"\n".join([part, junk, *trials, b""]))
+
+    with pytest.raises(JournalError) as caught:
+        journal.read(path)
+
+    assert str(caught.value).startswith(f"{path}:2: not a line of a journal")
+    assert str(caught.value).endswith("move it away")
+
+
+def test_what_is_no_file_is_no_journal(path: Path) -> None:
+    """Neither to read nor to write."""
+    path.mkdir(parents=True)
+
+    with pytest.raises(JournalError, match="Is a directory"):
+        Journal.open(path)
+    with pytest.raises(JournalError, match="Is a directory"):
+        journal.read(path)
+
+
+def test_a_folder_that_cannot_be_made_is_told_with_what_to_do(tmp_path: Path) -> None:
+    """There is a file where the folder should be."""
+    (tmp_path / "reports").write_text("a file", encoding="utf-8")
+
+    with pytest.raises(JournalError, match="choose a folder that can be written with crmeval_reports"):
+        Journal.open(tmp_path / "reports" / "mine" / "trials.jsonl")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from pytest_crmeval.runs.journal import Journal
+
+held = Journal.open(Path(sys.argv[1]))
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def another_process(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Have another process write the journal."""
+    command = [sys.executable, "-c", WRITER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "open\n" == process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def test_two_processes_do_not_write_one_journal(path: Path) -> None:
+    """The second is told so, and changes nothing; reading is free."""
+    written(path, trial("one"))
+
+    with another_process(path), pytest.raises(JournalError) as caught:
+        Journal.open(path)
+
+    assert f"{path}: another process is writing this run; wait for it, or stop it" == str(caught.value)
+    assert [trial("one")] == list(journal.read(path).trials.values())
+
+
+def test_a_writer_that_is_killed_lets_others_write(path: Path) -> None:
+    """No lock file stays behind that somebody has to remove by hand."""
+    with another_process(path):
+        pass
+
+    assert written(path, trial("one"))
+
+
+def test_one_process_does_not_write_a_journal_twice(path: Path) -> None:
+    """Until it is closed."""
+    with opened(path), pytest.raises(JournalError, match="another process is writing this run"):
+        Journal.open(path)
+
+    with opened(path) as again:
+        again.trial(trial("one"))
+
+
+def test_a_line_is_written_whole_by_a_disk_that_takes_it_in_pieces(path: Path) -> None:
+    """``write`` of an unbuffered file may take less than it was given."""
+
+    class Sluggish(io.FileIO):
+        def write(self, data: Any) -> int:  # noqa: ANN401 (any buffer)
+            return super().write(bytes(data)[:100])
+
+    path.parent.mkdir(parents=True)
+    writing = Journal(Sluggish(path, "ab+"))
+
+    writing.trial(trial("one"))
+    writing.trial(trial("two"))
+    writing.close()
+
+    assert [trial("one"), trial("two")] == list(journal.read(path).trials.values())

@@ -1,0 +1,221 @@
+"""Reports on disk."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from fakes import planned, trial
+from pytest_crmeval.domain.report import Report
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.runs import reports
+from pytest_crmeval.runs.reports import ReportError
+
+RUN = {
+    "id": "mine",
+    "started": "2026-11-16T02:18:47+00:00",
+    "ended": "2026-11-16T02:19:00+00:00",
+    "parts": [{"started": "2026-11-16T02:18:47+00:00", "command": "pytest evals/ -n 3"}],
+    "agents": ["oracle", "mute"],
+    "sample": None,
+    "seed": 0,
+    "server": "embedded PostgreSQL 18.6",
+    "machine": "Linux",
+    "versions": {"python": "3.11.7"},
+}
+TRIALS = [
+    trial(planned("one", subject="oracle"), Verdict.PASSED),
+    trial(planned("two", subject="oracle"), Verdict.ERRORED),
+    trial(planned("one", subject="mute"), Verdict.FAILED),
+    trial(planned("größe", suite="browsecomp"), Verdict.PASSED, scores={"answer": 1.0, "cited": 1.0}),
+]
+MISSING = [planned("three", subject="mute"), planned("one", subject="half")]
+
+
+def build(trials: list[Trial] = TRIALS, missing: list[PlannedCase] = MISSING, run: str = "mine") -> Report:
+    """Return the report of a run."""
+    played = {each.planned.key: each for each in trials}
+    return reports.build({**RUN, "id": run}, played, [*(each.planned for each in trials), *missing])
+
+
+def counts(report: Report) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+    """Return passed, failed, errored and not run of each suite and subject."""
+    return {
+        (each.suite, each.subject): (each.passed, each.failed, each.errored, each.not_run) for each in report.standings
+    }
+
+
+def document(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
+    """Return a report as it is on disk, with changes."""
+    return {**build().to_dict(), **changes}
+
+
+def test_every_planned_case_counts_once() -> None:
+    """Played or not, for each suite and subject; also for one that was never played."""
+    assert {
+        ("browsecomp", "oracle"): (1, 0, 0, 0),
+        ("crm", "half"): (0, 0, 0, 1),
+        ("crm", "mute"): (0, 1, 0, 1),
+        ("crm", "oracle"): (1, 0, 1, 0),
+    } == counts(build())
+
+
+def test_the_counts_add_up() -> None:
+    """Four trials and two cases that were not played."""
+    assert 6 == sum(standing.planned for standing in build().standings)
+
+
+def test_a_trial_of_an_earlier_part_counts() -> None:
+    """A resumed run plans only what is missing."""
+    done, fresh = trial("one"), trial("two")
+    played = {done.planned.key: done, fresh.planned.key: fresh}
+
+    report = reports.build(RUN, played, [fresh.planned])
+
+    assert {("crm", "oracle"): (2, 0, 0, 0)} == counts(report)
+    assert report.complete
+
+
+def test_trials_are_in_the_order_of_their_keys() -> None:
+    """Workers finish in any order; two reports of the same run can be compared line by line."""
+    assert build(TRIALS) == build(TRIALS[::-1])
+
+
+def test_a_run_of_nothing_is_a_report_of_nothing() -> None:
+    """No standing, no trial."""
+    assert Report(run=RUN, standings=[], trials=[]) == build([], [])
+
+
+def test_a_report_is_written_as_documented(tmp_path: Path) -> None:
+    """``report.schema.json`` is a promise."""
+    path = reports.write(build(), tmp_path)
+
+    schema = json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(json.loads(path.read_text(encoding="utf-8")))
+    assert tmp_path / "mine.json" == path
+
+
+def test_a_report_that_was_written_can_be_loaded(tmp_path: Path) -> None:
+    """As it was."""
+    report = build()
+
+    assert report == reports.load(reports.write(report, tmp_path))
+
+
+def test_letters_stay_readable(tmp_path: Path) -> None:
+    """A report is also read by people."""
+    assert "größe" in reports.write(build(), tmp_path).read_text(encoding="utf-8")
+
+
+def test_what_is_no_text_is_reported_all_the_same(tmp_path: Path) -> None:
+    """A model may send half a surrogate pair; that must not cost the report."""
+    report = build([Trial.errored(planned(), "ValueError: \ud83d")], [])
+
+    (told,) = reports.load(reports.write(report, tmp_path)).trials
+
+    assert r"ValueError: \ud83d" == told.reason
+
+
+def test_latest_points_at_the_run(tmp_path: Path) -> None:
+    """At its report and at its folder; relatively, so that reports can be moved."""
+    reports.write(build(run="first"), tmp_path)
+    reports.write(build(run="second"), tmp_path)
+
+    assert "second.json" == str((tmp_path / "latest.json").readlink())
+    assert "second" == str((tmp_path / "latest").readlink())
+    assert "second" == reports.load(tmp_path / "latest.json").run["id"]
+
+
+def test_nothing_else_is_left_behind(tmp_path: Path) -> None:
+    """No drafts, no hidden files."""
+    reports.write(build(run="first"), tmp_path)
+    reports.write(build(run="second"), tmp_path)
+
+    assert ["first.json", "latest", "latest.json", "second.json"] == sorted(found.name for found in tmp_path.iterdir())
+
+
+def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Who reads the old one while the new one is written reads the old one to its end."""
+    path = reports.write(build(), tmp_path)
+    old = path.read_text(encoding="utf-8")
+
+    with path.open(encoding="utf-8") as reading:
+        reports.write(build([], []), tmp_path)
+
+        assert old == reading.read()
+    assert [] == reports.load(path).trials
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    """Something in it is no JSON."""
+    path = reports.write(build(), tmp_path)
+    bad = reports.build({**RUN, "machine": object()}, {}, [])  # type: ignore[dict-item] # no JSON, that is the point
+
+    with pytest.raises(TypeError):
+        reports.write(bad, tmp_path)
+
+    assert build() == reports.load(path)
+
+
+JUNK = [
+    pytest.param(b"", id="empty"),
+    pytest.param(b"not json", id="not JSON"),
+    pytest.param(b'"\xff"', id="not UTF-8"),
+    pytest.param([], id="a list"),
+    pytest.param(7, id="a number"),
+    pytest.param({}, id="an empty object"),
+    pytest.param(document(schema="crmeval.report/2"), id="another schema"),
+    pytest.param(document(results=None), id="no results"),
+    pytest.param(document(results=[7]), id="results are numbers"),
+    pytest.param(document(results=[{"suite": "crm"}]), id="a result without a subject"),
+    pytest.param(document(trials=[7]), id="trials are numbers"),
+    pytest.param(document(trials=[{"key": "k"}]), id="half a trial"),
+    pytest.param(document(trials=[{**TRIALS[0].to_dict(), "verdict": "great"}]), id="another verdict"),
+    pytest.param(document(run={}), id="a run without an id"),
+    pytest.param(document(run=7), id="a run that is a number"),
+]
+
+
+@pytest.mark.parametrize("junk", JUNK)
+def test_junk_is_no_report(tmp_path: Path, junk: object) -> None:
+    """The message says which file; the caller needs to catch one kind of error."""
+    path = tmp_path / "junk.json"
+    path.write_bytes(junk if isinstance(junk, bytes) else json.dumps(junk).encode())
+
+    with pytest.raises(ReportError) as caught:
+        reports.load(path)
+
+    assert str(caught.value).startswith(f"{path}: not a report (crmeval.report/1): ")
+
+
+def test_another_schema_is_named(tmp_path: Path) -> None:
+    """Whoever wrote it was newer than we are."""
+    path = tmp_path / "newer.json"
+    path.write_text(json.dumps(document(schema="crmeval.report/2")), encoding="utf-8")
+
+    with pytest.raises(ReportError, match=r"its schema is 'crmeval.report/2'"):
+        reports.load(path)
+
+
+def test_a_report_with_more_fields_can_be_loaded(tmp_path: Path) -> None:
+    """Fields are added within version 1: an older reader takes what it knows."""
+    more = document(cost=1.5)
+    for record in (*more["results"], *more["trials"], *(score for each in more["trials"] for score in each["scores"])):
+        record["cost"] = 1.5
+    path = tmp_path / "newer.json"
+    path.write_text(json.dumps(more), encoding="utf-8")
+
+    assert build() == reports.load(path)
+
+
+@pytest.mark.parametrize(("name", "said"), [("nowhere.json", "No such file or directory"), (".", "Is a directory")])
+def test_what_is_no_file_is_no_report(tmp_path: Path, name: str, said: str) -> None:
+    """Told with its path."""
+    with pytest.raises(ReportError) as caught:
+        reports.load(tmp_path / name)
+
+    assert f"{tmp_path / name}: {said}" == str(caught.value)
