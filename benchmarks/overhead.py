@@ -134,8 +134,8 @@ class Projects:
         """Return what takes turns."""
         ours = partial(timed, pytest_command("-n", "2"), self.ours, CRMEVAL_DSN=self.dsn)
         return {
-            OURS: ours,
             NO_FSYNC: partial(ours, BENCH_FSYNC="off"),
+            OURS: ours,  # between the two that it is compared with
             PLAIN: partial(timed, pytest_command("-n", "2", "-p", "no:crmeval"), self.plain),
         }
 
@@ -213,10 +213,9 @@ def compare(small: Overhead, large: Overhead) -> None:
     heading("Is it linear?")
     slope = (large.added.median - small.added.median) / (large.cases - small.cases)
     fixed = small.added.median - slope * small.cases
-    print(f"overhead per case, {small.cases} cases to {large.cases}:  ", end="")
-    print(
-        f"{small.per_case * 1e3:.2f} ms to {large.per_case * 1e3:.2f} ms, ratio {large.per_case / small.per_case:.2f}"
-    )
+    for overhead in (small, large):
+        print(f"{overhead.cases:5d} cases: {overhead.per_case * 1e3:.2f} ms per case")
+    print(f"ratio {large.per_case / small.per_case:.2f}")
     print(f"each further case {slope * 1e3:.2f} ms, fixed {fixed:.2f} s per run")
 
 

@@ -29,9 +29,11 @@ class Recorder:
         self._server = server
         self._planned: dict[str, PlannedCase] = {}
         self._journal: journal.Journal | None = None
+        self._session: pytest.Session | None = None
         self._report: Report | None = None
         self._rulings: Sequence[Ruling] = ()
-        self._unforgivable = 0
+        self._played: set[str] = set()
+        self._forgivable = 0
 
     @cached_property
     def past(self) -> journal.Past:
@@ -54,7 +56,7 @@ class Recorder:
 
     def plan(self, cases: Sequence[tuple[str, PlannedCase]]) -> None:
         """Begin: know what is to be played, wait for the server, open the journal."""
-        if not (self.past.trials or cases) or self._planned:
+        if self._planned or self._journal or not (self.past.trials or cases):
             return
         self._planned = dict(cases)
         if self._config.option.collectonly:
@@ -71,24 +73,20 @@ class Recorder:
         trial = Trial.from_dict(record) if record else self._crashed(report)
         if trial is not None:
             self._record(trial)
-        if report.failed and (trial is None or trial.verdict is not Verdict.FAILED):
-            self._unforgivable += 1
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Remember that something could not be collected: no gate forgives that."""
-        self._unforgivable += report.failed
+        self._forgivable += bool(report.failed and trial and trial.verdict is Verdict.FAILED)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None]:
         """Write the report before the terminal sums up, and decide the exit status after all others."""
         self._close()
+        self._session = session
         yield
         # After the others: syrupy ORs the old exit status back in.
-        session.exitstatus = self._decided(int(session.exitstatus))
+        session.exitstatus = self._decided(session)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show how the run went."""
-        lines = list(self._dry_run()) if self._config.option.collectonly else list(self._result(exitstatus))
+        lines = list(self._dry_run() if self._config.option.collectonly else self._result())
         if lines:
             terminalreporter.section("crmeval")
             for line in lines:
@@ -112,6 +110,7 @@ class Recorder:
             raise RuntimeError(f"a trial of {trial.planned.key} came before its plan")
         self._journal.trial(trial)
         self.past.trials[trial.planned.key] = trial
+        self._played.add(trial.planned.key)
         self._config.hook.pytest_crmeval_trial_finished(config=self._config, trial=trial)
 
     def _crashed(self, report: pytest.TestReport) -> Trial | None:
@@ -129,16 +128,19 @@ class Recorder:
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
         self._rulings = [gate.judge(self._report) for gate in self._options.gates]
 
-    def _decided(self, status: int) -> int:
+    def _decided(self, session: pytest.Session) -> int:
         """Return the exit status of the whole run, earlier parts included."""
-        if self._report is None or status not in {0, 1, pytest.ExitCode.NO_TESTS_COLLECTED}:
+        status = int(session.exitstatus)
+        earlier = [trial for key, trial in self.past.trials.items() if key not in self._played]
+        if self._report is None or status not in {0, 1, 5 if earlier else 1}:
             return status
-        if status == pytest.ExitCode.NO_TESTS_COLLECTED and not self.past.trials:
-            return status
-        errored = any(standing.errored for standing in self._report.standings)
-        failed = any(standing.failed for standing in self._report.standings)
-        holds = all(ruling.holds for ruling in self._rulings) if self._rulings else not failed
-        return 0 if holds and not errored and not self._unforgivable else 1
+        # Whatever else is red is not ours to forgive: other tests, other phases, other plugins.
+        foreign = session.testsfailed != self._forgivable or (status == 1 and not session.testsfailed)
+        if foreign or any(standing.errored for standing in self._report.standings):
+            return 1
+        if self._rulings:
+            return int(not all(ruling.holds for ruling in self._rulings))
+        return int(status == 1 or not all(trial.passed for trial in earlier))
 
     def _facts(self) -> JsonObject:
         return {
@@ -178,12 +180,12 @@ class Recorder:
         for (suite, subject), count in sorted(counts.items()):
             yield f"{suite} × {subject}: {count} case{'s' * (count != 1)}"
 
-    def _result(self, exitstatus: int) -> Iterator[str]:
+    def _result(self) -> Iterator[str]:
         if self._report is None:
             return
         yield from summary.table(self._report)
         yield from summary.gates(self._rulings)
-        if exitstatus == 1 and self._decided(1) == 0:
+        if self._session and self._session.exitstatus == 1 and self._decided(self._session) == 0:
             yield "the gates hold: failed cases are forgiven, exit status 0"
         yield f"report: {_short(self._options.reports / f'{self._options.run}.json')}"
 

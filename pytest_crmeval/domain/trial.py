@@ -37,7 +37,7 @@ class Trial:
 
     planned: PlannedCase
     verdict: Verdict
-    scores: Sequence[Score] = ()
+    scores: Sequence[Score] = field(default=(), repr=False)
     reason: str = ""
     """What broke, when the verdict is ERRORED."""
     seconds: float = 0.0

@@ -151,6 +151,45 @@ def test_an_incomplete_run_can_not_pass(project: Project) -> None:
     result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.60: BREACHED (1 of 5 cases were not run)"])
 
 
+def test_what_another_plugin_finds_is_not_forgiven(project: Project) -> None:
+    """A coverage that is too low, say, is counted like a failed test."""
+    pytester = project(cases(7, 2), ini=GATE)
+    pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.hookimpl(wrapper=True)
+        def pytest_runtestloop(session):
+            yield
+            session.testsfailed += 1
+            return True
+        """
+    )
+
+    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*HALF).ret
+
+
+def test_an_exit_status_that_another_plugin_sets_stays(project: Project) -> None:
+    """Though every test is green and every gate holds."""
+    pytester = project(cases(3, 0), ini=GATE)
+    pytester.makeconftest("def pytest_sessionfinish(session): session.exitstatus = 1")
+
+    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*HALF).ret
+
+
+def test_without_a_gate_a_test_that_asserts_nothing_is_green(project: Project) -> None:
+    """The status is pytest's own; the report still says what happened."""
+    test = """
+    import pytest
+
+    @pytest.mark.conversations("cases.jsonl", suite="crm")
+    def test_conversation(conversation, evaluate):
+        evaluate(conversation)
+    """
+
+    assert pytest.ExitCode.OK == project(cases(0, 3), test=test).runpytest(*HALF).ret
+
+
 def test_without_a_gate_the_status_is_pytests_own(project: Project) -> None:
     """Red is red, green is green."""
     assert pytest.ExitCode.TESTS_FAILED == project(cases(7, 1)).runpytest(*HALF).ret

@@ -120,7 +120,7 @@ def test_an_attribute_that_is_not_there_is_told(attribute: str) -> None:
     """With the module that was searched."""
     spec = f"crmeval_test_bots:{attribute}"
 
-    assert f"agent {spec!r}: module 'crmeval_test_bots' has no {attribute!r}" == refusal(spec)
+    assert f"agent {spec!r}: AttributeError: module 'crmeval_test_bots' has no attribute {attribute!r}" == refusal(spec)
 
 
 @pytest.mark.usefixtures("bots")
@@ -135,7 +135,9 @@ def test_what_is_no_agent_is_told(attribute: str) -> None:
 @pytest.mark.usefixtures("bots")
 def test_a_class_that_asks_for_arguments_is_told() -> None:
     """We have none to give."""
-    assert "crmeval_test_bots:Demanding" in refusal("crmeval_test_bots:Demanding")
+    said = refusal("crmeval_test_bots:Demanding")
+
+    assert "missing 1 required positional argument: 'temperature'" in said
 
 
 @pytest.mark.parametrize("spec", [":Closer", ".bots:Closer", "..:x"])
@@ -144,13 +146,23 @@ def test_a_spec_without_a_module_is_told(spec: str) -> None:
     assert repr(spec) in refusal(spec)
 
 
-@pytest.mark.parametrize("error", ["import crmeval_no_such_dependency", "import json; json.nope", "1 / 0"])
-def test_a_module_that_breaks_while_it_is_imported_is_not_called_missing(module: Module, error: str) -> None:
-    """The user needs the traceback of his own module."""
-    module("crmeval_test_broken", f"{error}\nclass Closer: ...")
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("import crmeval_no_such_dependency", "ModuleNotFoundError: No module named 'crmeval_no_such_dependency'"),
+        ("import json; json.nope", "AttributeError: module 'json' has no attribute 'nope'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_module_that_breaks_while_it_is_imported_is_not_called_missing(
+    module: Module, tmp_path: Path, line: str, error: str
+) -> None:
+    """The user is told what broke in his own module, and where."""
+    module("crmeval_test_broken", f"\n{line}\nclass Closer: ...")
 
-    with pytest.raises((ModuleNotFoundError, AttributeError, ZeroDivisionError)):
-        make_agent("crmeval_test_broken:Closer")
+    spec = "crmeval_test_broken:Closer"
+
+    assert f"agent {spec!r}: {error} ({tmp_path / 'crmeval_test_broken.py'}:2)" == refusal(spec)
 
 
 @pytest.mark.parametrize(("provider", "key"), [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")])

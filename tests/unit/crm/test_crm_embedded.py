@@ -15,13 +15,13 @@ Install = Callable[[str, str], Binaries]
 def install(tmp_path: Path) -> Install:
     """Return a function that installs a PostgreSQL which can say its version, and nothing else."""
 
-    def make(name: str, said: str, origin: str = "system") -> Binaries:
+    def make(name: str, said: str) -> Binaries:
         folder = tmp_path / name / "bin"
         folder.mkdir(parents=True)
         for program in ("postgres", "initdb", "pg_ctl"):
             (folder / program).write_text(f"#!/bin/sh\n{said}\n", encoding="utf-8")
             (folder / program).chmod(0o755)
-        return Binaries(folder, origin)
+        return Binaries(folder, "system")
 
     return make
 
