@@ -119,9 +119,10 @@ def _new_run() -> str:
 
 
 def _checked_run(run: str) -> str:
-    if not _RUN_ID.fullmatch(run):
+    if run == "latest" or not _RUN_ID.fullmatch(run):
         raise pytest.UsageError(
-            f"--crmeval-run {run!r}: use up to 40 letters, digits, '.', '_' and '-', starting with a letter or digit"
+            f"--crmeval-run {run!r}: use up to 40 letters, digits, '.', '_' and '-', starting with a letter or digit; "
+            "'latest' is taken"
         )
     return run
 

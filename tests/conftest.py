@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from projects import AGENTS_FILE, TEST_FILE, case
 from pytest_crmeval.fixtures import DATABASES
+from tests.projects import AGENTS_FILE, TEST_FILE, case
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 

@@ -3,6 +3,8 @@
 import importlib
 import os
 import traceback
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
 
 from pytest_crmeval.agents.scripted import mute
 from pytest_crmeval.ports.agent import Agent
@@ -18,10 +20,11 @@ def make_agent(spec: str) -> Agent | None:
     """Return the agent that ``spec`` names; None if nobody here knows it."""
     if spec == "mute":
         return mute()
-    module, colon, attribute = spec.partition("?")[0].partition(":")
+    path, _, parameters = spec.partition("?")
+    module, colon, attribute = path.partition(":")
     if module in PROVIDER_KEYS and colon:
         _refuse_provider(spec, module)
-    return _imported(spec, module, attribute) if colon else None
+    return _imported(spec, module, attribute, dict(parse_qsl(parameters))) if colon else None
 
 
 def _refuse_provider(spec: str, provider: str) -> None:
@@ -33,10 +36,11 @@ def _refuse_provider(spec: str, provider: str) -> None:
     )
 
 
-def _imported(spec: str, module: str, attribute: str) -> Agent:
+def _imported(spec: str, module: str, attribute: str, parameters: Mapping[str, str]) -> Agent:
+    """Return an object as it is, or make one of a class; the parameters of the spec are its arguments, as text."""
     try:
         found = getattr(importlib.import_module(module), attribute)
-        agent = found() if isinstance(found, type) else found
+        agent = found(**parameters) if isinstance(found, type) or parameters else found
     except Exception as error:
         raise AgentUnavailable(f"agent {spec!r}: {_told(error, module)}") from error
     if not isinstance(agent, Agent):

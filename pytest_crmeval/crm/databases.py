@@ -73,7 +73,7 @@ class RunDatabases:
         except psycopg.Error as error:
             raise ServerUnavailable(f"{shown(self.conninfo)} can't be reached: {_first_line(error)}") from error
         try:
-            self._may_create(alive)
+            self._fit(alive)
             self._sweep(alive)
             Janitor(self.conninfo, self.template, as_template=True).init()
             self._load_schema()
@@ -101,15 +101,18 @@ class RunDatabases:
         except psycopg.Error as error:
             sys.stderr.write(f"crmeval: databases {self.prefix}* are left for the next run: {_first_line(error)}\n")
 
-    def _may_create(self, connection: psycopg.Connection[Any]) -> None:
-        row = connection.execute(
-            "SELECT rolcreatedb OR rolsuper, rolname FROM pg_roles WHERE rolname = current_user"
-        ).fetchone()
-        if not row or not row[0]:
-            role, where = row[1] if row else "?", shown(self.conninfo)
+    def _fit(self, connection: psycopg.Connection[Any]) -> None:
+        """Refuse a role that may not create databases, and a locale that would make searches differ."""
+        where = shown(self.conninfo)
+        role, may, lower = connection.execute(
+            "SELECT rolname, rolcreatedb OR rolsuper, lower('Ü') FROM pg_roles WHERE rolname = current_user"
+        ).fetchone() or ("?", False, "")
+        if not may:
             raise ServerUnavailable(
                 f"{where}: the role {role!r} may not create databases; ask for: ALTER ROLE {role} CREATEDB"
             )
+        if lower != "ü":
+            raise ServerUnavailable(f"{where}: its locale knows no letters beyond ASCII; give one with UTF-8")
 
     def _sweep(self, connection: psycopg.Connection[Any]) -> None:
         """Drop the databases of runs that nobody is connected for any more."""

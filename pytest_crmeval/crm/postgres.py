@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 from psycopg.types.json import Jsonb
 
 from pytest_crmeval.crm.tools import TOOLS
@@ -62,6 +63,8 @@ class PostgresCrm:
 
     def call(self, call: ToolCall) -> ToolResult:
         """Do what an agent asks; a refusal leaves the state before it untouched."""
+        if self._connection.info.transaction_status is TransactionStatus.IDLE:
+            raise RuntimeError("a tool was called outside of seeded(): it would have changed the CRM for good")
         entry = TOOLS.get(call.tool)
         if entry is None:
             known = ", ".join(sorted(TOOLS))
@@ -73,8 +76,8 @@ class PostgresCrm:
             return ToolResult(error=refusal.error)
         except psycopg.errors.UniqueViolation as error:
             return _refused("conflict", f"already in use: {error.diag.message_detail}")
-        except (psycopg.DataError, psycopg.IntegrityError) as error:
-            return _refused("invalid_argument", str(error.diag.message_primary))
+        except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
+            return _refused("invalid_argument", _told(error))
 
     def snapshot(self) -> State:
         """Return all rows as they are now."""
@@ -85,6 +88,8 @@ class PostgresCrm:
         return state
 
     def _plant(self, seed: Seed) -> None:
+        if unknown := sorted(seed.keys() - TABLES.keys()):
+            raise SeedError(f"seed_data.{unknown[0]}: there is no such entity; there are {', '.join(TABLES)}")
         for entity, (table, key) in TABLES.items():
             rows = [{**row, key: row_id} for row_id, row in seed.get(entity, {}).items()]
             rows.sort(key=sorted)
@@ -92,7 +97,7 @@ class PostgresCrm:
                 try:
                     self._insert(table, columns, list(alike))
                 except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
-                    raise SeedError(f"seed_data.{entity}: {error.diag.message_primary}") from error
+                    raise SeedError(f"seed_data.{entity}: {_told(error)}") from error
 
     def _insert(self, table: str, columns: Sequence[str], rows: Sequence[Mapping[str, Json]]) -> None:
         names = sql.SQL(", ").join(map(sql.Identifier, columns))
@@ -102,6 +107,11 @@ class PostgresCrm:
             ),
             (Jsonb(rows),),
         )
+
+
+def _told(error: psycopg.Error) -> str:
+    """Return what the server, or else the driver, says, in one line."""
+    return error.diag.message_primary or str(error).splitlines()[0]
 
 
 def _refused(kind: Any, message: str) -> ToolResult:  # noqa: ANN401 (one of ToolError's literals)

@@ -102,12 +102,20 @@ class CaseRef:
 
     def read(self) -> Conversation:
         """Return the case itself."""
-        with self.path.open("rb") as file:
-            file.seek(self.offset)
-            record = _decode(file.readline(), self.path, self.line)
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.offset)
+                record = _decode(file.readline(), self.path, self.line)
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror}, while it was being played") from error
+        except DatasetError as error:
+            raise self._changed() from error
         if _fingerprint(record) != self.fingerprint:
-            raise DatasetError(f"{self.path}:{self.line}: the file was changed while it was being played")
+            raise self._changed()
         return _conversation(record, self.fingerprint)
+
+    def _changed(self) -> DatasetError:
+        return DatasetError(f"{self.path}:{self.line}: the file was changed while it was being played")
 
 
 def index(paths: Sequence[Path]) -> list[CaseRef]:
@@ -165,7 +173,7 @@ def _decode(line: bytes, path: Path, number: int) -> ConversationRecord:
     except msgspec.ValidationError as error:
         what, _, field = str(error).partition(" - at `$")
         raise DatasetError(f"{path}:{number}: {field.strip('.`') or 'line'}: {what}") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DatasetError(f"{path}:{number}: this line is not JSON: {error}") from error
     ids = [turn.turn_id for turn in record.turns]
     if ids != list(range(1, len(ids) + 1)):

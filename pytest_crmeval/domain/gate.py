@@ -19,7 +19,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 _PARTS = (
     ("a suite", re.compile(r"[A-Za-z0-9_-]+")),
     ("a dot", re.compile(r"\.")),
-    (f"a metric ({', '.join(METRICS)})", re.compile("|".join(METRICS) + r"(?!\w)")),
+    (f"a metric ({', '.join(METRICS)})", re.compile(rf"(?:{'|'.join(METRICS)})(?!\w)")),
     (f"a comparison ({', '.join(_COMPARE)})", re.compile(r"\s*(>=|<=|==|>|<)\s*")),
     ("a number", re.compile(r"-?\d+(\.\d+)?")),
     ("the end", re.compile(r"\s*$")),

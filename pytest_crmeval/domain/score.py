@@ -1,8 +1,9 @@
 """Scores and verdicts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Self
 
 from pytest_crmeval.domain.json import JsonObject, printable
 
@@ -45,7 +46,15 @@ class Score:
             "reason": printable(self.reason),
         }
 
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the score that ``to_dict`` wrote; fields that are not known yet are passed over."""
+        return cls(**{name: record[name] for name in cls.__slots__})
+
 
 def verdict_of(scores: Iterable[Score]) -> Verdict:
-    """Return PASSED when every score reaches its threshold."""
-    return Verdict.PASSED if all(score.passed for score in scores) else Verdict.FAILED
+    """Return PASSED when every score reaches its threshold; without any score there is no verdict."""
+    passed = [score.passed for score in scores]
+    if not passed:
+        raise ValueError("there is no score, and so no verdict: the scorers fixture is empty")
+    return Verdict.PASSED if all(passed) else Verdict.FAILED

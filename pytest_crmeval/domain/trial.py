@@ -75,11 +75,17 @@ class Trial:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the trial that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        planned = PlannedCase(**{name: record[name] for name in ("key", "suite", "subject", "case", "fingerprint")})
+        planned = PlannedCase(**{name: _text(record[name]) for name in PlannedCase.__slots__})
         return cls(
             planned=planned,
             verdict=Verdict(record["verdict"]),
-            scores=tuple(Score(**score) for score in record["scores"]),
-            reason=record["reason"],
-            seconds=record["seconds"],
+            scores=tuple(Score.from_dict(score) for score in record["scores"]),
+            reason=_text(record["reason"]),
+            seconds=float(record["seconds"]),
         )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, found {value!r}")
+    return value

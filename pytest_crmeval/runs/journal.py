@@ -5,9 +5,8 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import FileIO
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import Trial
@@ -28,7 +27,7 @@ class Past:
 class Journal:
     """A journal that this process, and no other, is writing."""
 
-    def __init__(self, file: FileIO) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
     @classmethod
@@ -36,7 +35,7 @@ class Journal:
         """Open for appending; a last line that a crash cut off is taken away."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("ab+", buffering=0)
+            file = path.open("ab+")
         except OSError as error:
             raise JournalError(
                 f"{path}: {error.strerror}; choose a folder that can be written with crmeval_reports"
@@ -64,18 +63,22 @@ class Journal:
     def _write(self, record: JsonObject) -> None:
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
         self._file.write(line.encode() + b"\n")
+        self._file.flush()
         os.fsync(self._file.fileno())
 
 
 def read(path: Path) -> Past:
     """Return what the journal tells; a missing one tells nothing, a torn last line did not happen."""
     past = Past()
-    if not path.exists():
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.endswith(b"\n"):
+                    _take(past, _parsed(line, path, number))
+    except FileNotFoundError:
         return past
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if line.endswith(b"\n"):
-                _take(past, _parsed(line, path, number))
+    except OSError as error:
+        raise JournalError(f"{path}: {error.strerror}") from error
     return past
 
 
@@ -84,7 +87,7 @@ def _parsed(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
         record = json.loads(line)
         if "trial" in record:
             return {"trial": Trial.from_dict(record["trial"])}
-        return {"part": record["part"]}
+        return {"part": {"started": record["part"]["started"], "command": record["part"]["command"]}}
     except (ValueError, KeyError, TypeError) as error:
         raise JournalError(f"{path}:{number}: not a line of a journal: {error!r}; move it away") from error
 
@@ -97,7 +100,7 @@ def _take(past: Past, record: Mapping[str, Any]) -> None:
         past.trials[trial.planned.key] = trial
 
 
-def _cut_torn_line(file: FileIO) -> None:
+def _cut_torn_line(file: BinaryIO) -> None:
     file.seek(0)
     whole = file.read().rfind(b"\n") + 1
     file.truncate(whole)

@@ -58,12 +58,10 @@ def load(path: Path) -> Report:
 def _report(document: Mapping[str, Any]) -> Report:
     if document["schema"] != SCHEMA:
         raise ValueError(f"its schema is {document['schema']!r}")
-    standings = [
-        Standing(**{name: value for name, value in result.items() if name not in {"planned", "pass_rate"}})
-        for result in document["results"]
-    ]
+    run = document["run"]
+    standings = [Standing(**{name: result[name] for name in Standing.__slots__}) for result in document["results"]]
     trials = [Trial.from_dict(trial) for trial in document["trials"]]
-    return Report(run=document["run"], standings=standings, trials=trials)
+    return Report(run={**run, "id": run["id"], "started": run["started"]}, standings=standings, trials=trials)
 
 
 def _point(link: Path, target: str) -> None:

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from operator import itemgetter
 
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
@@ -28,14 +30,47 @@ CLOCKS = frozenset({"created_date", "created_at", "uploaded_at"})
 def crm_state(case: Conversation, evidence: Evidence) -> Score:
     """Score 1 when both CRMs hold the same rows; the reason is a readable diff.
 
-    Seeded rows are matched by id. New rows are matched by role: what they say and what they refer to,
-    in any order, with any generated id.
+    Seeded rows are matched by id. New rows are matched by role: what they say, what they refer to and what refers to
+    them, in any order, with any generated id.
     """
     del case  # the evidence holds what the answer key leads to
     seeded = {str(row[KEYS[table]]) for table, rows in evidence.before.items() for row in rows}
     expected, actual = _Reading(evidence.reference, seeded), _Reading(evidence.after, seeded)
     differences = [line for table in KEYS for line in _compare(table, expected, actual)]
+    if not differences and _webs(evidence.reference, seeded) != _webs(evidence.after, seeded):
+        differences = ["new rows that say the same are referred to by others than expected"]
     return Score(name="state", value=0.0 if differences else 1.0, reason="\n    ".join(differences))
+
+
+def _webs(state: State, seeded: set[str]) -> Counter[str]:
+    """Return each new row with everything that is connected to it, as far as the tables reach."""
+    rows = {str(row[key]): (table, row) for table, key in KEYS.items() for row in state.get(table, ())}
+    new = {row_id: place for row_id, place in rows.items() if row_id not in seeded}
+    links = [
+        (row_id, str(value))
+        for row_id, (table, row) in new.items()
+        for column, value in row.items()
+        if column != KEYS[table] and str(value) in new
+    ]
+    roles = {row_id: _words(table, row, new) for row_id, (table, row) in new.items()}
+    for _ in KEYS:
+        beside: dict[str, list[str]] = {row_id: [] for row_id in new}
+        for child, parent in links:
+            beside[child].append(f"^{roles[parent]}")
+            beside[parent].append(roles[child])
+        roles = {
+            row_id: sha256(repr((role, sorted(beside[row_id]))).encode()).hexdigest() for row_id, role in roles.items()
+        }
+    return Counter(roles.values())
+
+
+def _words(table: str, row: Row, new: Mapping[str, object]) -> str:
+    said = {
+        column: "new" if str(value) in new else value
+        for column, value in row.items()
+        if column != KEYS[table] and column not in CLOCKS and value is not None
+    }
+    return f"{table} {sorted(said.items(), key=itemgetter(0))}"
 
 
 class _Reading:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from projects import case
+from tests.projects import case
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
@@ -170,7 +170,7 @@ def test_a_gate_that_can_not_be_read(project: Project, gate: str, answer: str) -
     assert f"  {gate}\n" in said
 
 
-@pytest.mark.parametrize("run", ["a/b", "", "-x", "ü", "x" * 41])
+@pytest.mark.parametrize("run", ["a/b", "", "-x", "ü", "x" * 41, "latest"])
 def test_a_run_id_that_is_no_name(project: Project, run: str) -> None:
     """It becomes a folder and a database."""
     assert "use up to 40 letters, digits" in complaint(project(), f"--crmeval-run={run}")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from projects import case, report_of
+from tests.projects import case, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
@@ -55,6 +55,16 @@ def test_a_conftest_brings_its_own_scorers(project: Project) -> None:
     result.stdout.fnmatch_lines(["E *polite 0.000: said 'Done.'"])
     (trial,) = report_of(pytester.path)["trials"]
     assert [("polite", 0.0)] == [(score["name"], score["value"]) for score in trial["scores"]]
+
+
+def test_without_scorers_there_is_no_verdict(project: Project) -> None:
+    """Nothing was judged: that is no success."""
+    pytester = project([case("one")])
+    pytester.makeconftest("import pytest\n@pytest.fixture(scope='session')\ndef scorers(): return []")
+
+    pytester.runpytest().assert_outcomes(failed=1)
+
+    assert ["errored"] == [trial["verdict"] for trial in report_of(pytester.path)["trials"]]
 
 
 @WAYS

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from projects import case, failing, report_of
+from tests.projects import case, failing, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
@@ -68,6 +68,14 @@ def test_several_agents_play_the_same_cases(project: Project) -> None:
 
     rates = {standing["subject"]: standing["pass_rate"] for standing in report_of(pytester.path)["results"]}
     assert {"oracle": 1.0, "mute": 0.0} == rates
+
+
+def test_agents_with_similar_specs_are_told_apart(project: Project) -> None:
+    """Their ids differ, though the characters that tell them apart are not safe for the shell."""
+    pytester = project([case("one")])
+    pytester.makepyfile(flex="from bots import Half\nclass Flex(Half):\n    def __init__(self, mood): self.mood = mood")
+
+    pytester.runpytest("--crmeval-agent=flex:Flex?mood=*", "--crmeval-agent=flex:Flex?mood=!").assert_outcomes(passed=2)
 
 
 @pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)

@@ -8,8 +8,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from processes import eventually, running
-from projects import case, failing, report_of
+from tests.postgres.processes import eventually, running
+from tests.projects import case, failing, report_of
 
 Project = Callable[..., pytest.Pytester]
 XDIST = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)

@@ -13,11 +13,11 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from processes import eventually
-from projects import case, report_of
 from pytest_crmeval.crm import embedded
 from pytest_crmeval.crm.databases import CONNECT_SECONDS, RunDatabases, connect
 from pytest_crmeval.crm.embedded import EmbeddedServer, ServerUnavailable, copy_installation, find_binaries
+from tests.postgres.processes import eventually
+from tests.projects import case, report_of
 
 Project = Callable[..., pytest.Pytester]
 XDIST = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from fakes import planned, trial
 from pytest_crmeval import cli
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs import reports
+from tests.fakes import planned, trial
 
 
 def write(folder: Path, run: str) -> None:

@@ -70,7 +70,7 @@ class NewNote(Arguments):
 
 def client_search(connection: Connection, arguments: ClientSearch) -> Json:
     """Find clients."""
-    return search(connection, "clients", "name", arguments.given())
+    return search(connection, "clients", 'name COLLATE "C", client_id', arguments.given())
 
 
 def create_new_client(connection: Connection, arguments: NewClient) -> Json:
@@ -80,7 +80,7 @@ def create_new_client(connection: Connection, arguments: NewClient) -> Json:
 
 def contact_search(connection: Connection, arguments: ContactSearch) -> Json:
     """Find contacts."""
-    return search(connection, "contacts", "last_name", arguments.given())
+    return search(connection, "contacts", 'last_name COLLATE "C", contact_id', arguments.given())
 
 
 def create_new_contact(connection: Connection, arguments: NewContact) -> Json:

@@ -81,7 +81,7 @@ class NewQuote(Arguments):
 
 def opportunity_search(connection: Connection, arguments: OpportunitySearch) -> Json:
     """Find opportunities."""
-    return search(connection, "opportunities", "name", arguments.given())
+    return search(connection, "opportunities", 'name COLLATE "C", opportunity_id', arguments.given())
 
 
 def create_new_opportunity(connection: Connection, arguments: NewOpportunity) -> Json:
@@ -108,7 +108,7 @@ def modify_opportunity(connection: Connection, arguments: OpportunityChange) -> 
 
 def quote_search(connection: Connection, arguments: QuoteSearch) -> Json:
     """Find quotes."""
-    return search(connection, "quotes", "amount", arguments.given())
+    return search(connection, "quotes", "amount, quote_id", arguments.given())
 
 
 def create_quote(connection: Connection, arguments: NewQuote) -> Json:

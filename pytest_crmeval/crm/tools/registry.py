@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, LiteralString, TypeVar
 
 import msgspec
 import psycopg
 from psycopg import sql
 
-from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.json import Json, printable
 from pytest_crmeval.domain.messages import Tool, ToolError
 
 Connection = psycopg.Connection[Any]
@@ -52,10 +52,10 @@ class Entry(Generic[ArgumentsT]):
     def run(self, connection: Connection, arguments: Mapping[str, Json]) -> Json:
         """Check the arguments, then act."""
         try:
-            typed = msgspec.convert(dict(arguments), self.arguments)
-        except msgspec.ValidationError as error:
-            raise Refusal("invalid_argument", str(error)) from error
-        return self.handler(connection, typed)
+            typed = msgspec.convert(arguments, self.arguments)
+            return self.handler(connection, typed)
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # half a surrogate pair is no text
+            raise Refusal("invalid_argument", printable(str(error))) from error
 
 
 def entry(
@@ -68,12 +68,15 @@ def entry(
     return Entry(tool=tool, arguments=arguments, handler=handler)
 
 
-def search(connection: Connection, table: str, order: str, filters: Mapping[str, Any]) -> Json:
-    """Return the rows that match every filter: text by substring in any case, the rest by equality."""
+def search(connection: Connection, table: str, order: LiteralString, filters: Mapping[str, Any]) -> Json:
+    """Return the rows that match every filter: text by substring in any case, the rest by equality.
+
+    ``order`` must leave nothing open, on any server: the first row is what later turns refer to.
+    """
     conditions = [_condition(column, value) for column, value in filters.items()]
     where = sql.SQL(" AND ").join(conditions) if conditions else sql.SQL("true")
     query = sql.SQL("SELECT to_jsonb(t) FROM {} t WHERE {} ORDER BY {} LIMIT {}").format(
-        sql.Identifier(table), where, sql.Identifier(order), sql.Literal(ROW_CAP)
+        sql.Identifier(table), where, sql.SQL(order), sql.Literal(ROW_CAP)
     )
     return [row[0] for row in connection.execute(query, list(filters.values()))]
 
@@ -100,7 +103,7 @@ def update(connection: Connection, table: str, key: str, row_id: str, values: Ma
 
 def find(connection: Connection, entity: str, table: str, key: str, row_id: str) -> Mapping[str, Json]:
     """Return one row, or refuse."""
-    query = sql.SQL("SELECT to_jsonb(t) FROM {} t WHERE {}::text = %s").format(
+    query = sql.SQL("SELECT to_jsonb(t) FROM {} t WHERE {}::text = lower(%s)").format(
         sql.Identifier(table), sql.Identifier(key)
     )
     row = connection.execute(query, [row_id]).fetchone()
@@ -113,7 +116,7 @@ def find(connection: Connection, entity: str, table: str, key: str, row_id: str)
 def _condition(column: str, value: object) -> sql.Composed:
     # position() and not LIKE: % and _ in what the user said are letters like any other.
     text = isinstance(value, str) and not column.endswith("_id") and column not in {"stage", "status"}
-    pattern = "position(lower(%s) in lower({})) > 0" if text else "{}::text = %s"
+    pattern = "position(lower(%s) in lower({})) > 0" if text else "lower({}::text) = lower(%s)"
     return sql.SQL(pattern).format(sql.Identifier(column))
 
 

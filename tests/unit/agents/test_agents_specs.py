@@ -80,6 +80,7 @@ def test_a_class_is_made_into_an_agent() -> None:
     agent = make_agent("crmeval_test_bots:Closer")
 
     assert isinstance(agent, Agent)
+    assert not isinstance(agent, type)
     assert "closer" == agent.name
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from projects import case
 from pytest_crmeval.datasets.conversations import SHOWN, DatasetError, index
 from pytest_crmeval.domain.conversation import Conversation, Turn
 from pytest_crmeval.domain.expectation import Expectation
 from pytest_crmeval.domain.messages import ToolCall
+from tests.projects import case
 
 Written = Callable[..., Path]
 ADA = {"name": "Ada Ltd", "email": "ada@ada.example", "status": "Active"}

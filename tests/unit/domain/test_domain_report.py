@@ -2,9 +2,9 @@
 
 from syrupy.assertion import SnapshotAssertion
 
-from fakes import trial
 from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
 from pytest_crmeval.domain.score import Verdict
+from tests.fakes import trial
 
 
 def test_the_four_counts_add_up_to_what_was_planned() -> None:

@@ -2,9 +2,9 @@
 
 from syrupy.assertion import SnapshotAssertion
 
-from fakes import call
 from pytest_crmeval.domain.messages import Reply, ToolError, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.transcript import Exchange, Transcript
+from tests.fakes import call
 
 FOUND = ToolResult(value=[{"client_id": "c-1"}])
 REFUSED = ToolResult(error=ToolError(kind="conflict", message="already in use"))

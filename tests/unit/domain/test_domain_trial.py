@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from fakes import call, planned, trial
 from pytest_crmeval.domain.messages import Reply, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.domain.trial import Trial
+from tests.fakes import call, planned, trial
 
 WRONG = Trial(
     planned=planned(),

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from fakes import PaperCrm, Reciting, call, calls, conversation, says, turn
 from pytest_crmeval.domain.conversation import Turn
 from pytest_crmeval.domain.messages import (
     Message,
@@ -19,6 +18,7 @@ from pytest_crmeval.domain.messages import (
 )
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.play.conversation import MAX_STEPS, play
+from tests.fakes import PaperCrm, Reciting, call, calls, conversation, says, turn
 
 WRITE = calls(call("write", name="Ada"))
 FIRST_ROW = crm_says([ToolResult(value={"id": "row-1"})])

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from fakes import planned, trial
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.runs import journal
 from pytest_crmeval.runs.journal import Journal, JournalError, Past
+from tests.fakes import planned, trial
 
 PART = {"started": "2026-11-16T02:18:47+00:00", "command": "pytest evals/ -n 3"}
 
@@ -236,14 +236,14 @@ def test_one_process_does_not_write_a_journal_twice(path: Path) -> None:
 
 
 def test_a_line_is_written_whole_by_a_disk_that_takes_it_in_pieces(path: Path) -> None:
-    """``write`` of an unbuffered file may take less than it was given."""
+    """``write`` of a file may take less than it was given."""
 
     class Sluggish(io.FileIO):
         def write(self, data: Any) -> int:  # noqa: ANN401 (any buffer)
             return super().write(bytes(data)[:100])
 
     path.parent.mkdir(parents=True)
-    writing = Journal(Sluggish(path, "ab+"))
+    writing = Journal(io.BufferedRandom(Sluggish(path, "ab+")))
 
     writing.trial(trial("one"))
     writing.trial(trial("two"))

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from fakes import planned, trial
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.runs import reports
 from pytest_crmeval.runs.reports import ReportError
+from tests.fakes import planned, trial
 
 RUN = {
     "id": "mine",

@@ -5,13 +5,13 @@ from itertools import count
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from fakes import conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.state import Row, State
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.scoring.crm_state import CLOCKS, KEYS, crm_state
+from tests.fakes import conversation
 
 ACME: Row = {"client_id": "c-acme", "name": "Acme", "owner": None}
 BOLT: Row = {"client_id": "c-bolt", "name": "Bolt", "owner": "Dana"}

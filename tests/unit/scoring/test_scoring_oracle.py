@@ -1,9 +1,9 @@
 """The perfect agent."""
 
-from fakes import PaperCrm, call, calls, conversation, turn
 from pytest_crmeval.domain.messages import Reply, ToolError, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.play.conversation import play
 from pytest_crmeval.scoring.oracle import Oracle
+from tests.fakes import PaperCrm, call, calls, conversation, turn
 
 ADD = turn("Add Ada.", call("write", name="Ada", tags=["new"]))
 

@@ -1,0 +1,195 @@
+"""The house: floors that imports go down, and slow things that nobody carries in."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+FLOORS = "Imports go down the stairs"
+GLUE = "Only the glue knows pytest"
+ANSWER_KEY = "Agents and providers never reach the answer key"
+SDKS = "Each SDK has one home"
+CYCLES = "No cycles"
+CONTRACTS = [FLOORS, GLUE, ANSWER_KEY, SDKS, CYCLES]
+
+
+def lint(house: Path) -> tuple[dict[str, str], str]:
+    """Return what import-linter says about each contract in a copy of the house, and all that it said."""
+    result = subprocess.run(
+        [SCRIPTS / "lint-imports", "--no-cache", "--no-logo"],
+        cwd=house,
+        env={**os.environ, "PYTHONPATH": str(house), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    verdicts = (line.rpartition(" ") for line in result.stdout.splitlines())
+    return {name: said for name, _, said in verdicts if said in {"KEPT", "BROKEN"}}, result.stdout
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """Return a copy of the house, in which things may be broken."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "pytest_crmeval", tmp_path / "pytest_crmeval", ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_every_contract_is_kept() -> None:
+    """In the house as it is."""
+    assert dict.fromkeys(CONTRACTS, "KEPT") == lint(ROOT)[0]
+
+
+def test_every_contract_is_kept_in_a_copy(house: Path) -> None:
+    """Otherwise the next test would prove nothing."""
+    assert dict.fromkeys(CONTRACTS, "KEPT") == lint(house)[0]
+
+
+@pytest.mark.parametrize(
+    ("contract", "module", "line"),
+    [
+        pytest.param(FLOORS, "scoring/crm_state.py", "from pytest_crmeval import datasets", id="up the stairs"),
+        pytest.param(FLOORS, "agents/scripted.py", "from pytest_crmeval.runs import summary", id="to a sibling"),
+        pytest.param(FLOORS, "attic.py", "", id="a module without a floor"),
+        pytest.param(FLOORS, "attic/__init__.py", "", id="a folder without a floor"),
+        pytest.param(GLUE, "play/conversation.py", "import pytest", id="pytest in the engine"),
+        pytest.param(
+            GLUE, "cli.py", "def _late() -> None:\n    import _pytest.config", id="pytest in the command line"
+        ),
+        pytest.param(GLUE, "crm/postgres.py", "from xdist import plugin", id="xdist in an adapter"),
+        pytest.param(
+            ANSWER_KEY, "agents/scripted.py", "from pytest_crmeval.domain.expectation import Expectation", id="directly"
+        ),
+        pytest.param(ANSWER_KEY, "providers/sdk.py", "from pytest_crmeval.scoring import oracle", id="by the oracle"),
+        pytest.param(ANSWER_KEY, "agents/scripted.py", "from pytest_crmeval.ports.crm import Crm", id="by a port"),
+        pytest.param(SDKS, "agents/scripted.py", "import openai", id="openai in an agent"),
+        pytest.param(SDKS, "judges/judge.py", "def _late() -> None:\n    import anthropic", id="anthropic in a judge"),
+        pytest.param(CYCLES, "domain/score.py", "from pytest_crmeval.domain.trial import Trial", id="two modules"),
+    ],
+)
+def test_a_contract_is_broken_by_one_line(house: Path, contract: str, module: str, line: str) -> None:
+    """By that line the contract, and only this one, is broken: it guards what it says."""
+    place = house / "pytest_crmeval" / module
+    place.parent.mkdir(exist_ok=True)
+    with place.open("a", encoding="utf-8") as file:
+        file.write(f"\n{line}\n")
+
+    verdicts, said = lint(house)
+
+    assert {**dict.fromkeys(CONTRACTS, "KEPT"), contract: "BROKEN"} == verdicts, said
+
+
+def test_an_sdk_is_at_home_with_its_provider(house: Path) -> None:
+    """And the glue may use the provider: the contract does not forbid what it is there for."""
+    (house / "pytest_crmeval/providers/sdk.py").write_text("import openai\nimport anthropic\n", encoding="utf-8")
+    with (house / "pytest_crmeval/fixtures/__init__.py").open("a", encoding="utf-8") as file:
+        file.write("\nfrom pytest_crmeval.providers import sdk\n")
+
+    assert "KEPT" == lint(house)[0][SDKS]
+
+
+def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; it does not know that it is started by a test."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
+SLOW = {"openai", "anthropic", "psycopg", "pydantic", "msgspec", "pytest_postgresql", "xdist"}
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Return which packages a fresh interpreter holds after a statement."""
+    result = run(sys.executable, "-c", f"import json, sys\n{statement}\nprint(json.dumps(list(sys.modules)))")
+    assert 0 == result.returncode, result.stderr
+    return {name.partition(".")[0] for name in json.loads(result.stdout)}
+
+
+def test_loading_the_plugin_loads_nothing_slow() -> None:
+    """It is loaded in every pytest run of an environment, whether we are wanted or not."""
+    assert set() == SLOW & loaded_by("import pytest_crmeval.plugin")
+
+
+def test_the_public_names_do_not_load_pytest() -> None:
+    """Agents are imported by programs that are no tests."""
+    assert set() == (SLOW | {"pytest", "_pytest"}) & loaded_by("from pytest_crmeval import *")
+
+
+def test_slow_packages_would_be_noticed() -> None:
+    """The two tests above can fail."""
+    assert {"msgspec", "psycopg"} <= loaded_by("import pytest_crmeval.crm.postgres")
+
+
+CONFTEST = """
+import json
+import os
+import sys
+from pathlib import Path
+
+
+def pytest_unconfigure(config):
+    who = os.environ.get("PYTEST_XDIST_WORKER", "controller")
+    packages = sorted({name.partition(".")[0] for name in sys.modules})
+    told = {"packages": packages, "active": config.pluginmanager.hasplugin("crmeval")}
+    Path(__file__).with_name(f"{who}.json").write_text(json.dumps(told))
+"""
+UNRELATED = "def test_nothing(): pass"
+MARKED = """
+import pytest
+
+@pytest.mark.conversations("cases.jsonl")
+def test_conversation(conversation): pass
+"""
+Told = Callable[..., dict[str, set[str]]]
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    """Return a function that runs pytest and returns which slow packages each of its processes holds at its end."""
+
+    def pytest_run(test: str, *arguments: str) -> dict[str, set[str]]:
+        (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+        (tmp_path / "test_it.py").write_text(test, encoding="utf-8")
+        shutil.copy(ROOT / "evals/data/crm.jsonl", tmp_path / "cases.jsonl")
+        # pytest-postgresql imports psycopg itself, in every run, with or without us.
+        result = run(sys.executable, "-m", "pytest", "-p", "no:postgresql", *arguments, cwd=tmp_path)
+        assert 0 == result.returncode, result.stdout
+        found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("*.json")}
+        assert all(process["active"] for process in found.values())
+        return {name: (SLOW - {"xdist"}) & set(process["packages"]) for name, process in found.items()}
+
+    return pytest_run
+
+
+def test_a_pytest_run_without_us_carries_nothing_slow(told: Told) -> None:
+    """From the first hook to the last."""
+    assert {"controller": set()} == told(UNRELATED)
+
+
+def test_a_pytest_run_without_us_carries_nothing_slow_on_workers(told: Told) -> None:
+    """Neither does the controller."""
+    assert {"controller": set(), "gw0": set()} == told(UNRELATED, "-n", "1")
+
+
+def test_a_pytest_run_with_us_would_be_noticed(told: Told) -> None:
+    """The two tests above can fail: to know the cases, a marked test needs msgspec."""
+    assert {"controller": {"msgspec"}} == told(MARKED, "--collect-only")
+
+
+def test_crmeval_never_imports_pytest() -> None:
+    """It shows a report in the time in which pytest would still be loading plugins."""
+    result = run(sys.executable, "-X", "importtime", SCRIPTS / "crmeval", "--help")
+
+    imported = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
+    assert result.stdout.startswith("usage: crmeval")
+    assert "pytest_crmeval.cli" in imported
+    assert set() == {"pytest", "_pytest", *SLOW} & {name.partition(".")[0] for name in imported}

@@ -1,0 +1,150 @@
+"""The surface: what others may hold on to. A snapshot that changes is a decision, and a line in the change log."""
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, cast
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+import pytest_crmeval
+from pytest_crmeval import hookspecs
+from pytest_crmeval.options import add_options
+
+PUBLIC_NAMES = {name: getattr(pytest_crmeval, name) for name in pytest_crmeval.__all__}
+HOOKS = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("pytest_crmeval_")}
+
+
+class Notebook:
+    """A parser of options that only notes what is declared."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, Any] = {}
+        self.settings: dict[str, Any] = {}
+
+    def getgroup(self, name: str, description: str) -> "Notebook":
+        """Note a group; it has no notes of its own."""
+        self.options[name] = description
+        return self
+
+    def addoption(self, name: str, **attributes: object) -> None:
+        """Note an option of the command line."""
+        self.options[name] = {key: getattr(value, "__name__", value) for key, value in attributes.items()}
+
+    def addini(self, name: str, text: str, **attributes: object) -> None:
+        """Note a setting."""
+        self.settings[name] = {"help": text, **attributes}
+
+
+@pytest.fixture
+def notebook() -> Notebook:
+    """Return everything that can be set."""
+    declared = Notebook()
+    add_options(cast("pytest.Parser", declared))
+    return declared
+
+
+def test_names(snapshot: SnapshotAssertion) -> None:
+    """What ``from pytest_crmeval import …`` offers."""
+    assert snapshot == list(pytest_crmeval.__all__)
+
+
+def test_there_are_few_names() -> None:
+    """A page of manual each: twenty at most, sorted, none twice."""
+    assert len(pytest_crmeval.__all__) <= 20
+    assert sorted(PUBLIC_NAMES) == list(pytest_crmeval.__all__)
+
+
+def test_nothing_else_is_offered() -> None:
+    """Modules apart, every name of the package is a public one."""
+    others = {
+        name for name, value in vars(pytest_crmeval).items() if not name.startswith("_") and not inspect.ismodule(value)
+    }
+
+    assert set(pytest_crmeval.__all__) == others
+
+
+def test_members(snapshot: SnapshotAssertion) -> None:
+    """What can be asked of each public name, and what it is made from."""
+    assert snapshot == {name: sorted(_members(value)) for name, value in PUBLIC_NAMES.items()}
+
+
+@pytest.mark.parametrize("name", PUBLIC_NAMES)
+def test_every_public_name_says_what_it_is(name: str) -> None:
+    """In a sentence of its own, not in the one that ``dataclass`` makes up; its methods, too."""
+    value = PUBLIC_NAMES[name]
+    told = {name: value.__doc__, **{member: getattr(value, member).__doc__ for member in _behaviour(value)}}
+
+    assert [] == [member for member, text in told.items() if not text or not text.strip().splitlines()[0].endswith(".")]
+    assert not (value.__doc__ or "").startswith(f"{name}(")
+
+
+def test_hooks(snapshot: SnapshotAssertion) -> None:
+    """What other plugins may implement, with which arguments, and whether the first answer counts."""
+    assert snapshot == {
+        name: {
+            "arguments": list(inspect.signature(hook).parameters),
+            "firstresult": hook.pytest_spec["firstresult"],
+            "help": hook.__doc__,
+        }
+        for name, hook in HOOKS.items()
+    }
+
+
+def test_options(notebook: Notebook, snapshot: SnapshotAssertion) -> None:
+    """What this time."""
+    assert snapshot == notebook.options
+
+
+def test_settings(notebook: Notebook, snapshot: SnapshotAssertion) -> None:
+    """What this project measures."""
+    assert snapshot == notebook.settings
+
+
+def test_every_option_begins_with_our_name(notebook: Notebook) -> None:
+    """Nobody else's option is taken; and its help is there."""
+    assert set() == {name for name in notebook.options if not name.startswith(("--crmeval-", "crmeval"))}
+    assert set() == {name for name in notebook.settings if not name.startswith("crmeval_")}
+    assert all(option["help"] for name, option in notebook.options.items() if name.startswith("--"))
+
+
+def test_the_command_line_has_no_defaults(notebook: Notebook) -> None:
+    """None means: not said. Otherwise no setting could come second."""
+    assert set() == {name for name, option in notebook.options.items() if "default" in option and name != "crmeval"}
+
+
+def test_fixtures(pytester: pytest.Pytester, snapshot: SnapshotAssertion) -> None:
+    """What ``pytest --fixtures`` shows of us."""
+    lines = pytester.runpytest_inprocess("--fixtures").outlines
+    start = next(number for number, line in enumerate(lines) if "fixtures defined from pytest_crmeval" in line)
+    ours: list[str] = []
+    for line in lines[start + 1 :]:
+        if line.startswith("---"):
+            break
+        ours.append(re.sub(r" -- .*", "", line))
+
+    assert snapshot == "\n".join(ours).strip()
+
+
+def test_markers(pytester: pytest.Pytester, snapshot: SnapshotAssertion) -> None:
+    """What ``pytest --markers`` shows of us."""
+    lines = pytester.runpytest_inprocess("--markers").outlines
+
+    assert snapshot == [line for line in lines if "JSON Lines" in line or "crmeval" in line]
+
+
+def _members(value: Any) -> Iterator[str]:  # noqa: ANN401 (a class or an alias)
+    if isinstance(value, type) and issubclass(value, Enum):
+        yield from value.__members__
+    elif dataclasses.is_dataclass(value):
+        yield from (field.name for field in dataclasses.fields(value))
+    yield from _behaviour(value)
+
+
+def _behaviour(value: Any) -> Iterator[str]:  # noqa: ANN401 (a class or an alias)
+    for name, member in vars(value).items():
+        if not name.startswith("_") and (callable(member) or isinstance(member, (property, classmethod, staticmethod))):
+            yield name
