@@ -93,12 +93,17 @@ def test_an_agent_is_taken_as_it_is() -> None:
 
 
 @pytest.mark.usefixtures("bots")
-def test_parameters_are_no_part_of_the_name() -> None:
-    """``module:attr?temperature=0``."""
-    agent = make_agent("crmeval_test_bots:Closer?temperature=0")
+def test_parameters_are_the_arguments_of_the_class() -> None:
+    """As text: ``module:attr?temperature=0``."""
+    agent = make_agent("crmeval_test_bots:Demanding?temperature=0")
 
-    assert agent is not None
-    assert "closer" == agent.name
+    assert "0" == getattr(agent, "temperature", None)
+
+
+@pytest.mark.usefixtures("bots")
+def test_parameters_that_nobody_takes_are_told() -> None:
+    """They are not silently ignored."""
+    assert "takes no arguments" in refusal("crmeval_test_bots:Closer?temperature=0")
 
 
 def test_a_module_that_is_not_there_is_told() -> None:
