@@ -15,19 +15,7 @@ from pytest_crmeval.crm.tools.registry import Refusal
 from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Tool, ToolCall, ToolError, ToolResult
-from pytest_crmeval.domain.state import State
-
-TABLES: Mapping[str, tuple[str, str]] = {
-    "Client": ("clients", "client_id"),
-    "Company": ("companies", "company_id"),
-    "Contact": ("contacts", "contact_id"),
-    "Opportunity": ("opportunities", "opportunity_id"),
-    "Quote": ("quotes", "quote_id"),
-    "Contract": ("contracts", "contract_id"),
-    "Document": ("documents", "document_id"),
-    "Note": ("notes", "note_id"),
-}
-"""Entity -> table and primary key, parents before children."""
+from pytest_crmeval.domain.state import TABLES, State
 
 _SNAPSHOT = sql.SQL("SELECT jsonb_build_object({})").format(
     sql.SQL(", ").join(

@@ -7,3 +7,15 @@ from pytest_crmeval.domain.json import Json
 Row = Mapping[str, Json]
 State = Mapping[str, Sequence[Row]]
 """Table name -> rows, as JSON primitives."""
+
+TABLES: Mapping[str, tuple[str, str]] = {
+    "Client": ("clients", "client_id"),
+    "Company": ("companies", "company_id"),
+    "Contact": ("contacts", "contact_id"),
+    "Opportunity": ("opportunities", "opportunity_id"),
+    "Quote": ("quotes", "quote_id"),
+    "Contract": ("contracts", "contract_id"),
+    "Document": ("documents", "document_id"),
+    "Note": ("notes", "note_id"),
+}
+"""Entity -> its table and primary key, in an order in which each row is known before it is referred to."""

@@ -9,19 +9,10 @@ from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.domain.state import Row, State
+from pytest_crmeval.domain.state import TABLES, Row, State
 
-KEYS: Mapping[str, str] = {
-    "clients": "client_id",
-    "companies": "company_id",
-    "contacts": "contact_id",
-    "opportunities": "opportunity_id",
-    "quotes": "quote_id",
-    "contracts": "contract_id",
-    "documents": "document_id",
-    "notes": "note_id",
-}
-"""Tables in an order in which each row is known before it is referred to, with their primary keys."""
+KEYS = dict(TABLES.values())
+"""Table -> primary key."""
 
 CLOCKS = frozenset({"created_date", "created_at", "uploaded_at"})
 """Columns that say when, not what."""

@@ -6,13 +6,6 @@ from pytest_crmeval.crm.tools.registry import Arguments, Connection, Email, Text
 from pytest_crmeval.domain.json import Json
 
 ClientStatus = Literal["Active", "Prospect", "Inactive"]
-NOTED = {
-    "Opportunity": ("opportunities", "opportunity_id"),
-    "Client": ("clients", "client_id"),
-    "Contact": ("contacts", "contact_id"),
-    "Quote": ("quotes", "quote_id"),
-    "Contract": ("contracts", "contract_id"),
-}
 
 
 class ClientSearch(Arguments):
@@ -85,14 +78,13 @@ def contact_search(connection: Connection, arguments: ContactSearch) -> Json:
 
 def create_new_contact(connection: Connection, arguments: NewContact) -> Json:
     """Create a contact at a client."""
-    find(connection, "Client", "clients", "client_id", arguments.client_id)
+    find(connection, "Client", arguments.client_id)
     return insert(connection, "contacts", arguments.given())
 
 
 def add_note(connection: Connection, arguments: NewNote) -> Json:
     """Attach a note to a record."""
-    table, key = NOTED[arguments.entity_type]
-    find(connection, arguments.entity_type, table, key, arguments.entity_id)
+    find(connection, arguments.entity_type, arguments.entity_id)
     return insert(connection, "notes", arguments.given())
 
 

@@ -86,13 +86,13 @@ def opportunity_search(connection: Connection, arguments: OpportunitySearch) -> 
 
 def create_new_opportunity(connection: Connection, arguments: NewOpportunity) -> Json:
     """Create an opportunity at a client."""
-    find(connection, "Client", "clients", "client_id", arguments.client_id)
+    find(connection, "Client", arguments.client_id)
     return insert(connection, "opportunities", arguments.given())
 
 
 def modify_opportunity(connection: Connection, arguments: OpportunityChange) -> Json:
     """Change an opportunity; a closed one keeps its stage, amount, probability and date."""
-    row = find(connection, "Opportunity", "opportunities", "opportunity_id", arguments.opportunity_id)
+    row = find(connection, "Opportunity", arguments.opportunity_id)
     changes = arguments.given()
     del changes["opportunity_id"]
     if not changes:
@@ -103,7 +103,7 @@ def modify_opportunity(connection: Connection, arguments: OpportunityChange) -> 
             "refused_by_rule",
             f"Cannot modify closed opportunity fields {frozen} while stage is '{row['stage']}'.",
         )
-    return update(connection, "opportunities", "opportunity_id", arguments.opportunity_id, changes)
+    return update(connection, "Opportunity", arguments.opportunity_id, changes)
 
 
 def quote_search(connection: Connection, arguments: QuoteSearch) -> Json:
@@ -113,7 +113,7 @@ def quote_search(connection: Connection, arguments: QuoteSearch) -> Json:
 
 def create_quote(connection: Connection, arguments: NewQuote) -> Json:
     """Create a quote for an opportunity."""
-    find(connection, "Opportunity", "opportunities", "opportunity_id", arguments.opportunity_id)
+    find(connection, "Opportunity", arguments.opportunity_id)
     return insert(connection, "quotes", arguments.given())
 
 

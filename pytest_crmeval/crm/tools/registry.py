@@ -10,6 +10,7 @@ from psycopg import sql
 
 from pytest_crmeval.domain.json import Json, printable
 from pytest_crmeval.domain.messages import Tool, ToolError
+from pytest_crmeval.domain.state import TABLES
 
 Connection = psycopg.Connection[Any]
 Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
@@ -91,8 +92,9 @@ def insert(connection: Connection, table: str, values: Mapping[str, Any]) -> Jso
     return _one(connection, query, list(values.values()))
 
 
-def update(connection: Connection, table: str, key: str, row_id: str, values: Mapping[str, Any]) -> Json:
+def update(connection: Connection, entity: str, row_id: str, values: Mapping[str, Any]) -> Json:
     """Change one row and return it."""
+    table, key = TABLES[entity]
     query = sql.SQL("UPDATE {} AS t SET {} WHERE {} = %s RETURNING to_jsonb(t)").format(
         sql.Identifier(table),
         sql.SQL(", ").join(sql.SQL("{} = %s").format(sql.Identifier(column)) for column in values),
@@ -101,8 +103,9 @@ def update(connection: Connection, table: str, key: str, row_id: str, values: Ma
     return _one(connection, query, [*values.values(), row_id])
 
 
-def find(connection: Connection, entity: str, table: str, key: str, row_id: str) -> Mapping[str, Json]:
+def find(connection: Connection, entity: str, row_id: str) -> Mapping[str, Json]:
     """Return one row, or refuse."""
+    table, key = TABLES[entity]
     query = sql.SQL("SELECT to_jsonb(t) FROM {} t WHERE {}::text = lower(%s)").format(
         sql.Identifier(table), sql.Identifier(key)
     )
