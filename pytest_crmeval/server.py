@@ -139,9 +139,10 @@ class Line:
             threading.Thread(target=self._serve, args=[caller], daemon=True).start()
 
     def _serve(self, caller: socket.socket) -> None:
-        with contextlib.suppress(ConnectionError), caller, caller.makefile("rwb", buffering=0) as line:
+        with contextlib.suppress(ConnectionError), caller, caller.makefile("rwb") as line:
             for question in line:
                 line.write(_line(self._answer(json.loads(question))))
+                line.flush()
 
     def _answer(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         if not hmac.compare_digest(self._secret, question["secret"]):
