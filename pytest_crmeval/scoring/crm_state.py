@@ -44,7 +44,7 @@ def _webs(state: State, seeded: set[str]) -> Counter[str]:
         if column != KEYS[table] and str(value) in new
     ]
     roles = {row_id: _words(table, row, new) for row_id, (table, row) in new.items()}
-    for _ in KEYS:
+    for _ in KEYS if links else ():
         beside: dict[str, list[str]] = {row_id: [] for row_id in new}
         for child, parent in links:
             beside[child].append(f"^{roles[parent]}")
