@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
+# A .venv that was moved here with its folder, or whose interpreter is gone, is no .venv.
+STALE := $(shell test "$$(cat $(READY) 2>/dev/null)" = "$(CURDIR)" && $(VENV)/bin/python -c '' 2>/dev/null || rm -f $(READY))
 
 evals: $(READY)  ## play every bundled case on three workers
 	$(VENV)/bin/pytest evals/ -n 3 $(ARGS)
@@ -23,7 +25,8 @@ $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (about a minute, once)"
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("pytest-crmeval needs Python 3.11 or newer; try: make PYTHON=python3.11 ...")'
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
-	@touch $@
+	@PIP_CONSTRAINT=constraints.txt $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--only-binary :all: --editable '.[dev]'
+	@echo "$(CURDIR)" > $@
 
 .PHONY: evals test check bench

@@ -41,7 +41,7 @@ from benchmarks.measuring import (
     warm_up,
 )
 from pytest_crmeval.crm import embedded
-from pytest_crmeval.crm.databases import RunDatabases
+from pytest_crmeval.crm.databases import Address, RunDatabases
 
 EVALS = Path(__file__).parents[1] / "evals"
 COLD_STARTS = 7
@@ -90,7 +90,7 @@ def cold_start() -> ColdStart:
     try:
         server.wait()
         ready = time.perf_counter() - start
-        RunDatabases(server.conninfo, "bench").open().close()
+        RunDatabases(Address(server.conninfo, embedded=True), "bench").open().close()
         opened = time.perf_counter() - start
     finally:
         server.stop()

@@ -1,6 +1,7 @@
 """`crmeval`: what is not a test run. Never imports pytest."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -14,6 +15,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return _report(options.reports, options.run)
+    except BrokenPipeError:  # whoever read our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except reports.ReportError as error:
         sys.stderr.write(f"crmeval: {error}\n")
         return 2
@@ -38,4 +42,5 @@ def _report(folder: Path, run: str) -> int:
     report = reports.load(folder / f"{run}.json")
     lines = [f"run {report.run['id']}, {report.run['started']}", *summary.table(report)]
     sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
     return 0

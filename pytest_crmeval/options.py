@@ -53,7 +53,7 @@ def add_options(parser: pytest.Parser) -> None:
         "crmeval_gates", "rules that decide the exit status: 'crm.pass_rate >= 0.60'", type="linelist", default=[]
     )
     parser.addini("crmeval_reports", "folder of journals and reports", default="reports")
-    parser.addini("crmeval_max_steps", "tool calls in a row that an agent may make in one turn", default="20")
+    parser.addini("crmeval_max_steps", "replies with tool calls that an agent may give in one turn", default="20")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Options:
             run=_new_run() if run is None else _checked_run(run),
             resumable=run is not None,
             gates=_gates(config.getini("crmeval_gates")),
-            reports=config.rootpath / config.getini("crmeval_reports"),
+            reports=config.rootpath / Path(config.getini("crmeval_reports")).expanduser(),
             max_steps=_positive("crmeval_max_steps", _number("crmeval_max_steps", config)) or 1,
             dsn=os.environ.get("CRMEVAL_DSN"),
         )
@@ -108,6 +108,12 @@ class Options:
         return self.named_agents.get(agent, agent)
 
 
+def is_dry_run(config: pytest.Config) -> bool:
+    """Whether pytest was only asked to show what there is."""
+    showing = ("collectonly", "setupplan", "setuponly", "showfixtures", "show_fixtures_per_test")
+    return any(getattr(config.option, name, False) for name in showing)
+
+
 def run_of_controller(config: pytest.Config) -> str | None:
     """Return the run's id as the controller told this worker; None in the controller itself."""
     told: dict[str, str] = getattr(config, "workerinput", {}).get("crmeval", {})
@@ -119,10 +125,10 @@ def _new_run() -> str:
 
 
 def _checked_run(run: str) -> str:
-    if run == "latest" or not _RUN_ID.fullmatch(run):
+    if run == "latest" or run.endswith((".json", ".part")) or not _RUN_ID.fullmatch(run):
         raise pytest.UsageError(
             f"--crmeval-run {run!r}: use up to 40 letters, digits, '.', '_' and '-', starting with a letter or digit; "
-            "'latest' is taken"
+            "'latest' and what ends with '.json' or '.part' are taken"
         )
     return run
 

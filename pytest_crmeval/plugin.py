@@ -10,7 +10,7 @@ from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.fixtures import DATABASES, agent, agent_of, conversation, crm, evaluate, scorers
 from pytest_crmeval.fixtures.cases import MARKER, deselect_done, parametrize, plan_of, remember_cases
 from pytest_crmeval.fixtures.evaluation import attach_trial
-from pytest_crmeval.options import Options, add_options
+from pytest_crmeval.options import Options, add_options, is_dry_run
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.recorder import Recorder
 from pytest_crmeval.server import Line, LineToController, LinkedServer, RunServer
@@ -37,7 +37,7 @@ class Controller:
         self._told: Plan = []
 
     @property
-    def done(self) -> set[tuple[str, str]]:
+    def done(self) -> set[tuple[str, ...]]:
         """What need not be played again."""
         return self.recorder.done
 
@@ -50,13 +50,14 @@ class Controller:
         """Tell a worker, also one that replaces a crashed one later, what all workers must know alike."""
         if self._line is None:
             self._done = sorted(self.done)
-            self._line = Line({"begin": self._begin, "conninfo": self._conninfo, "plan": self._take})
+            self._line = Line({"begin": self._begin, "address": self._address, "plan": self._take})
         node.workerinput["crmeval"] = {"run": self._run, "line": self._line.address, "done": self._done}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
         """Begin with the plan that the first worker told before it said that it has collected."""
         self.recorder.plan(self._told)
+        self.recorder.begin()
 
     def pytest_unconfigure(self) -> None:
         """Leave nothing behind."""
@@ -67,11 +68,12 @@ class Controller:
     def _begin(self, _: object) -> None:
         self.server.begin()
 
-    def _conninfo(self, _: object) -> str:
-        return self.server.databases().conninfo
+    def _address(self, _: object) -> tuple[str, bool]:
+        address = self.server.databases().address
+        return address.conninfo, address.embedded
 
     def _take(self, cases: list[tuple[str, dict[str, str]]]) -> None:
-        self._told = self._told or [(nodeid, PlannedCase(**planned)) for nodeid, planned in cases]
+        self._told = self._told or [(nodeid, PlannedCase.from_dict(planned)) for nodeid, planned in cases]
 
 
 class Worker:
@@ -81,7 +83,7 @@ class Worker:
         told: dict[str, Any] = config.workerinput["crmeval"]  # type: ignore[attr-defined] # xdist's own
         self._line = LineToController(*told["line"])
         self.server = LinkedServer(self._line, told["run"])
-        self.done = {(key, fingerprint) for key, fingerprint in told["done"]}
+        self.done = set(map(tuple, told["done"]))
 
     def tell(self, plan: Plan) -> None:
         """Tell the controller what is to be played."""
@@ -126,7 +128,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give marked tests their cases, and have the server started while the rest is collected."""
-    if parametrize(metafunc) and not metafunc.config.option.collectonly:
+    if parametrize(metafunc) and not is_dry_run(metafunc.config):
         metafunc.config.stash[_SIDE].server.begin()
 
 

@@ -15,8 +15,10 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.options import Options
+from pytest_crmeval.options import Options, is_dry_run
 from pytest_crmeval.runs import journal, reports, summary
+
+SECRET_OPTION = "--postgresql-password"  # noqa: S105 (its name, to hide its value)
 
 
 class Recorder:
@@ -28,12 +30,13 @@ class Recorder:
         self._ready = ready
         self._server = server
         self._planned: dict[str, PlannedCase] = {}
+        self._played: set[str] = set()
         self._journal: journal.Journal | None = None
-        self._session: pytest.Session | None = None
         self._report: Report | None = None
         self._rulings: Sequence[Ruling] = ()
-        self._played: set[str] = set()
         self._forgivable = 0
+        self._forgiven = False
+        self._trouble = ""
 
     @cached_property
     def past(self) -> journal.Past:
@@ -41,74 +44,99 @@ class Recorder:
         if not self._options.resumable:
             return journal.Past()
         try:
-            return journal.read(self._options.folder / "trials.jsonl")
+            return journal.read(self._path)
         except journal.JournalError as error:
             raise pytest.UsageError(f"crmeval: {error}") from error
 
     @property
-    def done(self) -> set[tuple[str, str]]:
-        """Cases, with their content, that need not be played again; what errored is repeated."""
+    def done(self) -> set[tuple[str, ...]]:
+        """Cases, with their content and agent, that need not be played again; what errored is repeated."""
         return {
-            (key, trial.planned.fingerprint)
-            for key, trial in self.past.trials.items()
+            (trial.planned.key, trial.planned.fingerprint, trial.planned.spec)
+            for trial in self.past.trials.values()
             if trial.verdict is not Verdict.ERRORED
         }
 
     def plan(self, cases: Sequence[tuple[str, PlannedCase]]) -> None:
-        """Begin: know what is to be played, wait for the server, open the journal."""
-        if self._planned or self._journal or not (self.past.trials or cases):
+        """Know what is to be played, by the node id that it is scheduled under."""
+        self._planned = self._planned or dict(cases)
+
+    def begin(self) -> None:
+        """Wait for the server and open the journal, once, before the first case is played."""
+        if self._journal or is_dry_run(self._config) or not (self._planned or self.past.trials):
             return
-        self._planned = dict(cases)
-        if self._config.option.collectonly:
-            return
-        if cases:
+        done = len(self.done)
+        if self._planned:
             self._ready()
         self._journal = self._opened()
-        self._announce()
+        self._announce(done)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Begin, unless xdist's workers still have to tell what there is; at the end, forgive what gates forgive.
+
+        Forgiven here, a failed trial is no failure for the plugins that finish the session, and what they find stays.
+        """
+        hopeless = session.testsfailed and not session.config.option.continue_on_collection_errors
+        if not hopeless and not session.config.pluginmanager.has_plugin("dsession"):
+            self.begin()
+        result = yield
+        self._conclude()
+        self._forgiven = self._may_forgive(session)
+        if self._forgiven:
+            session.testsfailed = 0
+        return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the trial that a report carries; a crashed worker leaves a report without one."""
         record = getattr(report, "crmeval_trial", None)
         trial = Trial.from_dict(record) if record else self._crashed(report)
-        if trial is not None:
-            self._record(trial)
+        if trial is not None and self._journal is not None:
+            self._record(trial, self._journal)
         self._forgivable += bool(report.failed and trial and trial.verdict is Verdict.FAILED)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None]:
-        """Write the report before the terminal sums up, and decide the exit status after all others."""
-        self._close()
-        self._session = session
+        """Write the report before the terminal sums up, and have the last word on the exit status."""
+        self._conclude()
         yield
-        # After the others: syrupy ORs the old exit status back in.
-        session.exitstatus = self._decided(session)
+        session.exitstatus = self._decided(int(session.exitstatus))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show how the run went."""
-        lines = list(self._dry_run() if self._config.option.collectonly else self._result())
+        lines = list(self._dry_run() if is_dry_run(self._config) else self._result())
         if lines:
             terminalreporter.section("crmeval")
             for line in lines:
                 terminalreporter.write_line(line)
 
+    @property
+    def _path(self) -> Path:
+        return self._options.folder / "trials.jsonl"
+
     def _opened(self) -> journal.Journal:
         part: JsonObject = {
             "started": _now(),
-            "command": shlex.join(["pytest", *self._config.invocation_params.args]),
+            "command": shlex.join(["pytest", *_without_secret(self._config.invocation_params.args)]),
+            "agents": {agent: self._options.spec(agent) for agent in self._options.agents},
+            "sample": self._options.sample,
+            "seed": self._options.seed,
+            "server": self._server(),
         }
         try:
-            opened = journal.Journal.open(self._options.folder / "trials.jsonl")
-        except journal.JournalError as error:
+            opened = journal.Journal.open(self._path, after=self.past.size)
+            opened.part(part, list(self._planned.values()))
+        except (journal.JournalError, OSError) as error:
             raise pytest.UsageError(f"crmeval: {error}") from error
-        opened.part(part)
-        self.past.parts.append(part)
+        self.past.begin(part, list(self._planned.values()))
         return opened
 
-    def _record(self, trial: Trial) -> None:
-        if self._journal is None:
-            raise RuntimeError(f"a trial of {trial.planned.key} came before its plan")
-        self._journal.trial(trial)
+    def _record(self, trial: Trial, book: journal.Journal) -> None:
+        try:
+            book.trial(trial)
+        except OSError as error:
+            pytest.exit(f"crmeval: {self._path}: {error.strerror}; what was played so far is safe", 1)
         self.past.trials[trial.planned.key] = trial
         self._played.add(trial.planned.key)
         self._config.hook.pytest_crmeval_trial_finished(config=self._config, trial=trial)
@@ -119,28 +147,41 @@ class Recorder:
             return None
         return Trial.errored(planned, str(report.longrepr))
 
-    def _close(self) -> None:
-        if self._journal is None:
+    def _conclude(self) -> None:
+        """Write the report and judge the gates, once."""
+        if self._journal is None or self._report is not None:
             return
         self._journal.close()
-        self._report = reports.build(self._facts(), self.past.trials, self._planned.values())
-        reports.write(self._report, self._options.reports)
-        self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
+        self._report = reports.build(self._facts(), self.past.trials, self.past.planned.values())
         self._rulings = [gate.judge(self._report) for gate in self._options.gates]
+        try:
+            reports.write(self._report, self._options.reports)
+        except OSError as error:
+            self._trouble = f"the report could not be written: {error}"
+        self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
 
-    def _decided(self, session: pytest.Session) -> int:
-        """Return the exit status of the whole run, earlier parts included."""
-        status = int(session.exitstatus)
-        earlier = [trial for key, trial in self.past.trials.items() if key not in self._played]
-        if self._report is None or status not in {0, 1, 5 if earlier else 1}:
-            return status
-        # Whatever else is red is not ours to forgive: other tests, other phases, other plugins.
-        foreign = session.testsfailed != self._forgivable or (status == 1 and not session.testsfailed)
-        if foreign or any(standing.errored for standing in self._report.standings):
-            return 1
+    def _may_forgive(self, session: pytest.Session) -> bool:
+        """Whether everything that is red is a failed trial, and the gates say that those may be."""
+        only_ours = 0 < session.testsfailed == self._forgivable
+        return only_ours and bool(self._rulings) and not self._red()
+
+    def _red(self) -> bool:
+        """Whether the run, earlier parts included, is red for reasons of ours."""
+        if self._report is None:
+            return False
+        if self._trouble or any(standing.errored for standing in self._report.standings):
+            return True
         if self._rulings:
-            return int(not all(ruling.holds for ruling in self._rulings))
-        return int(status == 1 or not all(trial.passed for trial in earlier))
+            return not (self._report.complete and all(ruling.holds for ruling in self._rulings))
+        return not all(trial.passed for trial in self._earlier())
+
+    def _earlier(self) -> list[Trial]:
+        return [trial for key, trial in self.past.trials.items() if key not in self._played]
+
+    def _decided(self, status: int) -> int:
+        """Return the exit status of the whole run; what others have found stays."""
+        nothing_left = status == pytest.ExitCode.NO_TESTS_COLLECTED and self._report is not None and self._earlier()
+        return int(self._red()) if status == pytest.ExitCode.OK or nothing_left else status
 
     def _facts(self) -> JsonObject:
         return {
@@ -148,10 +189,6 @@ class Recorder:
             "started": self.past.parts[0]["started"],
             "ended": _now(),
             "parts": self.past.parts,
-            "agents": list(self._options.agents),
-            "sample": self._options.sample,
-            "seed": self._options.seed,
-            "server": self._server(),
             "machine": platform.platform(),
             "versions": {
                 "python": platform.python_version(),
@@ -159,11 +196,11 @@ class Recorder:
             },
         }
 
-    def _announce(self) -> None:
+    def _announce(self, done: int) -> None:
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         if terminal is None or self._config.option.verbose < 0:
             return
-        again = f", resumed: {len(self.done)} done" if self.past.trials else ""
+        again = f", resumed: {done} done" if done else ""
         terminal.ensure_newline()
         terminal.write_line(f"crmeval run:    {self._options.run} ({len(self._planned)} to play{again})")
         terminal.write_line(f"crmeval agent:  {', '.join(map(self._named, self._options.agents))}")
@@ -185,9 +222,11 @@ class Recorder:
             return
         yield from summary.table(self._report)
         yield from summary.gates(self._rulings)
-        if self._session and self._session.exitstatus == 1 and self._decided(self._session) == 0:
-            yield "the gates hold: failed cases are forgiven, exit status 0"
-        yield f"report: {_short(self._options.reports / f'{self._options.run}.json')}"
+        if self._rulings and not self._report.complete:
+            yield "the run is not complete: no gate can pass"
+        if self._forgiven:
+            yield "the gates hold: failed cases are forgiven"
+        yield self._trouble or f"report: {_short(self._options.reports / f'{self._options.run}.json')}"
 
 
 def _now() -> str:
@@ -196,3 +235,14 @@ def _now() -> str:
 
 def _short(path: Path) -> str:
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _without_secret(arguments: Sequence[object]) -> Iterator[str]:
+    """Yield the command line as it may be kept: a password is none of the report's business."""
+    before = ""
+    for argument in map(str, arguments):
+        if before == SECRET_OPTION:
+            yield "..."
+        else:
+            yield f"{SECRET_OPTION}=..." if argument.startswith(f"{SECRET_OPTION}=") else argument
+        before = argument

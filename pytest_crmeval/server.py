@@ -19,6 +19,10 @@ if TYPE_CHECKING:  # psycopg takes 0.3 s and is wanted only when a case is playe
     from pytest_crmeval.crm.embedded import EmbeddedServer
 
 
+_GIVING = ("host", "port", "user", "password", "options", "maintenance_dbname")
+"""Options of pytest-postgresql that speak of a server that is there already."""
+
+
 class RunServer:
     """The run's server in the process that owns it."""
 
@@ -57,7 +61,7 @@ class RunServer:
         if self._starting is None:
             return
         if self._starting.exception() is None:
-            self._starting.result().close(self._alive, drop=self._embedded is None)
+            self._starting.result().close(self._alive)
         if self._embedded is not None:
             self._embedded.stop()
 
@@ -69,14 +73,15 @@ class RunServer:
 
     def _opened(self) -> "RunDatabases":
         conninfo = given_server(self._config) or self._embed()
-        from pytest_crmeval.crm.databases import RunDatabases, shown
+        from pytest_crmeval.crm.databases import Address, RunDatabases
 
-        if self._embedded is None:
-            self._description = f"{shown(conninfo)} (given)"
-        else:
+        if self._embedded is not None:
             self._embedded.wait()
-        databases = RunDatabases(conninfo, Options.from_config(self._config).run)
+        address = Address(conninfo, embedded=self._embedded is not None)
+        databases = RunDatabases(address, Options.from_config(self._config).run)
         self._alive = databases.open()
+        if self._embedded is None:
+            self._description = f"PostgreSQL at {self._alive.info.host}:{self._alive.info.port} (given)"
         return databases
 
     def _embed(self) -> str:
@@ -101,9 +106,9 @@ class LinkedServer:
 
     def databases(self) -> "RunDatabases":
         """Wait until the controller says that it is ready."""
-        from pytest_crmeval.crm.databases import RunDatabases
+        from pytest_crmeval.crm.databases import Address, RunDatabases
 
-        return RunDatabases(self._line.ask("conninfo"), self._run)
+        return RunDatabases(Address(*self._line.ask("address")), self._run)
 
 
 class Line:
@@ -139,7 +144,12 @@ class Line:
             threading.Thread(target=self._serve, args=[caller], daemon=True).start()
 
     def _serve(self, caller: socket.socket) -> None:
-        with contextlib.suppress(ConnectionError), caller, caller.makefile("rwb") as line:
+        # Whoever says what no worker says is not answered: a port scanner, half a line of a worker that was killed.
+        with (
+            contextlib.suppress(ConnectionError, ValueError, KeyError, TypeError),
+            caller,
+            caller.makefile("rwb") as line,
+        ):
             for question in line:
                 line.write(_line(self._answer(json.loads(question))))
                 line.flush()
@@ -193,12 +203,12 @@ def given_server(config: pytest.Config) -> str | None:
         found = config.getoption(f"postgresql_{name}", None)
         return str(found) if found else None
 
-    if not (option("host") or option("port")):
-        return None
-    from psycopg.conninfo import make_conninfo
-
     def setting(name: str) -> str | None:
         return option(name) or config.getini(f"postgresql_{name}") or None
+
+    if not any(map(option, _GIVING)) and not (config.pluginmanager.hasplugin("postgresql") and setting("port")):
+        return None
+    from psycopg.conninfo import make_conninfo
 
     return make_conninfo(
         host=setting("host"),

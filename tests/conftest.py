@@ -25,7 +25,7 @@ sys.addaudithook(_stay_home)
 @pytest.fixture(scope="session")
 def server(pytestconfig: pytest.Config) -> str:
     """Conninfo of a PostgreSQL that the whole test run shares: the one of our own plugin."""
-    return pytestconfig.stash[DATABASES]().conninfo
+    return pytestconfig.stash[DATABASES]().address.conninfo
 
 
 @pytest.fixture

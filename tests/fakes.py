@@ -85,7 +85,7 @@ def conversation(*turns: Turn | str, seed: Seed | None = None) -> Conversation:
 def planned(case: str = "one", *, suite: str = "crm", subject: str = "oracle") -> PlannedCase:
     """Return a case that a run means to play."""
     key = f"test_{suite}.py::test_conversation[{subject}-{case}]"
-    return PlannedCase(key=key, suite=suite, subject=subject, case=case, fingerprint="f00d")
+    return PlannedCase(key=key, suite=suite, subject=subject, case=case, spec="oracle", fingerprint="f00d")
 
 
 def trial(

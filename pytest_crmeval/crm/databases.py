@@ -1,14 +1,18 @@
 """The databases of a run on a server: a template, one clone per worker, and none left behind."""
 
+import os
 import re
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_postgresql.janitor import DatabaseJanitor
 
@@ -17,43 +21,68 @@ from pytest_crmeval.crm.embedded import ServerUnavailable
 SCHEMA = Path(__file__).with_name("schema.sql")
 CONNECT_SECONDS = 4
 PREFIX = "crmeval_"
+MARK = "made by pytest-crmeval for one run; may be dropped when that run is over"
+"""The comment of every database that we make. What does not carry it is somebody else's and is left alone."""
+
+Connection = psycopg.Connection[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a database is."""
+
+    conninfo: str
+    embedded: bool = False
+    """Whether it is our own: then the PG* variables of the user's environment, which libpq reads, don't concern it."""
+
+    def __str__(self) -> str:
+        """Return what may be printed: no password."""
+        try:
+            parts = conninfo_to_dict(self.conninfo)
+        except psycopg.ProgrammingError:
+            return "PostgreSQL at an address that is no conninfo"
+        return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)}"
+
+    def connect(self, *, dbname: str | None = None, name: str | None = None) -> Connection:
+        """Connect in autocommit mode; closing is the caller's."""
+        parts = {"dbname": "postgres", **conninfo_to_dict(self.conninfo), "connect_timeout": CONNECT_SECONDS}
+        asked = {"dbname": dbname, "application_name": name}
+        parts.update({key: value for key, value in asked.items() if value is not None})
+        with _no_environment() if self.embedded else nullcontext():
+            return psycopg.connect(make_conninfo("", **parts), autocommit=True, prepare_threshold=None)
+
+    def at(self, dbname: str) -> "Address":
+        """Return the address of another database on the same server."""
+        return replace(self, conninfo=make_conninfo(self.conninfo, dbname=dbname))
 
 
 class Janitor(DatabaseJanitor):
-    """pytest-postgresql's janitor on any conninfo: it knows host, port, user and password, but no ``sslmode``."""
+    """pytest-postgresql's janitor on any address: it knows host, port, user and password, but no ``sslmode``."""
 
-    def __init__(self, conninfo: str, dbname: str, *, template: str | None = None, as_template: bool = False) -> None:
-        parts = conninfo_to_dict(conninfo)
-        super().__init__(
-            user=str(parts.get("user", "")),
-            host=str(parts.get("host", "")),
-            port=str(parts.get("port", "")),
-            dbname=dbname,
-            template_dbname=template,
-            as_template=as_template,
-        )
-        self._conninfo = conninfo
+    def __init__(
+        self, address: Address, dbname: str, *, template: str | None = None, as_template: bool = False
+    ) -> None:
+        super().__init__(user="", host="", port="", dbname=dbname, template_dbname=template, as_template=as_template)
+        self._address = address
+
+    def init(self) -> None:
+        """Make the database, and mark it as ours."""
+        super().init()
+        with self.cursor() as cursor:
+            cursor.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(self.dbname), MARK))
 
     @contextmanager
     def cursor(self, dbname: str | None = None) -> Iterator[psycopg.Cursor[Any]]:
         """Return a cursor outside any transaction: databases can't be made inside one."""
-        with connect(self._conninfo, dbname=dbname) as connection, connection.cursor() as cursor:
+        with self._address.connect(dbname=dbname) as connection, connection.cursor() as cursor:
             yield cursor
-
-
-def connect(conninfo: str, *, dbname: str | None = None, name: str | None = None) -> psycopg.Connection[Any]:
-    """Connect in autocommit mode, with a deadline; closing is the caller's."""
-    parts = {"dbname": "postgres", **conninfo_to_dict(conninfo), "connect_timeout": CONNECT_SECONDS}
-    asked = {"dbname": dbname, "application_name": name}
-    parts.update({key: value for key, value in asked.items() if value is not None})
-    return psycopg.connect(make_conninfo("", **parts), autocommit=True, prepare_threshold=None)
 
 
 @dataclass(frozen=True, slots=True)
 class RunDatabases:
     """Names and life of one run's databases."""
 
-    conninfo: str
+    address: Address
     run: str
 
     @property
@@ -66,93 +95,115 @@ class RunDatabases:
         """The database that workers clone."""
         return f"{self.prefix}template"
 
-    def open(self) -> psycopg.Connection[Any]:
+    def open(self) -> Connection:
         """Sweep what dead runs left, make the template, and return the connection that says: this run is alive."""
         try:
-            alive = connect(self.conninfo, name=self.prefix)
+            alive = self._reached()
         except psycopg.Error as error:
-            raise ServerUnavailable(f"{shown(self.conninfo)} can't be reached: {_first_line(error)}") from error
+            raise ServerUnavailable(f"{self.address} can't be reached: {self._told(error)}") from error
         try:
             self._fit(alive)
             self._sweep(alive)
-            Janitor(self.conninfo, self.template, as_template=True).init()
-            self._load_schema()
+            Janitor(self.address, self.template, as_template=True).init()
+            with self.address.connect(dbname=self.template) as connection:
+                connection.execute(SCHEMA.read_bytes())
         except psycopg.Error as error:
             alive.close()
-            raise ServerUnavailable(f"{shown(self.conninfo)} can't be used: {_first_line(error)}") from error
+            raise ServerUnavailable(f"{self.address} can't be used: {self._told(error)}") from error
         except ServerUnavailable:
             alive.close()
             raise
         return alive
 
-    def clone(self, worker: str) -> str:
-        """Make the database of one worker and return its conninfo."""
+    def clone(self, worker: str) -> Address:
+        """Make the database of one worker and return its address."""
         name = f"{self.prefix}{worker}"
-        Janitor(self.conninfo, name, template=self.template).init()
-        return make_conninfo(self.conninfo, dbname=name)
+        janitor = Janitor(self.address, name, template=self.template)
+        janitor.drop()  # a plugin that repeats the last test of a session sets everything up again
+        janitor.init()
+        return self.address.at(name)
 
-    def close(self, alive: psycopg.Connection[Any], *, drop: bool) -> None:
+    def close(self, alive: Connection) -> None:
         """Drop every database of the run, also those of workers that crashed, unless the server goes with them."""
         try:
             with alive:
-                for name in _databases(alive) if drop else ():
+                for name in () if self.address.embedded else _databases(alive):
                     if _prefix(name) == self.prefix:
                         self._drop(name)
         except psycopg.Error as error:
-            sys.stderr.write(f"crmeval: databases {self.prefix}* are left for the next run: {_first_line(error)}\n")
+            sys.stderr.write(f"crmeval: databases {self.prefix}* are left for the next run: {self._told(error)}\n")
 
-    def _fit(self, connection: psycopg.Connection[Any]) -> None:
+    def _reached(self) -> Connection:
+        """Connect within the deadline, however many hosts the address names: libpq's own deadline is for each."""
+        connected: Future[Connection] = Future()
+
+        def call() -> None:
+            try:
+                connected.set_result(self.address.connect(name=self.prefix))
+            except psycopg.Error as error:
+                connected.set_exception(error)
+
+        threading.Thread(target=call, daemon=True).start()
+        try:
+            return connected.result(CONNECT_SECONDS + 0.5)
+        except TimeoutError as error:
+            raise psycopg.OperationalError(f"no answer within {CONNECT_SECONDS} s") from error
+
+    def _fit(self, connection: Connection) -> None:
         """Refuse a role that may not create databases, and a locale that would make searches differ."""
-        where = shown(self.conninfo)
         role, may, lower = connection.execute(
             "SELECT rolname, rolcreatedb OR rolsuper, lower('Ü') FROM pg_roles WHERE rolname = current_user"
         ).fetchone() or ("?", False, "")
         if not may:
             raise ServerUnavailable(
-                f"{where}: the role {role!r} may not create databases; ask for: ALTER ROLE {role} CREATEDB"
+                f"{self.address}: the role {role!r} may not create databases; ask for: ALTER ROLE {role} CREATEDB"
             )
         if lower != "ü":
-            raise ServerUnavailable(f"{where}: its locale knows no letters beyond ASCII; give one with UTF-8")
+            raise ServerUnavailable(f"{self.address}: its locale knows no letters beyond ASCII; give one with UTF-8")
 
-    def _sweep(self, connection: psycopg.Connection[Any]) -> None:
+    def _sweep(self, connection: Connection) -> None:
         """Drop the databases of runs that nobody is connected for any more."""
         connection.execute("SELECT pg_advisory_lock(hashtext(%s))", [PREFIX])  # one sweeper at a time
         living = _living(connection)
         if self.prefix in living:
-            raise ServerUnavailable(f"{shown(self.conninfo)}: run {self.run!r} is already using it")
+            raise ServerUnavailable(f"{self.address}: run {self.run!r} is already using it")
         for name in _databases(connection):
             if _prefix(name) not in living:
                 self._drop(name)
         connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", [PREFIX])
 
-    def _load_schema(self) -> None:
-        with connect(self.conninfo, dbname=self.template) as connection:
-            connection.execute(SCHEMA.read_bytes())
-
     def _drop(self, name: str) -> None:
-        Janitor(self.conninfo, name, as_template=name.endswith("_template")).drop()
+        Janitor(self.address, name, as_template=name.endswith("_template")).drop()
+
+    def _told(self, error: psycopg.Error) -> str:
+        """Return the first line of what went wrong; what libpq says of a conninfo may quote a password."""
+        if isinstance(error, psycopg.ProgrammingError) and "is no conninfo" in str(self.address):
+            return "write postgresql://user@host:port/ or host=... user=..."
+        return str(error).strip().splitlines()[0]
 
 
-def shown(conninfo: str) -> str:
-    """Return what may be printed of a conninfo: no password."""
+@contextmanager
+def _no_environment() -> Iterator[None]:
+    """Take the PG* variables away for a moment; libpq looks at them while it connects."""
+    hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PG")}
     try:
-        parts = conninfo_to_dict(conninfo)
-    except psycopg.ProgrammingError:
-        return "the PostgreSQL server (its conninfo is not valid)"
-    return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)}"
+        yield
+    finally:
+        os.environ.update(hidden)
 
 
-def _databases(connection: psycopg.Connection[Any]) -> list[str]:
-    """Return our databases: those with our prefix that belong to this role."""
+def _databases(connection: Connection) -> list[str]:
+    """Return our databases: those that carry our mark and belong to this role."""
     rows = connection.execute(
         "SELECT datname FROM pg_database JOIN pg_roles ON pg_roles.oid = datdba "
-        "WHERE rolname = current_user AND starts_with(datname, %s) ORDER BY datname",
-        [PREFIX],
+        "WHERE rolname = current_user AND starts_with(datname, %s) AND datname <> current_database() "
+        "AND shobj_description(pg_database.oid, 'pg_database') = %s ORDER BY datname",
+        [PREFIX, MARK],
     )
     return [name for (name,) in rows]
 
 
-def _living(connection: psycopg.Connection[Any]) -> set[str]:
+def _living(connection: Connection) -> set[str]:
     """Return the prefixes of the runs that somebody else is connected for, or to a database of."""
     rows = connection.execute("SELECT application_name, datname FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     return {_prefix(name) for row in rows for name in row if name and name.startswith(PREFIX)}
@@ -161,7 +212,3 @@ def _living(connection: psycopg.Connection[Any]) -> set[str]:
 def _prefix(name: str) -> str:
     """Return the run's part of a name: everything up to the last underscore."""
     return re.sub(r"[^_]*$", "", name)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

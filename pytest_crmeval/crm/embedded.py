@@ -13,13 +13,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pytest_crmeval.crm import keeper
 
 OLDEST = 14
 """The oldest PostgreSQL that we use: what pytest-postgresql supports."""
 ROOM_NEEDED = 512 * 1024 * 1024
-SOCKET_PATH_LIMIT = 90
+PARENT_PATH_LIMIT = 103 - len("/crmeval-12345678") - len("/.s.PGSQL.5432")
+"""What macOS, which allows less than Linux, leaves of a socket's path."""
+NOBODY = 65534
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9._/-]+")
 _UNSHARE = ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--"]
 _FAST = {
     "fsync": "off",
@@ -111,15 +115,21 @@ class EmbeddedServer:
     """A running server, and the keeper that ends it with this process."""
 
     def __init__(self, binaries: Binaries) -> None:
-        self._home = _home()
-        self._keeper = subprocess.Popen(  # noqa: S603 (our own script)
-            [sys.executable, "-I", "-S", keeper.__file__, json.dumps(_order(binaries, self._home))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            cwd="/",
-        )
+        identity = _identity(binaries)
+        self._home = _home(identity)
+        try:
+            order = json.dumps(_order(binaries, identity, self._home))
+            self._keeper = subprocess.Popen(  # noqa: S603 (our own script)
+                [sys.executable, "-I", "-S", keeper.__file__, order],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError as error:
+            shutil.rmtree(self._home, ignore_errors=True)
+            raise ServerUnavailable(f"the embedded PostgreSQL can't be made ready: {error}") from error
 
     @property
     def conninfo(self) -> str:
@@ -136,22 +146,54 @@ class EmbeddedServer:
 
     def stop(self) -> None:
         """End the server and remove its folder."""
+        self._keeper.terminate()  # a child that a test forked may hold the pipe open
         for pipe in (self._keeper.stdin, self._keeper.stdout):
             if pipe:
                 pipe.close()
-        self._keeper.wait(keeper.STOP_SECONDS * 3)
+        try:
+            self._keeper.wait(keeper.STOP_SECONDS * 3)
+        except subprocess.TimeoutExpired:
+            sys.stderr.write(f"crmeval: the embedded PostgreSQL in {self._home} has not ended yet\n")
 
 
-def _home() -> Path:
-    """Return a new private folder: in memory when there is room, with a path short enough for a socket."""
-    shared_memory = Path("/dev/shm")  # noqa: S108 (mkdtemp makes it private)
-    if shared_memory.is_dir() and os.access(shared_memory, os.W_OK) and _room(shared_memory) > ROOM_NEEDED:
-        parent = shared_memory
-    elif len(tempfile.gettempdir()) < SOCKET_PATH_LIMIT:
-        parent = Path(tempfile.gettempdir())
-    else:
-        parent = Path("/tmp")  # noqa: S108 (mkdtemp makes it private)
-    return Path(tempfile.mkdtemp(prefix="crmeval-", dir=parent))
+@dataclass(frozen=True, kw_only=True)
+class _Identity:
+    """Who runs the server: PostgreSQL refuses to be root."""
+
+    prefix: Sequence[str] = ()
+    user: int | None = None
+    group: int | None = None
+    copy: bool = False
+    """Whether the binaries have to be copied to where that user can run them."""
+
+
+def _identity(binaries: Binaries) -> _Identity:
+    """Return who we are, if that is an ordinary user; else one that looks like one, or nobody."""
+    if os.geteuid() != 0:
+        return _Identity()
+    if _can_unshare():
+        return _Identity(prefix=_UNSHARE)
+    user, group = _nobody()
+    return _Identity(user=user, group=group, copy=not _can_run(binaries.folder, user, group))
+
+
+def _home(identity: _Identity) -> Path:
+    """Return a new private folder: in memory when there is room, with a path that a socket can have."""
+    places = ["/dev/shm", tempfile.gettempdir(), "/tmp"]  # noqa: S108 (mkdtemp makes it private)
+    if identity.user is not None:
+        places.remove(tempfile.gettempdir())  # it may be below a folder that nobody can't search
+    if identity.copy:
+        places = ["/tmp"]  # noqa: S108 (programs can't be run from everywhere: a container's /dev/shm may forbid it)
+    parent = next((place for place in places if _suits(Path(place))), places[-1])
+    home = Path(tempfile.mkdtemp(prefix="crmeval-", dir=parent))
+    if identity.user is not None and identity.group is not None:
+        os.chown(home, identity.user, identity.group)
+    return home
+
+
+def _suits(place: Path) -> bool:
+    fits = len(os.fsencode(place)) <= PARENT_PATH_LIMIT and _PLAIN_PATH.fullmatch(str(place))
+    return bool(fits) and place.is_dir() and os.access(place, os.W_OK | os.X_OK) and _room(place) > ROOM_NEEDED
 
 
 def _room(folder: Path) -> int:
@@ -159,30 +201,21 @@ def _room(folder: Path) -> int:
     return space.f_bavail * space.f_frsize
 
 
-def _order(binaries: Binaries, home: Path) -> dict[str, object]:
-    """Return what the keeper is to do, as an ordinary user in any case: PostgreSQL refuses to run as root."""
-    prefix: Sequence[str] = ()
-    user = group = None
-    folder = binaries.folder
-    if os.geteuid() == 0 and _can_unshare():
-        prefix = _UNSHARE
-    elif os.geteuid() == 0:
-        user, group = _nobody()
-        os.chown(home, user, group)
-        folder = _executable_by(user, group, folder, home)
+def _order(binaries: Binaries, identity: _Identity, home: Path) -> dict[str, object]:
+    """Return what the keeper is to do."""
+    folder = copy_installation(binaries.folder, home) if identity.copy else binaries.folder
     data = str(home / "data")
     settings = {**_FAST, "unix_socket_directories": str(home)}
     return {
         "home": str(home),
-        "user": user,
-        "group": group,
+        "user": identity.user,
+        "group": identity.group,
         "initdb": [
-            *prefix,
-            *[str(folder / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8"],
+            *[*identity.prefix, str(folder / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8"],
             *["--no-sync", "--wal-segsize=1", *_locale(binaries)],
         ],
         "postgres": [
-            *[*prefix, str(folder / "postgres"), "-D", data, "-p", "5432"],
+            *[*identity.prefix, str(folder / "postgres"), "-D", data, "-p", "5432"],
             *[word for name, value in settings.items() for word in ("-c", f"{name}={value}")],
         ],
     }
@@ -197,34 +230,28 @@ def _locale(binaries: Binaries) -> Sequence[str]:
 
 def _can_unshare() -> bool:
     """Whether a user namespace can be had: then the server sees an ordinary user, the kernel sees root's files."""
+    return _runs([*_UNSHARE, "true"])
+
+
+def _can_run(folder: Path, user: int, group: int) -> bool:
+    """Whether a user can run the binaries: those of a ``.venv`` below a private home he can't."""
+    return _runs([str(folder / "postgres"), "--version"], user=user, group=group, extra_groups=[])
+
+
+def _runs(command: Sequence[str], **who: Any) -> bool:  # noqa: ANN401 (whatever subprocess takes)
     try:
-        probe = subprocess.run([*_UNSHARE, "true"], capture_output=True, check=False, timeout=30)  # noqa: S603
-    except OSError:
+        result = subprocess.run(command, capture_output=True, check=False, cwd="/", timeout=30, **who)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
         return False
-    return probe.returncode == 0
+    return result.returncode == 0
 
 
 def _nobody() -> tuple[int, int]:
-    entry = pwd.getpwnam("nobody")
-    return entry.pw_uid, entry.pw_gid
-
-
-def _executable_by(user: int, group: int, folder: Path, home: Path) -> Path:
-    """Return binaries that ``user`` can run: a ``.venv`` below a private home has to be copied."""
     try:
-        subprocess.run(  # noqa: S603 (a program that was found on this machine)
-            [folder / "postgres", "--version"],
-            user=user,
-            group=group,
-            extra_groups=[],
-            capture_output=True,
-            check=True,
-            cwd="/",
-            timeout=30,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return copy_installation(folder, home)
-    return folder
+        entry = pwd.getpwnam("nobody")
+    except KeyError:
+        return NOBODY, NOBODY
+    return entry.pw_uid, entry.pw_gid
 
 
 def copy_installation(folder: Path, place: Path) -> Path:

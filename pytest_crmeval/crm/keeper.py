@@ -13,11 +13,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 _READY_LINE = 7
+_TOLD: list[str] = []
+"""Filled by SIGTERM. A handler that raised could end the keeper in the middle of cleaning up."""
 
 
 class Failure(Exception):  # noqa: N818 (reported to the asking process, not raised to anybody)
@@ -32,41 +34,43 @@ def main(order: dict[str, Any]) -> None:
     """Start, report, wait, stop."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, lambda *_: _TOLD.append("SIGTERM"))
     home = Path(order["home"])
     server: subprocess.Popen[bytes] | None = None
     try:
         _initialise(order)
+        _listen(0)
         server = _spawn(order, order["postgres"], home / "server.log")
         _until_ready(server, home)
         _say({"ready": True})
         _until_told(server)
     except Failure as failure:
         _say({"failed": f"{failure}\n{_tail(home)}".strip()})
+    except OSError as error:
+        _say({"failed": str(error)})
     except Ended:
         pass
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if server is not None:
             _stop(server)
-        shutil.rmtree(home)
+        _remove(home)
 
 
 def _initialise(order: dict[str, Any]) -> None:
-    """Make the data folder; the log tells why it could not be made."""
-    maker = _spawn(order, order["initdb"], Path(order["home"]) / "server.log")
+    """Make the data folder, to the end: an initdb that is killed leaves a server and its shared memory behind."""
+    maker = _spawn(order, order["initdb"], Path(order["home"]) / "server.log", start_new_session=True)
     try:
-        while maker.poll() is None:
-            _listen(0.01)
-    finally:
-        if maker.poll() is None:
-            maker.kill()
+        maker.wait(START_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(maker.pid, signal.SIGKILL)
         maker.wait()
     if maker.returncode:
         raise Failure(f"initdb ended with status {maker.returncode}")
 
 
-def _spawn(order: dict[str, Any], command: list[str], log: Path) -> subprocess.Popen[bytes]:
+def _spawn(
+    order: dict[str, Any], command: list[str], log: Path, *, start_new_session: bool = False
+) -> subprocess.Popen[bytes]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     user: dict[str, Any] = {}
     if order["user"]:
@@ -79,6 +83,7 @@ def _spawn(order: dict[str, Any], command: list[str], log: Path) -> subprocess.P
             stderr=output,
             env={**environment, "LC_ALL": "C", "TZ": "UTC"},
             cwd="/",
+            start_new_session=start_new_session,
             **user,
         )
 
@@ -103,18 +108,14 @@ def _ready(status: Path) -> bool:
 
 def _until_told(server: subprocess.Popen[bytes]) -> None:
     while server.poll() is None:
-        _listen(0.5)
+        _listen(0.2)
 
 
 def _listen(seconds: float) -> None:
     """Wait, but not longer than the asking process lives."""
     heard, _, _ = select.select([sys.stdin], [], [], seconds)
-    if heard and not os.read(sys.stdin.fileno(), 1):
+    if _TOLD or (heard and not os.read(sys.stdin.fileno(), 1)):
         raise Ended
-
-
-def _end(_number: int, _frame: object) -> NoReturn:
-    raise Ended
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:
@@ -127,6 +128,15 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             continue
         return
+
+
+def _remove(home: Path) -> None:
+    """Remove the folder; what is still being written by somebody who is ending gets a little time."""
+    for _ in range(20):
+        shutil.rmtree(home, ignore_errors=True)
+        if not home.exists():
+            return
+        time.sleep(0.1)
 
 
 def _say(message: dict[str, Any]) -> None:

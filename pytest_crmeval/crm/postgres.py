@@ -16,6 +16,7 @@ from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.state import TABLES, State
+from pytest_crmeval.ports.crm import SeedError
 
 _SNAPSHOT = sql.SQL("SELECT jsonb_build_object({})").format(
     sql.SQL(", ").join(
@@ -25,10 +26,6 @@ _SNAPSHOT = sql.SQL("SELECT jsonb_build_object({})").format(
         for table, _ in TABLES.values()
     )
 )
-
-
-class SeedError(Exception):
-    """The rows that a case starts with don't fit the schema: the case is broken, not the agent."""
 
 
 class PostgresCrm:
@@ -53,7 +50,7 @@ class PostgresCrm:
         """Do what an agent asks; a refusal leaves the state before it untouched."""
         if self._connection.info.transaction_status is TransactionStatus.IDLE:
             raise RuntimeError("a tool was called outside of seeded(): it would have changed the CRM for good")
-        entry = TOOLS.get(call.tool)
+        entry = TOOLS.get(call.tool) if isinstance(call.tool, str) else None
         if entry is None:
             known = ", ".join(sorted(TOOLS))
             return _refused("unknown_tool", f"there is no tool {call.tool!r}; the tools are: {known}")

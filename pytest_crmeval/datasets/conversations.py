@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import msgspec
 
@@ -45,7 +46,7 @@ class TurnRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
     expected_response: ExpectedResponse | None = None
 
 
-Rows = dict[str, dict[str, Any]]
+Rows = dict[UUID, dict[str, Any]]
 
 
 class SeedData(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, rename="pascal"):
@@ -171,8 +172,9 @@ def _decode(line: bytes, path: Path, number: int) -> ConversationRecord:
     try:
         record = _DECODER.decode(line)
     except msgspec.ValidationError as error:
-        what, _, field = str(error).partition(" - at `$")
-        raise DatasetError(f"{path}:{number}: {field.strip('.`') or 'line'}: {what}") from error
+        what, _, place = str(error).partition(" - at ")
+        field = place.removeprefix("`key` in ").strip("`$.")
+        raise DatasetError(f"{path}:{number}: {field or 'line'}: {what}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DatasetError(f"{path}:{number}: this line is not JSON: {error}") from error
     ids = [turn.turn_id for turn in record.turns]

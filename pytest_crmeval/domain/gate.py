@@ -16,8 +16,9 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "==": operator.eq,
 }
+SUITE = re.compile(r"[A-Za-z0-9_-]+")
 _PARTS = (
-    ("a suite", re.compile(r"[A-Za-z0-9_-]+")),
+    ("a suite", SUITE),
     ("a dot", re.compile(r"\.")),
     (f"a metric ({', '.join(METRICS)})", re.compile(rf"(?:{'|'.join(METRICS)})(?!\w)")),
     (f"a comparison ({', '.join(_COMPARE)})", re.compile(r"\s*(>=|<=|==|>|<)\s*")),

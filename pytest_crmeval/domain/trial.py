@@ -19,16 +19,21 @@ class PlannedCase:
     subject: str
     case: str
     fingerprint: str
+    spec: str
+    """The spec of the agent behind the subject's name."""
+
+    def same_as(self, other: "PlannedCase") -> bool:
+        """Whether a trial of the one is a trial of the other: the same test, the same content, the same agent."""
+        return (self.key, self.fingerprint, self.spec) == (other.key, other.fingerprint, other.spec)
 
     def to_dict(self) -> dict[str, str]:
         """Return JSON primitives."""
-        return {
-            "key": self.key,
-            "suite": self.suite,
-            "subject": self.subject,
-            "case": self.case,
-            "fingerprint": self.fingerprint,
-        }
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the case that ``to_dict`` wrote; KeyError or TypeError if it did not."""
+        return cls(**{name: _text(record[name]) for name in cls.__slots__})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +80,7 @@ class Trial:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the trial that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        planned = PlannedCase(**{name: _text(record[name]) for name in PlannedCase.__slots__})
+        planned = PlannedCase.from_dict(record)
         return cls(
             planned=planned,
             verdict=Verdict(record["verdict"]),

@@ -9,6 +9,10 @@ from pytest_crmeval.domain.messages import Tool, ToolCall, ToolResult
 from pytest_crmeval.domain.state import State
 
 
+class SeedError(Exception):
+    """The rows that a case starts with don't fit the schema: the case is broken, not the agent."""
+
+
 class Crm(Protocol):
     """A CRM that starts each trial with given rows and forgets everything at its end."""
 
@@ -18,7 +22,7 @@ class Crm(Protocol):
         ...
 
     def seeded(self, seed: Seed) -> AbstractContextManager[None]:
-        """Hold exactly the rows of ``seed`` while the context lasts, and what is called in it."""
+        """Hold exactly the rows of ``seed`` while the context lasts; SeedError if they can't be held."""
         ...
 
     def call(self, call: ToolCall) -> ToolResult:

@@ -3,13 +3,13 @@
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import BinaryIO, Self
 
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.trial import PlannedCase, Trial
 
 
 class JournalError(Exception):
@@ -18,10 +18,22 @@ class JournalError(Exception):
 
 @dataclass(slots=True)
 class Past:
-    """What a journal tells: the parts of the run so far, and the last trial of each case."""
+    """What a journal tells: the parts of the run so far, what they planned, and the last trial of each case."""
 
     parts: list[JsonObject] = field(default_factory=list)
+    planned: dict[str, PlannedCase] = field(default_factory=dict)
     trials: dict[str, Trial] = field(default_factory=dict)
+    size: int = 0
+    """How much of the file was read."""
+
+    def begin(self, part: JsonObject, planned: Sequence[PlannedCase]) -> None:
+        """Take another part; what was tried of a case that has changed since was another case."""
+        self.parts.append(part)
+        for case in planned:
+            self.planned[case.key] = case
+            trial = self.trials.get(case.key)
+            if trial and not trial.planned.same_as(case):
+                del self.trials[case.key]
 
 
 class Journal:
@@ -31,8 +43,8 @@ class Journal:
         self._file = file
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open for appending; a last line that a crash cut off is taken away."""
+    def open(cls, path: Path, *, after: int | None = None) -> Self:
+        """Open for appending, after what the caller has read; a last line that a crash cut off is taken away."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("ab+")
@@ -45,12 +57,15 @@ class Journal:
         except BlockingIOError as error:
             file.close()
             raise JournalError(f"{path}: another process is writing this run; wait for it, or stop it") from error
-        _cut_torn_line(file)
+        whole = _cut_torn_line(file)
+        if after is not None and whole != after:
+            file.close()
+            raise JournalError(f"{path}: another process has written this run meanwhile; start again")
         return cls(file)
 
-    def part(self, part: JsonObject) -> None:
-        """Write that a part of the run begins."""
-        self._write({"part": part})
+    def part(self, part: JsonObject, planned: Sequence[PlannedCase]) -> None:
+        """Write that a part of the run begins, and what it means to play."""
+        self._write({"part": part, "planned": [case.to_dict() for case in planned]})
 
     def trial(self, trial: Trial) -> None:
         """Write how a case went."""
@@ -74,7 +89,8 @@ def read(path: Path) -> Past:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if line.endswith(b"\n"):
-                    _take(past, _parsed(line, path, number))
+                    past.size += len(line)
+                    _take(past, line, path, number)
     except FileNotFoundError:
         return past
     except OSError as error:
@@ -82,25 +98,20 @@ def read(path: Path) -> Past:
     return past
 
 
-def _parsed(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
+def _take(past: Past, line: bytes, path: Path, number: int) -> None:
     try:
         record = json.loads(line)
         if "trial" in record:
-            return {"trial": Trial.from_dict(record["trial"])}
-        return {"part": {"started": record["part"]["started"], "command": record["part"]["command"]}}
+            trial = Trial.from_dict(record["trial"])
+            past.trials[trial.planned.key] = trial
+        else:
+            part = {**record["part"], "started": record["part"]["started"]}
+            past.begin(part, [PlannedCase.from_dict(case) for case in record["planned"]])
     except (ValueError, KeyError, TypeError) as error:
         raise JournalError(f"{path}:{number}: not a line of a journal: {error!r}; move it away") from error
 
 
-def _take(past: Past, record: Mapping[str, Any]) -> None:
-    if "part" in record:
-        past.parts.append(record["part"])
-    else:
-        trial: Trial = record["trial"]
-        past.trials[trial.planned.key] = trial
-
-
-def _cut_torn_line(file: BinaryIO) -> None:
+def _cut_torn_line(file: BinaryIO) -> int:
     file.seek(0)
     whole = file.read().rfind(b"\n") + 1
-    file.truncate(whole)
+    return file.truncate(whole)

@@ -37,8 +37,11 @@ def write(report: Report, folder: Path) -> Path:
     run = str(report.run["id"])
     path = folder / f"{run}.json"
     draft = path.with_suffix(".json.part")
-    draft.write_text(json.dumps(report.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    draft.replace(path)
+    try:
+        draft.write_text(json.dumps(report.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
     _point(folder / "latest", run)
     _point(folder / "latest.json", path.name)
     return path
@@ -68,4 +71,7 @@ def _point(link: Path, target: str) -> None:
     draft = link.with_name(f".{link.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     draft.symlink_to(target)
-    draft.replace(link)
+    try:
+        draft.replace(link)
+    finally:
+        draft.unlink(missing_ok=True)

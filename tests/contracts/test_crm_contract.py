@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.crm.postgres import SeedError
 from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.state import State
-from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.ports.crm import Crm, SeedError
 
 ACME, BOLT = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0", "d7ced239-45db-5bc0-b7df-f6312ea61eab"
 OPEN, WON = "39e7c9d8-5fcd-5f6c-8d34-44329f8fd055", "a11c9da5-f863-5682-8abb-643fd36b635f"

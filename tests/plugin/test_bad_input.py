@@ -170,7 +170,7 @@ def test_a_gate_that_can_not_be_read(project: Project, gate: str, answer: str) -
     assert f"  {gate}\n" in said
 
 
-@pytest.mark.parametrize("run", ["a/b", "", "-x", "ü", "x" * 41, "latest"])
+@pytest.mark.parametrize("run", ["a/b", "", "-x", "ü", "x" * 41, "latest", "a.json", "a.part"])
 def test_a_run_id_that_is_no_name(project: Project, run: str) -> None:
     """It becomes a folder and a database."""
     assert "use up to 40 letters, digits" in complaint(project(), f"--crmeval-run={run}")
@@ -192,6 +192,26 @@ def test_a_marker_without_its_path(project: Project) -> None:
     """
 
     assert "write @pytest.mark.conversations('file.jsonl'), one path" in complaint(project(test=test))
+
+
+@pytest.mark.parametrize(
+    ("marker", "answer"),
+    [
+        ("'cases.jsonl', suit='crm'", "one path, perhaps suite='name'"),
+        ("'cases.jsonl', suite=5", "suite=5 is no name"),
+        ("'cases.jsonl', suite='crm.v2'", "suite='crm.v2' is no name: use letters, digits, '_' and '-'"),
+    ],
+)
+def test_a_marker_that_can_not_be_read(project: Project, marker: str, answer: str) -> None:
+    """A misspelt keyword is not silently ignored; and a gate must be able to name the suite."""
+    test = f"""
+    import pytest
+
+    @pytest.mark.conversations({marker})
+    def test_conversation(conversation, evaluate): ...
+    """
+
+    assert answer in complaint(project(test=test))
 
 
 def test_a_marked_test_without_the_argument(project: Project) -> None:

@@ -31,6 +31,18 @@ def test_a_conftest_brings_its_own_agent(project: Project, xdist: list[str]) -> 
     assert "half" == report_of(pytester.path)["results"][0]["subject"]
 
 
+def test_an_agent_of_a_conftest_that_breaks_is_reported_under_its_own_name(project: Project) -> None:
+    """Its errors are not the oracle's."""
+    pytester = project([case("one")])
+    pytester.makeconftest("import pytest, bots\n@pytest.fixture\ndef agent(): return bots.Broken()")
+
+    pytester.runpytest().assert_outcomes(failed=1)
+
+    assert [("broken", 1)] == [
+        (standing["subject"], standing["errored"]) for standing in report_of(pytester.path)["results"]
+    ]
+
+
 def test_a_conftest_brings_its_own_scorers(project: Project) -> None:
     """Their scores decide, and each is in the trial."""
     pytester = project([case("one")])

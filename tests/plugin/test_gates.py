@@ -1,5 +1,6 @@
 """Gates decide the exit status."""
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -28,7 +29,7 @@ def test_a_gate_forgives_failed_trials(project: Project, xdist: list[str]) -> No
     result.stdout.fnmatch_lines(
         [
             "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.777778)",
-            "the gates hold: failed cases are forgiven, exit status 0",
+            "the gates hold: failed cases are forgiven",
         ]
     )
 
@@ -175,6 +176,52 @@ def test_an_exit_status_that_another_plugin_sets_stays(project: Project) -> None
     pytester.makeconftest("def pytest_sessionfinish(session): session.exitstatus = 1")
 
     assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*HALF).ret
+
+
+@pytest.mark.parametrize("agent", ["oracle", "bots:Half"])
+def test_an_exit_status_that_another_plugin_sets_stays_beside_a_forgiven_trial(project: Project, agent: str) -> None:
+    """Whether there was something to forgive or not."""
+    pytester = project(cases(7, 1), ini=GATE)
+    pytester.makeconftest("def pytest_sessionfinish(session): session.exitstatus = 1")
+
+    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest("--crmeval-agent", agent).ret
+
+
+@pytest.mark.parametrize("agent", ["oracle", "bots:Half"])
+def test_an_unused_snapshot_is_not_forgiven(project: Project, agent: str) -> None:
+    """Syrupy fails the run for it, gates or not."""
+    pytester = project(cases(7, 1), ini=GATE)
+    pytester.makepyfile(test_other="def test_other(snapshot): assert snapshot == 1; assert snapshot == 2")
+    pytester.runpytest("--snapshot-update", "test_other.py")
+    pytester.makepyfile(test_other="def test_other(snapshot): assert snapshot == 1")
+
+    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest("--crmeval-agent", agent).ret
+
+
+@pytest.mark.parametrize("missing", ["skip", "-x"])
+def test_an_incomplete_suite_without_a_gate_can_not_pass_either(project: Project, missing: str) -> None:
+    """An incomplete run is incomplete, whichever suite the gates speak of."""
+    test = """
+    import pytest
+
+    @pytest.mark.conversations("cases.jsonl", suite="crm")
+    def test_conversation(conversation, evaluate):
+        assert evaluate(conversation).passed
+
+    @pytest.mark.conversations("other.jsonl")
+    def test_other(conversation, evaluate, request):
+        if conversation.id == "right-1" and not request.config.option.maxfail:
+            pytest.skip("not today")
+        assert evaluate(conversation).passed
+    """
+    pytester = project(cases(3, 0), ini=GATE, test=test)
+    others = [failing("wrong-0"), case("right-1")] if missing == "-x" else [case("right-0"), case("right-1")]
+    (pytester.path / "other.jsonl").write_text("".join(json.dumps(other) + "\n" for other in others))
+
+    result = pytester.runpytest(*HALF, "-p", "no:xdist", *(["-x"] if missing == "-x" else []))
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.60: holds*", "the run is not complete: no gate can pass"])
 
 
 def test_without_a_gate_a_test_that_asserts_nothing_is_green(project: Project) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from psycopg.conninfo import conninfo_to_dict
 
 from tests.projects import case, failing, report_of
 
@@ -123,6 +124,87 @@ def test_a_run_without_our_cases_leaves_nothing(pytester: pytest.Pytester) -> No
 
     result.stdout.no_fnmatch_line("*crmeval run*")
     assert not (pytester.path / "reports").exists()
+
+
+@pytest.mark.parametrize("option", ["setup-plan", "setup-only", "fixtures", "fixtures-per-test", "collect-only"])
+def test_looking_only_is_no_run(project: Project, option: str) -> None:
+    """No journal, no report, no gate."""
+    pytester = project(ini="crmeval_gates = crm.pass_rate >= 0.60")
+
+    result = pytester.runpytest(f"--{option}", "-p", "no:xdist")
+
+    assert pytest.ExitCode.OK == result.ret
+    assert not (pytester.path / "reports").exists()
+
+
+@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+def test_a_report_that_can_not_be_written_is_told(project: Project, xdist: list[str]) -> None:
+    """In one line, with the figures; the journal has everything, and the run is not green."""
+    test = """
+    import pathlib, pytest
+
+    @pytest.mark.conversations("cases.jsonl", suite="crm")
+    def test_conversation(conversation, evaluate, pytestconfig):
+        assert evaluate(conversation).passed
+        pathlib.Path(pytestconfig.rootpath, "reports", "latest", "in the way").mkdir(parents=True, exist_ok=True)
+    """
+    pytester = project(test=test)
+
+    result = pytester.runpytest(*xdist)
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(["crm *oracle * 3 *", "the report could not be written: *"])
+    assert not list(pytester.path.glob("reports/.latest*"))
+
+
+def test_passwords_are_not_kept(project: Project, given_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not from the command line either."""
+    parts = conninfo_to_dict(given_server)
+    monkeypatch.delenv("CRMEVAL_DSN")
+    pytester = project([case("one")])
+    server = (f"--postgresql-host={parts['host']}", "--postgresql-port=5432")
+
+    pytester.runpytest(*server, "--postgresql-password=hunter2").assert_outcomes(passed=1)
+    pytester.runpytest(*server, "--postgresql-password", "hunter2").assert_outcomes(passed=1)
+
+    written = [path.read_text() for path in pytester.path.glob("reports/**/*.json*")]
+    assert written
+    assert "hunter2" not in "".join(written)
+    assert "--postgresql-password=..." in "".join(written)
+
+
+def test_a_case_that_can_not_be_seeded_is_told_with_file_and_line(project: Project) -> None:
+    """On one screen: it is a mistake in a file, not in our code."""
+    seed = {"seed_data": {"Client": {"7c9e6679-7425-40de-944b-e07fc1f90ae7": {"name": "Bo", "colour": "red"}}}}
+    pytester = project([case("one"), case("two", initial_entities=seed)])
+
+    result = pytester.runpytest("-p", "no:xdist")
+
+    result.assert_outcomes(passed=1, failed=1)
+    said = result.stdout.str()
+    assert f'{pytester.path}/cases.jsonl:2: two: seed_data.Client: column "colour"' in said
+    assert "Traceback" not in said
+    assert len(said.splitlines()) < 30
+    assert ["errored"] == [t["verdict"] for t in report_of(pytester.path)["trials"] if t["case"] == "two"]
+
+
+def test_a_test_that_is_run_again_has_a_new_trial(project: Project) -> None:
+    """As plugins do that repeat flaky tests."""
+    pytester = project([case("one")])
+    pytester.makeconftest(
+        """
+        from _pytest.runner import runtestprotocol
+
+        def pytest_runtest_protocol(item, nextitem):
+            item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+            runtestprotocol(item, nextitem=nextitem, log=False)
+            item._initrequest()
+            runtestprotocol(item, nextitem=nextitem)
+            return True
+        """
+    )
+
+    pytester.runpytest("-p", "no:xdist").assert_outcomes(passed=1)
 
 
 def test_skipped_cases_are_not_run(project: Project) -> None:

@@ -96,6 +96,47 @@ def test_a_changed_case_is_played_again(project: Project) -> None:
     assert 2 == report_of(pytester.path)["results"][0]["passed"]
 
 
+def test_the_old_trial_of_a_changed_case_does_not_count(project: Project) -> None:
+    """Neither for the report nor for a gate, when the new content was not played."""
+    gate = "crmeval_gates = crm.pass_rate >= 0.60"
+    half = ("--crmeval-agent", "bots:Half")
+    project([case(name) for name in "abcd"], ini=gate).runpytest(*RUN, *half).assert_outcomes(passed=4)
+    pytester = project([failing(name) for name in "abcd"], ini=gate)
+
+    result = pytester.runpytest(*RUN, *half, "-x", "-p", "no:xdist")
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    (standing,) = report_of(pytester.path)["results"]
+    assert (0, 1, 3) == (standing["passed"], standing["failed"], standing["not_run"])
+
+
+@WAYS
+def test_another_agent_behind_the_same_name_plays_again(project: Project, xdist: list[str]) -> None:
+    """What the other one has done is not its merit."""
+    project([case("one")], ini="crmeval_agents = bot = bots:Half").runpytest(*RUN, "--crmeval-agent", "bot", *xdist)
+    pytester = project([case("one")], ini="crmeval_agents = bot = mute")
+
+    pytester.runpytest(*RUN, "--crmeval-agent", "bot", *xdist).assert_outcomes(failed=1)
+
+    report = report_of(pytester.path)
+    assert [0] == [standing["passed"] for standing in report["results"]]
+    assert [{"bot": "bots:Half"}, {"bot": "mute"}] == [part["agents"] for part in report["run"]["parts"]]
+
+
+@WAYS
+def test_what_an_earlier_part_planned_is_still_missing(project: Project, xdist: list[str]) -> None:
+    """A run does not become complete by looking at less of it."""
+    pytester = project([failing("one"), case("two"), case("three")])
+    half = ("--crmeval-agent", "bots:Half")
+    pytester.runpytest(*RUN, *half, "-x", "-p", "no:xdist")
+
+    pytester.runpytest(*RUN, *half, "-k", "two", *xdist)
+
+    report = report_of(pytester.path)
+    assert not report["complete"]
+    assert (1, 1, 1) == tuple(report["results"][0][name] for name in ("passed", "failed", "not_run"))
+
+
 def test_a_torn_last_line_is_played_again(project: Project) -> None:
     """What a crash cut off did not happen; nothing else is lost."""
     pytester = project([case("one"), case("two")])

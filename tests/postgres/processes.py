@@ -94,11 +94,12 @@ class Run:
         """Fail unless the server's processes, its folder and its shared memory are gone, soon."""
         for home, postmaster in zip(self.homes, self.postmasters, strict=True):
             eventually(lambda home=home: not home.exists(), f"{home} is gone", 10)  # type: ignore[misc]
-            eventually(lambda home=home: not _mentions(home), f"no process uses {home}", 10)  # type: ignore[misc]
+            eventually(lambda home=home: not mentions(home), f"no process uses {home}", 10)  # type: ignore[misc]
             assert not _shared_memory(postmaster)
 
 
-def _mentions(home: Path) -> list[list[str]]:
+def mentions(home: Path) -> list[list[str]]:
+    """Return the commands of processes that name a folder."""
     return [command for command in commands().values() if any(str(home) in word for word in command)]
 
 

@@ -2,13 +2,16 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests.postgres.processes import eventually, running
+from tests.postgres.processes import eventually, mentions, running
 from tests.projects import case, failing, report_of
 
 Project = Callable[..., pytest.Pytester]
@@ -72,6 +75,7 @@ def test_after_ctrl_c_twice(slow: Path, xdist: list[str]) -> None:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         run.look_at_server()
         run.interrupt()
+        time.sleep(0.1)  # two signals at once are one
         run.interrupt()
 
         assert run.end() != pytest.ExitCode.OK
@@ -97,6 +101,41 @@ def test_after_the_controller_was_killed(slow: Path, xdist: list[str], number: s
     assert 30 == again.journalled()
     assert f"resumed: {before} done" in again.output()
     assert 30 == report_of(slow)["results"][0]["passed"]
+
+
+@pytest.mark.parametrize("milliseconds", [50, 150, 250, 400])
+def test_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, milliseconds: int) -> None:
+    """An initdb that is killed would leave a server, its shared memory and the folder."""
+    before = left_in_memory()
+    program = (
+        "import time; from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries;"
+        "server = EmbeddedServer(find_binaries()); print(server.conninfo, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=tmp_path) as owner:
+        assert owner.stdout is not None
+        home = Path(owner.stdout.readline().split()[0].removeprefix("host="))
+        time.sleep(milliseconds / 1000)
+        owner.kill()
+
+    eventually(lambda: not home.exists(), f"{home} is gone", 15)
+    eventually(lambda: not mentions(home), f"no process uses {home}", 10)
+    eventually(lambda: not left_in_memory() - before, "no shared memory is left", 10)
+
+
+def left_in_memory() -> set[str]:
+    """Return the shared memory of PostgreSQL that no process has attached or mapped."""
+    segments = {line for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:] if line.split()[6] == "0"}
+    maps = "".join(path.read_text() for path in Path("/proc").glob("[0-9]*/maps") if readable(path))
+    return segments | {str(path) for path in Path("/dev/shm").glob("PostgreSQL.*") if str(path) not in maps}  # noqa: S108
+
+
+def readable(path: Path) -> bool:
+    """Whether the process is still there, and ours to look at."""
+    try:
+        path.read_text()
+    except OSError:
+        return False
+    return True
 
 
 def test_after_a_worker_was_killed(slow: Path) -> None:
@@ -126,6 +165,24 @@ def test_on_a_given_server(slow: Path, server: str) -> None:
 
         assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
     assert set() == databases(server, "given-crash")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_on_a_given_server_after_ctrl_c(slow: Path, server: str, times: int) -> None:
+    """Once, its databases are dropped; twice, at the latest by the next run."""
+    run_id = f"given-interrupt-{times}"
+    arguments = ("-n", "2", "--crmeval-agent", "slow:Slow", "--crmeval-run", run_id)
+    with running(slow, *arguments, environment={"CRMEVAL_DSN": server}) as run:
+        eventually(lambda: run.journalled() > 3, "trials are in the journal")
+        for _ in range(times):
+            run.interrupt()
+            time.sleep(0.1)
+        run.end()
+
+    if times > 1:
+        with running(slow, "-k", "case-1", environment={"CRMEVAL_DSN": server}) as following:
+            following.end()
+    assert set() == databases(server, run_id)
 
 
 def test_leftovers_on_a_given_server_are_swept_by_the_next_run(slow: Path, server: str) -> None:

@@ -3,9 +3,11 @@
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pytest_crmeval.crm import embedded
-from pytest_crmeval.crm.databases import CONNECT_SECONDS, RunDatabases, connect
+from pytest_crmeval.crm.databases import Address, RunDatabases
 from pytest_crmeval.crm.embedded import EmbeddedServer, ServerUnavailable, copy_installation, find_binaries
 from tests.postgres.processes import eventually
 from tests.projects import case, report_of
@@ -56,7 +58,7 @@ def test_a_server_that_never_answers(project: Project, silent_port: int, xdist: 
         patch.setenv("CRMEVAL_DSN", dsn.format(silent_port))
         result = pytester.runpytest(*xdist)
 
-    assert DEADLINE > CONNECT_SECONDS
+    assert result.duration < DEADLINE + 2  # and what pytest takes to start
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     (line,) = [line for line in result.stderr.lines if line.startswith("ERROR")]
     assert f"ERROR: crmeval: PostgreSQL at 127.0.0.1:{silent_port} can't be reached: " in line
@@ -68,7 +70,8 @@ def test_a_server_that_never_answers(project: Project, silent_port: int, xdist: 
     ("dsn", "answer"),
     [
         ("host=127.0.0.1 port=1", "PostgreSQL at 127.0.0.1:1 can't be reached: "),
-        ("groceries", "the PostgreSQL server (its conninfo is not valid) can't be reached: missing"),
+        ("groceries", "PostgreSQL at an address that is no conninfo can't be reached: write postgresql://"),
+        ("postgres//me:secret@127.0.0.1", "PostgreSQL at an address that is no conninfo can't be reached: write"),
         ("host=/nowhere", "PostgreSQL at /nowhere:5432 can't be reached: "),
     ],
 )
@@ -80,6 +83,7 @@ def test_a_server_that_is_not_there(project: Project, monkeypatch: pytest.Monkey
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     assert f"ERROR: crmeval: {answer}" in result.stderr.str()
+    assert "secret" not in result.stderr.str()
 
 
 def test_a_role_that_may_not_create_databases(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +123,10 @@ def test_the_options_of_pytest_postgresql_give_a_server(project: Project, server
         *xdist,
     ).assert_outcomes(passed=3)
 
-    assert f"PostgreSQL at {parts['host']}:{parts['port']} (given)" == report_of(pytester.path)["run"]["server"]
+    assert (
+        f"PostgreSQL at {parts['host']}:{parts['port']} (given)"
+        == report_of(pytester.path)["run"]["parts"][0]["server"]
+    )
 
 
 def test_an_executable_can_be_named(project: Project, tmp_path: Path) -> None:
@@ -134,28 +141,124 @@ def test_an_executable_can_be_named(project: Project, tmp_path: Path) -> None:
     assert f"no usable PostgreSQL in {tmp_path}" in result.stderr.str()
 
 
+def test_a_strangers_database_is_never_dropped(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it is called, and whoever owns it: ours carry a mark."""
+    strangers = {"crmeval_production", "crmeval_results_2025", "crmeval_x_main"}
+    with psycopg.connect(server, autocommit=True) as connection:
+        for name in strangers:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+    monkeypatch.setenv("CRMEVAL_DSN", make_conninfo(server, dbname="crmeval_production"))
+
+    project([case("one")]).runpytest().assert_outcomes(passed=1)
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        names = {name for (name,) in connection.execute("SELECT datname FROM pg_database")}
+        assert strangers <= names
+        for name in strangers:
+            connection.execute(f"DROP DATABASE {name}".encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PGSERVICE", "nowhere"),
+        ("PGHOSTADDR", "127.0.0.1"),
+        ("PGOPTIONS", "-c search_path=nowhere"),
+        ("PGTARGETSESSIONATTRS", "standby"),
+        ("PGDATABASE", "nowhere"),
+        ("PGUSER", "stranger"),
+    ],
+)
+def test_an_embedded_server_does_not_care_for_the_users_environment(
+    project: Project, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """Its PG* variables speak of another server; and they are there again afterwards."""
+    monkeypatch.setenv(name, value)
+
+    project([case("one")]).runpytest("-n", "1").assert_outcomes(passed=1)
+
+    assert value == os.environ[name]
+
+
+@pytest.mark.parametrize("folder", ["a blank", "a,comma", "ü", "long" * 20])
+def test_an_embedded_server_does_not_care_for_an_odd_tmpdir(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str
+) -> None:
+    """A socket's path has to be short and plain; without room in memory another place is found."""
+    (tmp_path / folder).mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / folder))
+    monkeypatch.setattr(embedded, "_suits", lambda place: str(place) != "/dev/shm" and real_suits(place))  # noqa: S108
+    server = EmbeddedServer(find_binaries())
+    try:
+        server.wait()
+        with psycopg.connect(server.conninfo) as connection:
+            assert (1,) == connection.execute("SELECT 1").fetchone()
+    finally:
+        server.stop()
+
+
+real_suits = embedded._suits  # noqa: SLF001 (to leave out one place)
+
+
+def test_a_server_is_stopped_though_a_forked_child_holds_its_pipe() -> None:
+    """A test, or multiprocessing, may fork; the child lives on."""
+    server = EmbeddedServer(find_binaries())
+    server.wait()
+    child = os.fork()
+    if child == 0:
+        os.execv(shutil.which("sleep") or "/bin/sleep", ["sleep", "30"])  # noqa: S606 (inherits what may be inherited)
+    try:
+        server.stop()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+    assert not Path(str(conninfo_to_dict(server.conninfo)["host"])).exists()
+
+
+def test_many_silent_hosts_take_no_longer_than_one(silent_port: int) -> None:
+    """The deadline is for the server, not for each of its addresses."""
+    hosts = make_conninfo(host=",".join(["127.0.0.1"] * 4), port=",".join([str(silent_port)] * 4))
+    start = time.monotonic()
+
+    with pytest.raises(ServerUnavailable, match="can't be reached: no answer within 4 s"):
+        RunDatabases(Address(hosts), "silent").open()
+
+    assert time.monotonic() - start < DEADLINE
+
+
+def test_a_locale_without_letters_is_refused(server: str) -> None:
+    """Searches in any case would find less than elsewhere."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS plain")
+        connection.execute("CREATE DATABASE plain TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'")
+
+    with pytest.raises(ServerUnavailable, match="its locale knows no letters beyond ASCII"):
+        RunDatabases(Address(make_conninfo(server, dbname="plain")), "plain").open()
+
+
 def test_two_runs_do_not_share_a_name(server: str) -> None:
     """The second one is refused while the first is alive."""
-    first = RunDatabases(server, "twice")
+    first = RunDatabases(Address(server), "twice")
     alive = first.open()
     try:
         with pytest.raises(ServerUnavailable, match="run 'twice' is already using it"):
-            RunDatabases(server, "twice").open()
+            RunDatabases(Address(server), "twice").open()
     finally:
-        first.close(alive, drop=True)
+        first.close(alive)
 
 
 def test_clones_hold_the_schema_and_nothing_else(server: str) -> None:
     """And changing one does not change the other."""
-    run = RunDatabases(server, "clones")
+    run = RunDatabases(Address(server), "clones")
     alive = run.open()
     try:
-        with connect(run.clone("gw0")) as first, connect(run.clone("gw1")) as second:
+        with run.clone("gw0").connect() as first, run.clone("gw1").connect() as second:
             first.execute("INSERT INTO clients (name, status) VALUES ('Ada', 'Active')")
 
             assert (0,) == second.execute("SELECT count(*) FROM clients").fetchone()
     finally:
-        run.close(alive, drop=True)
+        run.close(alive)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")

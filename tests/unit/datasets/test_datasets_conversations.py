@@ -16,6 +16,8 @@ from tests.projects import case
 Written = Callable[..., Path]
 ADA = {"name": "Ada Ltd", "email": "ada@ada.example", "status": "Active"}
 
+ONE_ID, TWO_ID = "7c9e6679-7425-40de-944b-e07fc1f90ae7", "0b7c0a6e-53b2-4c6e-9a55-0c7d3b1e8a10"
+
 
 @pytest.fixture
 def written(tmp_path: Path) -> Written:
@@ -79,7 +81,7 @@ def test_a_case_is_read_as_it_is_written(written: Written) -> None:
         "größe",
         workflow_category="Client Management",
         complexity_level="medium",
-        initial_entities={"seed_data": {"Client": {"c-1": {"name": "Münzberg", "status": "Active"}}}},
+        initial_entities={"seed_data": {"Client": {ONE_ID: {"name": "Münzberg", "status": "Active"}}}},
     )
     record["turns"].append(
         {
@@ -105,7 +107,7 @@ def test_a_case_is_read_as_it_is_written(written: Written) -> None:
                 ),
                 Turn(utterance="Nochmal.", expectation=Expectation(call=again, succeeds=False)),
             ),
-            seed={"Client": {"c-1": {"name": "Münzberg", "status": "Active"}}},
+            seed={"Client": {ONE_ID: {"name": "Münzberg", "status": "Active"}}},
             complexity="medium",
             category="Client Management",
         )
@@ -152,7 +154,12 @@ BAD_LINES = [
         id="unknown entity",
     ),
     pytest.param(
-        case("one", initial_entities={"seed_data": {"Client": {"c-1": "Ada"}}}),
+        case("one", initial_entities={"seed_data": {"Client": {"c-1": {}}}}),
+        "initial_entities.seed_data.Client: Invalid UUID",
+        id="an id that is none",
+    ),
+    pytest.param(
+        case("one", initial_entities={"seed_data": {"Client": {ONE_ID: "Ada"}}}),
         "initial_entities.seed_data.Client[...]: Expected `object`, got `str`",
         id="a row that is text",
     ),
@@ -245,7 +252,10 @@ def fingerprint(path: Path) -> str:
 
 def test_the_fingerprint_does_not_depend_on_the_order_of_keys(written: Written) -> None:
     """Nor on spaces, nor on how letters are escaped: the content is the same."""
-    record = {**case("größe"), "initial_entities": {"seed_data": {"Client": {"a": {"name": "A"}, "b": {"name": "B"}}}}}
+    record = {
+        **case("größe"),
+        "initial_entities": {"seed_data": {"Client": {ONE_ID: {"name": "A"}, TWO_ID: {"name": "B"}}}},
+    }
     expected = fingerprint(written(record))
 
     backwards = fingerprint(written(json.dumps(_reversed(record), indent=None, separators=(" , ", " :  "))))
@@ -268,7 +278,7 @@ def test_writing_a_default_changes_nothing(written: Written) -> None:
         turned(expected_args={**ADA, "phone": None}),
         turned(expect_success=False),
         case("one", complexity_level="complex"),
-        case("one", initial_entities={"seed_data": {"Client": {"c-1": {"name": "A"}}}}),
+        case("one", initial_entities={"seed_data": {"Client": {ONE_ID: {"name": "A"}}}}),
     ],
 )
 def test_the_fingerprint_changes_with_the_content(written: Written, changed: dict[str, Any]) -> None:

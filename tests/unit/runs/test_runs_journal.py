@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def opened(path: Path) -> Iterator[Journal]:
 def written(path: Path, *trials: Trial) -> bytes:
     """Write a whole part of a run, and return the file."""
     with opened(path) as writing:
-        writing.part(PART)
+        writing.part(PART, [each.planned for each in trials])
         for each in trials:
             writing.trial(each)
     return path.read_bytes()
@@ -50,7 +51,11 @@ def test_what_was_written_is_told(path: Path) -> None:
     one, two = trial("one"), trial("two", Verdict.FAILED)
     written(path, one, two)
 
-    assert Past(parts=[PART], trials={one.planned.key: one, two.planned.key: two}) == journal.read(path)
+    past = journal.read(path)
+    assert [PART] == past.parts
+    assert {one.planned.key: one, two.planned.key: two} == past.trials
+    assert {one.planned.key: one.planned, two.planned.key: two.planned} == past.planned
+    assert path.stat().st_size == past.size
 
 
 def test_a_journal_that_is_not_there_tells_nothing(path: Path) -> None:
@@ -71,7 +76,7 @@ def test_one_line_is_one_record(path: Path) -> None:
     """Line breaks in what broke stay inside."""
     content = written(path, Trial.errored(planned(), "OSError\nTraceback\r\n  …\u2028"))
 
-    assert [["part"], ["trial"]] == [list(json.loads(line)) for line in content.splitlines()]
+    assert [["part", "planned"], ["trial"]] == [list(json.loads(line)) for line in content.splitlines()]
 
 
 def test_letters_stay_readable(path: Path) -> None:
@@ -112,7 +117,9 @@ def test_a_torn_last_line_did_not_happen(path: Path, torn: bytes) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes(written(path, trial("one")) + torn)
 
-    assert Past(parts=[PART], trials={planned("one").key: trial("one")}) == journal.read(path)
+    past = journal.read(path)
+    assert [PART] == past.parts
+    assert {planned("one").key: trial("one")} == past.trials
 
 
 def test_a_torn_last_line_is_cut_before_more_is_written(path: Path) -> None:
@@ -216,6 +223,29 @@ def test_two_processes_do_not_write_one_journal(path: Path) -> None:
 
     assert f"{path}: another process is writing this run; wait for it, or stop it" == str(caught.value)
     assert [trial("one")] == list(journal.read(path).trials.values())
+
+
+def test_what_another_process_wrote_meanwhile_is_noticed(path: Path) -> None:
+    """Between reading and writing; the report would forget it."""
+    written(path, trial("one"))
+    read = journal.read(path)
+    written(path, trial("two"))
+
+    with pytest.raises(JournalError, match="another process has written this run meanwhile; start again"):
+        Journal.open(path, after=read.size)
+    Journal.open(path, after=journal.read(path).size).close()
+
+
+@pytest.mark.parametrize("changed", ["fingerprint", "spec"])
+def test_a_trial_of_what_a_case_was_before_is_forgotten(path: Path, changed: str) -> None:
+    """Another content, or another agent behind the name: another case."""
+    written(path, trial("one"), trial("two"))
+    past = journal.read(path)
+
+    past.begin(PART, [replace(planned("one"), **{changed: "new"})])
+
+    assert [planned("two").key] == list(past.trials)
+    assert 2 == len(past.planned)
 
 
 def test_a_writer_that_is_killed_lets_others_write(path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
@@ -15,15 +16,20 @@ from pytest_crmeval.runs import reports
 from pytest_crmeval.runs.reports import ReportError
 from tests.fakes import planned, trial
 
-RUN = {
+RUN: JsonObject = {
     "id": "mine",
     "started": "2026-11-16T02:18:47+00:00",
     "ended": "2026-11-16T02:19:00+00:00",
-    "parts": [{"started": "2026-11-16T02:18:47+00:00", "command": "pytest evals/ -n 3"}],
-    "agents": ["oracle", "mute"],
-    "sample": None,
-    "seed": 0,
-    "server": "embedded PostgreSQL 18.6",
+    "parts": [
+        {
+            "started": "2026-11-16T02:18:47+00:00",
+            "command": "pytest evals/ -n 3",
+            "agents": {"oracle": "oracle", "mute": "mute"},
+            "sample": None,
+            "seed": 0,
+            "server": "embedded PostgreSQL 18.6",
+        }
+    ],
     "machine": "Linux",
     "versions": {"python": "3.11.7"},
 }
