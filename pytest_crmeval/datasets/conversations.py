@@ -184,11 +184,12 @@ def _decode(line: bytes, path: Path, number: int) -> ConversationRecord:
 
 
 def _fingerprint(record: ConversationRecord) -> str:
-    return sha256(msgspec.json.encode(record, order="deterministic")).hexdigest()[:16]
+    plain = msgspec.to_builtins(record, str_keys=True)
+    return sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:16]
 
 
 def _conversation(record: ConversationRecord, fingerprint: str) -> Conversation:
-    seed = msgspec.to_builtins(record.initial_entities.seed_data)
+    seed = msgspec.to_builtins(record.initial_entities.seed_data, str_keys=True)
     return Conversation(
         id=record.conversation_id,
         fingerprint=fingerprint,

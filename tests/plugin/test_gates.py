@@ -188,8 +188,9 @@ def test_an_exit_status_that_another_plugin_sets_stays_beside_a_forgiven_trial(p
 
 
 @pytest.mark.parametrize("agent", ["oracle", "bots:Half"])
-def test_an_unused_snapshot_is_not_forgiven(project: Project, agent: str) -> None:
+def test_an_unused_snapshot_is_not_forgiven(project: Project, monkeypatch: pytest.MonkeyPatch, agent: str) -> None:
     """Syrupy fails the run for it, gates or not."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # syrupy leaves the judgement to the controller
     pytester = project(cases(7, 1), ini=GATE)
     pytester.makepyfile(test_other="def test_other(snapshot): assert snapshot == 1; assert snapshot == 2")
     pytester.runpytest("--snapshot-update", "test_other.py")
