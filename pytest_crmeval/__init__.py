@@ -1,15 +1,19 @@
 """Evaluate LLM agents and model checkpoints as pytest cases."""
 
-from pytest_crmeval.domain.conversation import Conversation, Turn
-from pytest_crmeval.domain.evidence import Evidence
-from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
-from pytest_crmeval.domain.report import Report
-from pytest_crmeval.domain.score import Score, Verdict
-from pytest_crmeval.domain.transcript import Transcript
-from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.ports.agent import Agent
-from pytest_crmeval.ports.crm import Crm
-from pytest_crmeval.ports.scorer import Scorer
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_crmeval.domain.conversation import Conversation, Turn
+    from pytest_crmeval.domain.evidence import Evidence
+    from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
+    from pytest_crmeval.domain.report import Report
+    from pytest_crmeval.domain.score import Score, Verdict
+    from pytest_crmeval.domain.transcript import Transcript
+    from pytest_crmeval.domain.trial import Trial
+    from pytest_crmeval.ports.agent import Agent
+    from pytest_crmeval.ports.crm import Crm
+    from pytest_crmeval.ports.scorer import Scorer
 
 __all__ = [
     "Agent",
@@ -30,3 +34,36 @@ __all__ = [
     "Turn",
     "Verdict",
 ]
+
+_HOMES = {
+    "Agent": "ports.agent",
+    "Conversation": "domain.conversation",
+    "Crm": "ports.crm",
+    "Evidence": "domain.evidence",
+    "Message": "domain.messages",
+    "Reply": "domain.messages",
+    "Report": "domain.report",
+    "Score": "domain.score",
+    "Scorer": "ports.scorer",
+    "Tool": "domain.messages",
+    "ToolCall": "domain.messages",
+    "ToolError": "domain.messages",
+    "ToolResult": "domain.messages",
+    "Transcript": "domain.transcript",
+    "Trial": "domain.trial",
+    "Turn": "domain.conversation",
+    "Verdict": "domain.score",
+}
+"""Where the public names live: imported when they are used, because a pytest plugin is loaded in every run."""
+
+
+if not TYPE_CHECKING:  # a type checker knows the names, and no others
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

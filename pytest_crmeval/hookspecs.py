@@ -1,22 +1,25 @@
 """Hooks that other plugins and conftest files may implement."""
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from pytest_crmeval.domain.report import Report
-from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.ports.agent import Agent
+if TYPE_CHECKING:  # loaded in every pytest run of the environment
+    from pytest_crmeval.domain.report import Report
+    from pytest_crmeval.domain.trial import Trial
+    from pytest_crmeval.ports.agent import Agent
 
 
 @pytest.hookspec(firstresult=True)
-def pytest_crmeval_agent(config: pytest.Config, spec: str) -> Agent | None:
+def pytest_crmeval_agent(config: pytest.Config, spec: str) -> "Agent | None":
     """Return the agent that ``spec`` names, or None if you don't know it."""
 
 
 @pytest.hookspec
-def pytest_crmeval_trial_finished(config: pytest.Config, trial: Trial) -> None:
+def pytest_crmeval_trial_finished(config: pytest.Config, trial: "Trial") -> None:
     """Take notice of a trial, on the controller, after it is in the journal."""
 
 
 @pytest.hookspec
-def pytest_crmeval_report(config: pytest.Config, report: Report) -> None:
+def pytest_crmeval_report(config: pytest.Config, report: "Report") -> None:
     """Take notice of the report, on the controller, when it is written and before gates are judged."""

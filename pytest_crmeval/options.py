@@ -2,15 +2,16 @@
 
 import os
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_crmeval.domain.gate import Gate, GateSyntaxError
+if TYPE_CHECKING:  # loaded in every pytest run of the environment
+    from pytest_crmeval.domain.gate import Gate
 
 NAMED_AGENTS: Mapping[str, str] = {
     "claude": "anthropic:claude-sonnet-4-5-20250929",
@@ -68,7 +69,7 @@ class Options:
     run: str
     resumable: bool
     """Whether the user named the run: only then can there be an earlier part of it."""
-    gates: Sequence[Gate]
+    gates: Sequence["Gate"]
     reports: Path
     max_steps: int
     dsn: str | None
@@ -121,6 +122,8 @@ def run_of_controller(config: pytest.Config) -> str | None:
 
 
 def _new_run() -> str:
+    import secrets
+
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
@@ -157,7 +160,9 @@ def _named(lines: Sequence[str]) -> dict[str, str]:
     return named
 
 
-def _gates(lines: Sequence[str]) -> tuple[Gate, ...]:
+def _gates(lines: Sequence[str]) -> tuple["Gate", ...]:
+    from pytest_crmeval.domain.gate import Gate, GateSyntaxError
+
     try:
         return tuple(Gate.parse(line) for line in lines)
     except GateSyntaxError as error:

@@ -27,7 +27,8 @@ def crm_state(case: Conversation, evidence: Evidence) -> Score:
     del case  # the evidence holds what the answer key leads to
     seeded = {str(row[KEYS[table]]) for table, rows in evidence.before.items() for row in rows}
     expected, actual = _Reading(evidence.reference, seeded), _Reading(evidence.after, seeded)
-    differences = [line for table in KEYS for line in _compare(table, expected, actual)]
+    tables = [table for table in KEYS if evidence.reference.get(table) or evidence.after.get(table)]
+    differences = [line for table in tables for line in _compare(table, expected, actual)]
     if not differences and _webs(evidence.reference, seeded) != _webs(evidence.after, seeded):
         differences = ["new rows that say the same are referred to by others than expected"]
     return Score(name="state", value=0.0 if differences else 1.0, reason="\n    ".join(differences))

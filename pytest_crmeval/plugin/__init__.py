@@ -1,0 +1,114 @@
+"""When: the pytest hooks. Other modules know how, and are imported when there is something to evaluate."""
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_crmeval import hookspecs
+from pytest_crmeval.fixtures import DATABASES, MARKER, agent, agent_of, conversation, crm, evaluate, scorers
+from pytest_crmeval.options import Options, add_options, is_dry_run
+
+if TYPE_CHECKING:
+    from pytest_crmeval.plugin.sides import Controller, Node, Side
+    from pytest_crmeval.ports.agent import Agent
+
+__all__ = ["agent", "conversation", "crm", "evaluate", "scorers"]
+
+_SIDE = pytest.StashKey["Side"]()
+
+
+def _side(config: pytest.Config) -> "Side":
+    """Return this process's side of the run; whoever does not use us never has one."""
+    if _SIDE not in config.stash:
+        from pytest_crmeval.plugin.sides import take_side
+
+        config.stash[_SIDE] = take_side(config)
+    return config.stash[_SIDE]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare options."""
+    add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare hooks."""
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker, and where fixtures find the run's databases."""
+    config.addinivalue_line("markers", f"{MARKER}(path, suite=...): play each conversation of a JSON Lines file")
+    config.stash[DATABASES] = lambda: _side(config).server.databases()  # noqa: PLW0108 (not before it is called)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Refuse an agent that can't be had before anything is started for it."""
+    if session.config.getoption("crmeval_agent"):
+        options = Options.from_config(session.config)
+        for spec in {options.spec(name) for name in options.agents} - {"oracle"}:
+            agent_of(session.config, spec)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: "Node") -> None:
+    """Tell a worker what it has to know, while there is a way to tell it."""
+    side = _side(node.config)
+    if TYPE_CHECKING:
+        assert isinstance(side, Controller)  # workers have no workers
+    side.brief(node)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give marked tests their cases, and have the server started while the rest is collected."""
+    if metafunc.definition.get_closest_marker(MARKER) is not None:
+        from pytest_crmeval.fixtures.cases import parametrize
+
+        parametrize(metafunc)
+        side = _side(metafunc.config)
+        if not is_dry_run(metafunc.config):
+            side.server.begin()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Know our cases, and leave out what an earlier part of the run has done."""
+    if _SIDE in config.stash:
+        from pytest_crmeval.fixtures.cases import deselect_done, remember_cases
+
+        remember_cases(items)
+        deselect_done(config, items, config.stash[_SIDE].done)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Tell what will be played; before xdist says that the worker has collected."""
+    if _SIDE in session.config.stash:
+        from pytest_crmeval.fixtures.cases import plan_of
+
+        session.config.stash[_SIDE].tell(plan_of(session.items))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Send the trial along with its report."""
+    report = yield
+    if _SIDE in item.config.stash:
+        from pytest_crmeval.fixtures.evaluation import attach_trial
+
+        attach_trial(item, call, report)
+    return report
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_crmeval_agent(spec: str) -> "Agent | None":
+    """Know the agents that come with the package."""
+    from pytest_crmeval.agents.specs import AgentUnavailable, make_agent
+
+    try:
+        return make_agent(spec)
+    except AgentUnavailable as error:
+        raise pytest.UsageError(f"crmeval: {error}") from error
