@@ -161,6 +161,8 @@ def _named(lines: Sequence[str]) -> dict[str, str]:
 
 
 def _gates(lines: Sequence[str]) -> tuple["Gate", ...]:
+    if not lines:
+        return ()
     from pytest_crmeval.domain.gate import Gate, GateSyntaxError
 
     try:

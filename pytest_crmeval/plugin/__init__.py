@@ -38,17 +38,17 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker, and where fixtures find the run's databases."""
+    """Decide the options, declare the marker, and say where fixtures find the run's databases."""
+    Options.from_config(config)
     config.addinivalue_line("markers", f"{MARKER}(path, suite=...): play each conversation of a JSON Lines file")
     config.stash[DATABASES] = lambda: _side(config).server.databases()  # noqa: PLW0108 (not before it is called)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Refuse an agent that can't be had before anything is started for it."""
-    if session.config.getoption("crmeval_agent"):
-        options = Options.from_config(session.config)
-        for spec in {options.spec(name) for name in options.agents} - {"oracle"}:
-            agent_of(session.config, spec)
+    options = Options.from_config(session.config)
+    for spec in {options.spec(name) for name in options.agents} - {"oracle"}:
+        agent_of(session.config, spec)
 
 
 @pytest.hookimpl(optionalhook=True)
