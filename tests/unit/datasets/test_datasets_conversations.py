@@ -177,7 +177,7 @@ BAD_LINES = [
     ),
     pytest.param(b'{"conversation_id": "gr\xf6\xdfe", "turns": []}', "this line", id="another encoding"),
     pytest.param(
-        json.dumps(turned(expected_args={"name": 0})).replace("0}", "[" * 5000 + "]" * 5000 + "}"),
+        json.dumps(turned(expected_args={"name": 0})).replace("0}", "[" * 100_000 + "]" * 100_000 + "}"),
         "this line",
         id="an abyss",
     ),
