@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 # A .venv that was moved here with its folder, or whose interpreter is gone, is no .venv.
-STALE := $(shell test "$$(cat $(READY) 2>/dev/null)" = "$(CURDIR)" && $(VENV)/bin/python -c '' 2>/dev/null || rm -f $(READY))
+STALE := $(shell test "$$(cat $(READY) 2>/dev/null)" = "$$(pwd -P)" && $(VENV)/bin/python -c '' 2>/dev/null || rm -f $(READY))
 
 evals: $(READY)  ## play every bundled case on three workers
 	$(VENV)/bin/pytest evals/ -n 3 $(ARGS)
@@ -27,6 +27,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv --clear $(VENV)
 	@PIP_CONSTRAINT=constraints.txt $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--only-binary :all: --editable '.[dev]'
-	@echo "$(CURDIR)" > $@
+	@pwd -P > $@
 
 .PHONY: evals test check bench

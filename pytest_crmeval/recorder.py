@@ -50,11 +50,11 @@ class Recorder:
 
     @property
     def done(self) -> set[tuple[str, ...]]:
-        """Cases, with their content and agent, that need not be played again; what errored is repeated."""
+        """Cases, with their content and agent, that need not be played again; what errored or broke is repeated."""
         return {
             (trial.planned.key, trial.planned.fingerprint, trial.planned.spec)
             for trial in self.past.trials.values()
-            if trial.verdict is not Verdict.ERRORED
+            if trial.verdict is not Verdict.ERRORED and trial.planned.key not in self.past.red
         }
 
     def plan(self, cases: Sequence[tuple[str, PlannedCase]]) -> None:
@@ -92,9 +92,15 @@ class Recorder:
         """Record the trial that a report carries; a crashed worker leaves a report without one."""
         record = getattr(report, "crmeval_trial", None)
         trial = Trial.from_dict(record) if record else self._crashed(report)
-        if trial is not None and self._journal is not None:
+        if self._journal is None:
+            return
+        if trial is not None:
             self._record(trial, self._journal)
-        self._forgivable += bool(report.failed and trial and trial.verdict is Verdict.FAILED)
+        if report.failed and trial and trial.verdict is Verdict.FAILED:
+            self._forgivable += 1
+        elif report.failed and (planned := self._planned.get(report.nodeid)):
+            self.past.red.add(planned.key)
+            self._written(lambda book: book.red(planned.key), self._journal)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None]:
@@ -133,13 +139,16 @@ class Recorder:
         return opened
 
     def _record(self, trial: Trial, book: journal.Journal) -> None:
-        try:
-            book.trial(trial)
-        except OSError as error:
-            pytest.exit(f"crmeval: {self._path}: {error.strerror}; what was played so far is safe", 1)
-        self.past.trials[trial.planned.key] = trial
+        self._written(lambda book: book.trial(trial), book)
+        self.past.take(trial)
         self._played.add(trial.planned.key)
         self._config.hook.pytest_crmeval_trial_finished(config=self._config, trial=trial)
+
+    def _written(self, write: Callable[[journal.Journal], None], book: journal.Journal) -> None:
+        try:
+            write(book)
+        except OSError as error:
+            pytest.exit(f"crmeval: {self._path}: {error.strerror}; what was played so far is safe", 1)
 
     def _crashed(self, report: pytest.TestReport) -> Trial | None:
         planned = self._planned.get(report.nodeid)
@@ -153,12 +162,12 @@ class Recorder:
             return
         self._journal.close()
         self._report = reports.build(self._facts(), self.past.trials, self.past.planned.values())
-        self._rulings = [gate.judge(self._report) for gate in self._options.gates]
         try:
             reports.write(self._report, self._options.reports)
         except OSError as error:
             self._trouble = f"the report could not be written: {error}"
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
+        self._rulings = [gate.judge(self._report) for gate in self._options.gates]
 
     def _may_forgive(self, session: pytest.Session) -> bool:
         """Whether everything that is red is a failed trial, and the gates say that those may be."""
@@ -169,7 +178,7 @@ class Recorder:
         """Whether the run, earlier parts included, is red for reasons of ours."""
         if self._report is None:
             return False
-        if self._trouble or any(standing.errored for standing in self._report.standings):
+        if self._trouble or self.past.red or any(standing.errored for standing in self._report.standings):
             return True
         if self._rulings:
             return not (self._report.complete and all(ruling.holds for ruling in self._rulings))

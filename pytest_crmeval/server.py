@@ -15,7 +15,7 @@ import pytest
 from pytest_crmeval.options import Options
 
 if TYPE_CHECKING:  # psycopg takes 0.3 s and is wanted only when a case is played
-    from pytest_crmeval.crm.databases import RunDatabases
+    from pytest_crmeval.crm.databases import Address, RunDatabases
     from pytest_crmeval.crm.embedded import EmbeddedServer
 
 
@@ -28,9 +28,10 @@ class RunServer:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._lock = threading.Lock()
-        self._starting: Future[RunDatabases] | None = None
+        self._beginning, self._opening = threading.Lock(), threading.Lock()
+        self._starting: Future[Address] | None = None
         self._embedded: EmbeddedServer | None = None
+        self._databases: RunDatabases | None = None
         self._alive: Any = None
         self._description = "none was needed"
 
@@ -40,57 +41,64 @@ class RunServer:
 
     def begin(self) -> None:
         """Start it in the background, once."""
-        with self._lock:
+        with self._beginning:
             if self._starting is None:
                 self._starting = Future()
                 threading.Thread(target=self._start, args=[self._starting], daemon=True).start()
 
     def databases(self) -> "RunDatabases":
-        """Wait until it is ready; UsageError when it can't be had."""
+        """Wait until it is ready and return the run's databases on it; UsageError when it can't be had.
+
+        They are made here and not in the background: while it connects, libpq must not see the PG* variables of the
+        user's environment, and a thread that hid them would hide them from the user's code, too.
+        """
         from pytest_crmeval.crm.embedded import ServerUnavailable
 
         self.begin()
-        assert self._starting is not None  # noqa: S101 (begun above)
-        try:
-            return self._starting.result()
-        except ServerUnavailable as error:
-            raise pytest.UsageError(f"crmeval: {error}") from error
+        with self._opening:
+            try:
+                self._databases = self._databases or self._opened()
+            except ServerUnavailable as error:
+                raise pytest.UsageError(f"crmeval: {error}") from error
+        return self._databases
 
     def stop(self) -> None:
         """Leave nothing behind."""
-        if self._starting is None:
-            return
-        if self._starting.exception() is None:
-            self._starting.result().close(self._alive)
+        if self._databases is not None:
+            self._databases.close(self._alive)
+        if self._starting is not None:
+            self._starting.exception()  # an embedded server that is still starting has to be there to be stopped
         if self._embedded is not None:
             self._embedded.stop()
 
-    def _start(self, starting: "Future[RunDatabases]") -> None:
+    def _start(self, starting: "Future[Address]") -> None:
         try:
-            starting.set_result(self._opened())
+            starting.set_result(self._located())
         except Exception as error:  # noqa: BLE001 (handed over whole to whoever waits for the server)
             starting.set_exception(error)
 
-    def _opened(self) -> "RunDatabases":
-        conninfo = given_server(self._config) or self._embed()
-        from pytest_crmeval.crm.databases import Address, RunDatabases
-
-        if self._embedded is not None:
-            self._embedded.wait()
-        address = Address(conninfo, embedded=self._embedded is not None)
-        databases = RunDatabases(address, Options.from_config(self._config).run)
-        self._alive = databases.open()
-        if self._embedded is None:
-            self._description = f"PostgreSQL at {self._alive.info.host}:{self._alive.info.port} (given)"
-        return databases
-
-    def _embed(self) -> str:
+    def _located(self) -> "Address":
+        from pytest_crmeval.crm.databases import Address
         from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries
 
+        given = given_server(self._config)
+        if given:
+            return Address(given)
         binaries = find_binaries(self._config.getoption("postgresql_exec", None))
         self._description = f"embedded {binaries}"
         self._embedded = EmbeddedServer(binaries)
-        return self._embedded.conninfo
+        self._embedded.wait()
+        return Address(self._embedded.conninfo, embedded=True)
+
+    def _opened(self) -> "RunDatabases":
+        from pytest_crmeval.crm.databases import RunDatabases
+
+        assert self._starting is not None  # noqa: S101 (begun before)
+        databases = RunDatabases(self._starting.result(), Options.from_config(self._config).run)
+        self._alive = databases.open()
+        if not databases.address.embedded:
+            self._description = f"PostgreSQL at {self._alive.info.host}:{self._alive.info.port} (given)"
+        return databases
 
 
 class LinkedServer:

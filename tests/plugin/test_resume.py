@@ -137,6 +137,40 @@ def test_what_an_earlier_part_planned_is_still_missing(project: Project, xdist: 
     assert (1, 1, 1) == tuple(report["results"][0][name] for name in ("passed", "failed", "not_run"))
 
 
+@WAYS
+def test_a_test_that_is_red_in_spite_of_its_trial_is_played_again(project: Project, xdist: list[str]) -> None:
+    """Trying again does not turn it green."""
+    test = """
+    import pytest
+
+    @pytest.mark.conversations("cases.jsonl", suite="crm")
+    def test_conversation(conversation, evaluate):
+        assert evaluate(conversation).passed
+        assert conversation.id != "two"
+    """
+    pytester = project(test=test, ini="crmeval_gates = crm.pass_rate >= 0.60")
+
+    for _ in range(2):
+        result = pytester.runpytest(*RUN, *xdist)
+
+        assert pytest.ExitCode.TESTS_FAILED == result.ret
+        assert 1 == result.parseoutcomes()["failed"]
+    assert 4 == len(journal(pytester.path))
+
+
+@WAYS
+def test_a_run_id_alone_records_nothing(project: Project, xdist: list[str]) -> None:
+    """Where nothing is evaluated, an earlier run is left alone."""
+    pytester = project()
+    pytester.makepyfile(test_other="def test_other(): pass")
+    pytester.runpytest(*RUN, "test_crm.py", *xdist)
+    before = (pytester.path / f"reports/{MINE}/trials.jsonl").read_bytes()
+
+    pytester.runpytest(*RUN, "test_other.py", *xdist).assert_outcomes(passed=1)
+
+    assert before == (pytester.path / f"reports/{MINE}/trials.jsonl").read_bytes()
+
+
 def test_a_torn_last_line_is_played_again(project: Project) -> None:
     """What a crash cut off did not happen; nothing else is lost."""
     pytester = project([case("one"), case("two")])

@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pytest_crmeval.crm import embedded
 from pytest_crmeval.crm.databases import Address, RunDatabases
-from pytest_crmeval.crm.embedded import EmbeddedServer, ServerUnavailable, copy_installation, find_binaries
+from pytest_crmeval.crm.embedded import EmbeddedServer, ServerUnavailable, copies_of, find_binaries
 from tests.postgres.processes import eventually
 from tests.projects import case, report_of
 
@@ -216,12 +216,73 @@ def test_a_server_is_stopped_though_a_forked_child_holds_its_pipe() -> None:
     assert not Path(str(conninfo_to_dict(server.conninfo)["host"])).exists()
 
 
+def test_an_address_that_is_no_text_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that are not UTF-8 come from the environment as half surrogates."""
+    monkeypatch.setenv("CRMEVAL_DSN", "host=/tmp/\udcff user=a")
+
+    result = project().runpytest()
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    assert "ERROR: crmeval: PostgreSQL at an address that is no conninfo can't be reached" in result.stderr.str()
+
+
+def test_a_strangers_database_is_not_dropped_for_its_name(server: str) -> None:
+    """A run that would need its name does not get it."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE crmeval_stranger_main")
+    run = RunDatabases(Address(server), "stranger")
+    alive = run.open()
+    try:
+        with pytest.raises(psycopg.errors.DuplicateDatabase):
+            run.clone("main")
+    finally:
+        run.close(alive)
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP DATABASE crmeval_stranger_main")
+        left = connection.execute("SELECT datname FROM pg_database WHERE datname LIKE 'crmeval_stranger%'").fetchall()
+    assert [] == left
+
+
+def test_what_was_killed_while_it_was_made_is_swept(server: str) -> None:
+    """It carries no mark yet, but a name that nobody else gives."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute('CREATE DATABASE "crmeval_half_new-0123abcd" IS_TEMPLATE true')
+    run = RunDatabases(Address(server), "half")
+
+    run.close(run.open())
+
+    with psycopg.connect(server) as connection:
+        left = connection.execute("SELECT datname FROM pg_database WHERE datname LIKE 'crmeval_half%'").fetchall()
+    assert [] == left
+
+
+def test_the_users_environment_is_whole_while_the_server_starts(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other modules are collected meanwhile, and may look at it."""
+    monkeypatch.setenv("PGHOST", "db.example")
+    pytester = project([case("one")])
+    pytester.makepyfile(
+        test_later="""
+        import os, time
+
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            assert dict(os.environ)["PGHOST"] == "db.example"
+
+        def test_nothing(): pass
+        """
+    )
+
+    pytester.runpytest("-p", "no:xdist").assert_outcomes(passed=2)
+
+
 def test_many_silent_hosts_take_no_longer_than_one(silent_port: int) -> None:
     """The deadline is for the server, not for each of its addresses."""
     hosts = make_conninfo(host=",".join(["127.0.0.1"] * 4), port=",".join([str(silent_port)] * 4))
     start = time.monotonic()
 
-    with pytest.raises(ServerUnavailable, match="can't be reached: no answer within 4 s"):
+    with pytest.raises(ServerUnavailable, match="can't be reached: no answer within 3 s"):
         RunDatabases(Address(hosts), "silent").open()
 
     assert time.monotonic() - start < DEADLINE
@@ -261,6 +322,14 @@ def test_clones_hold_the_schema_and_nothing_else(server: str) -> None:
         run.close(alive)
 
 
+def copied(folder: Path, place: Path) -> Path:
+    """Copy an installation."""
+    copies, there = copies_of(folder, place)
+    for source, target in copies:
+        shutil.copytree(source, target, symlinks=True)
+    return there
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
 class TestAsRoot:
     """PostgreSQL refuses to run as root."""
@@ -280,7 +349,7 @@ class TestAsRoot:
         """A ``.venv`` in root's home can't be executed by anybody else."""
         monkeypatch.setattr(embedded, "_can_unshare", lambda: False)
         private = tmp_path / "private"
-        folder = copy_installation(find_binaries().folder, private)
+        folder = copied(find_binaries().folder, private)
         private.chmod(0o700)
 
         self.check(pwd.getpwnam("nobody").pw_uid, folder / "pg_ctl")
@@ -304,7 +373,7 @@ def test_as_an_ordinary_user() -> None:
     """The same without any trick: nobody starts a server of his own."""
     nobody = pwd.getpwnam("nobody")
     place = Path("/tmp") / f"crmeval-test-{os.getpid()}"  # noqa: S108 (must be searchable by others: tmp_path is not)
-    folder = copy_installation(find_binaries().folder, place)
+    folder = copied(find_binaries().folder, place)
     shutil.copytree(Path(embedded.__file__).parents[1], place / "pytest_crmeval")
     program = (
         "import os, sys; sys.path.insert(0, sys.argv[1]);"
