@@ -23,7 +23,8 @@ SCHEMA = Path(__file__).with_name("schema.sql")
 CONNECT_SECONDS = 3
 PREFIX = "crmeval_"
 MARK = "made by pytest-crmeval for one run; may be dropped when that run is over"
-"""The comment of every database that we make. What does not carry it is somebody else's and is left alone."""
+"""The comment of every database that we make. What carries neither it nor the name of one that is being made is
+somebody else's and is left alone."""
 
 Connection = psycopg.Connection[Any]
 

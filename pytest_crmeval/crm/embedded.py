@@ -116,9 +116,9 @@ class EmbeddedServer:
 
     def __init__(self, binaries: Binaries) -> None:
         identity = _identity(binaries)
+        self._home = _home(identity)
+        order = json.dumps(_order(binaries, identity, self._home))
         try:
-            self._home = _home(identity)
-            order = json.dumps(_order(binaries, identity, self._home))
             self._keeper = subprocess.Popen(  # noqa: S603 (our own script)
                 [sys.executable, "-I", "-S", keeper.__file__, order],
                 stdin=subprocess.PIPE,
@@ -128,7 +128,8 @@ class EmbeddedServer:
                 cwd="/",
             )
         except OSError as error:
-            raise ServerUnavailable(f"the embedded PostgreSQL can't be made ready: {error}") from error
+            self._home.rmdir()
+            raise ServerUnavailable(f"the embedded PostgreSQL can't be kept: {error}") from error
 
     @property
     def conninfo(self) -> str:
@@ -184,7 +185,10 @@ def _home(identity: _Identity) -> Path:
     if identity.copy:
         places = ["/tmp"]  # noqa: S108 (programs can't be run from everywhere: a container's /dev/shm may forbid it)
     parent = next((place for place in places if _suits(Path(place))), places[-1])
-    return Path(tempfile.mkdtemp(prefix="crmeval-", dir=parent))
+    try:
+        return Path(tempfile.mkdtemp(prefix="crmeval-", dir=parent))
+    except OSError as error:
+        raise ServerUnavailable(f"there is no place for an embedded PostgreSQL: {error}") from error
 
 
 def _suits(place: Path) -> bool:

@@ -62,10 +62,11 @@ def pytest_configure_node(node: "Node") -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give marked tests their cases, and have the server started while the rest is collected."""
-    if metafunc.definition.get_closest_marker(MARKER) is not None:
+    marker = metafunc.definition.get_closest_marker(MARKER)
+    if marker is not None:
         from pytest_crmeval.fixtures.cases import parametrize
 
-        parametrize(metafunc)
+        parametrize(metafunc, marker)
         side = _side(metafunc.config)
         if not is_dry_run(metafunc.config):
             side.server.begin()

@@ -5,8 +5,9 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Self
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import PlannedCase, Trial
@@ -46,7 +47,7 @@ class Past:
 class Journal:
     """A journal that this process, and no other, is writing."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: FileIO) -> None:
         self._file = file
 
     @classmethod
@@ -54,7 +55,7 @@ class Journal:
         """Open for appending, after what the caller has read; a last line that a crash cut off is taken away."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("ab+")
+            file = path.open("ab+", buffering=0)
         except OSError as error:
             raise JournalError(
                 f"{path}: {error.strerror}; choose a folder that can be written with crmeval_reports"
@@ -87,10 +88,16 @@ class Journal:
         self._file.close()
 
     def _write(self, record: JsonObject) -> None:
-        line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-        self._file.write(line.encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Write one line, whole: what a full disk took of it is taken back."""
+        line = memoryview(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        before = os.fstat(self._file.fileno()).st_size
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+            os.fsync(self._file.fileno())
+        except OSError:
+            self._file.truncate(before)
+            raise
 
 
 def read(path: Path) -> Past:
@@ -124,7 +131,7 @@ def _take(past: Past, line: bytes, path: Path, number: int) -> None:
         raise JournalError(f"{path}:{number}: not a line of a journal: {error!r}; move it away") from error
 
 
-def _cut_torn_line(file: BinaryIO) -> int:
+def _cut_torn_line(file: FileIO) -> int:
     file.seek(0)
     whole = file.read().rfind(b"\n") + 1
     return file.truncate(whole)
