@@ -20,6 +20,9 @@ NAMED_AGENTS: Mapping[str, str] = {
 }
 """Named agents out of the box; ``crmeval_agents`` adds to them."""
 
+SCORERS = ("state", "calls", "reply", "clbench")
+DEFAULT_SCORERS = SCORERS[:3]
+
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _KEY = pytest.StashKey["Options"]()
 
@@ -39,6 +42,18 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         metavar="FILE",
         help="play this JSON Lines file instead of the marker's; repeatable",
+    )
+    group.addoption(
+        "--crmeval-scorer",
+        action="append",
+        metavar="NAME",
+        help="what decides the verdict; repeatable, all must pass: state, calls, reply (default: these three), or "
+        "clbench, the published benchmark's own; the fixture 'scorers' goes before",
+    )
+    group.addoption(
+        "--crmeval-invalid",
+        choices=("report", "play"),
+        help="what to do with a case that nobody can pass: report it apart (default), or play it all the same",
     )
     group.addoption(
         "--crmeval-sample", type=int, metavar="N", help="play N cases of each suite, the same for every agent"
@@ -64,6 +79,8 @@ class Options:
     agents: Sequence[str]
     named_agents: Mapping[str, str]
     conversations: Sequence[Path]
+    scorers: Sequence[str]
+    play_invalid: bool
     sample: int | None
     seed: int
     run: str
@@ -89,6 +106,8 @@ class Options:
             agents=tuple(dict.fromkeys(config.getoption("crmeval_agent") or ["oracle"])),
             named_agents={**NAMED_AGENTS, **_named(config.getini("crmeval_agents"))},
             conversations=tuple(here / name for name in config.getoption("crmeval_conversations") or ()),
+            scorers=_scorers(config.getoption("crmeval_scorer")),
+            play_invalid=config.getoption("crmeval_invalid") == "play",
             sample=_positive("--crmeval-sample", config.getoption("crmeval_sample")),
             seed=config.getoption("crmeval_seed") or 0,
             run=_new_run() if run is None else _checked_run(run),
@@ -115,6 +134,13 @@ def is_dry_run(config: pytest.Config) -> bool:
     return any(getattr(config.option, name, False) for name in showing)
 
 
+def is_colored(config: pytest.Config) -> bool:
+    """Whether the terminal at the end of the run shows colours; a worker asks the controller's."""
+    told = getattr(config, "workerinput", {}).get("crmeval", {})
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    return bool(told.get("colored", terminal is not None and terminal.hasmarkup))
+
+
 def run_of_controller(config: pytest.Config) -> str | None:
     """Return the run's id as the controller told this worker; None in the controller itself."""
     told: dict[str, str] = getattr(config, "workerinput", {}).get("crmeval", {})
@@ -134,6 +160,13 @@ def _checked_run(run: str) -> str:
             "'latest' and what ends with '.json' or '.part' are taken"
         )
     return run
+
+
+def _scorers(names: Sequence[str] | None) -> tuple[str, ...]:
+    unknown = [name for name in names or () if name not in SCORERS]
+    if unknown:
+        raise pytest.UsageError(f"--crmeval-scorer {unknown[0]!r}: there is no such scorer; try {', '.join(SCORERS)}")
+    return tuple(dict.fromkeys(names or DEFAULT_SCORERS))
 
 
 def _positive(option: str, number: int | None) -> int | None:

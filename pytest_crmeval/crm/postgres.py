@@ -1,23 +1,28 @@
-"""The CRM on a real PostgreSQL: one transaction per trial, one savepoint per call."""
+"""The CRM on a real PostgreSQL: one transaction per trial, a savepoint before each call that follows a write."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from datetime import datetime
 from typing import Any
 
+import msgspec
 import psycopg
 from psycopg import sql
 from psycopg.pq import TransactionStatus
-from psycopg.types.json import Jsonb
+from psycopg.types.json import Jsonb, set_json_loads
 
-from pytest_crmeval.crm.tools import TOOLS
-from pytest_crmeval.crm.tools.registry import Refusal
+from pytest_crmeval.crm.seeds import planted
+from pytest_crmeval.crm.tools import TOOLS, run
+from pytest_crmeval.crm.tools.entities import Entity
+from pytest_crmeval.crm.tools.kinds import Refusal
+from pytest_crmeval.crm.tools.world import World
+from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Seed
-from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import Tool, ToolCall, ToolError, ToolResult
+from pytest_crmeval.domain.messages import ErrorKind, Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.state import TABLES, State
 from pytest_crmeval.ports.crm import SeedError
 
+TIMEOUT_SECONDS = 5.0
 _SNAPSHOT = sql.SQL("SELECT jsonb_build_object({})").format(
     sql.SQL(", ").join(
         sql.SQL("{}, (SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM {} t)").format(
@@ -26,43 +31,56 @@ _SNAPSHOT = sql.SQL("SELECT jsonb_build_object({})").format(
         for table, _ in TABLES.values()
     )
 )
+_TOOLS = tuple(entry.tool for entry in TOOLS.values())
 
 
 class PostgresCrm:
     """A CRM in one database, over one connection."""
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._connection = connection
+        self._world: World | None = None
+        self._safe = False
+        """Whether there is a savepoint that holds everything as it is now."""
+        set_json_loads(msgspec.json.decode, connection)
+        limit = sql.Literal(f"{max(1, round(timeout_seconds * 1000))}ms")
+        connection.execute(sql.SQL("SET statement_timeout = {}").format(limit))
 
     @property
     def tools(self) -> Sequence[Tool]:
         """What can be called."""
-        return tuple(entry.tool for entry in TOOLS.values())
+        return _TOOLS
 
     @contextmanager
-    def seeded(self, seed: Seed) -> Iterator[None]:
+    def seeded(self, seed: Seed, now: datetime) -> Iterator[None]:
         """Hold exactly the rows of ``seed`` while the context lasts; everything is rolled back at its end."""
         with self._connection.transaction(force_rollback=True):
-            self._plant(seed)
-            yield
+            self._plant(seed, now)
+            self._world, self._safe = World(self._connection, now), False
+            try:
+                yield
+            finally:
+                self._world = None
 
     def call(self, call: ToolCall) -> ToolResult:
         """Do what an agent asks; a refusal leaves the state before it untouched."""
-        if self._connection.info.transaction_status is TransactionStatus.IDLE:
+        if self._world is None or self._connection.info.transaction_status is TransactionStatus.IDLE:
             raise RuntimeError("a tool was called outside of seeded(): it would have changed the CRM for good")
-        entry = TOOLS.get(call.tool) if isinstance(call.tool, str) else None
-        if entry is None:
-            known = ", ".join(sorted(TOOLS))
-            return _refused("unknown_tool", f"there is no tool {call.tool!r}; the tools are: {known}")
+        if not self._safe:
+            self._connection.execute("SAVEPOINT before_call")
+            self._safe = True
         try:
-            with self._connection.transaction():
-                return ToolResult(value=entry.run(self._connection, call.arguments))
+            result = run(self._world, call)
         except Refusal as refusal:
-            return ToolResult(error=refusal.error)
+            return self._undone(refusal.error.kind, refusal.error.message)
+        except psycopg.errors.QueryCanceled:
+            return self._undone("timeout", "This took too long and was stopped; ask for less.")
         except psycopg.errors.UniqueViolation as error:
-            return _refused("conflict", f"already in use: {error.diag.message_detail}")
+            return self._undone("conflict", f"Already in use: {error.diag.message_detail}")
         except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
-            return _refused("invalid_argument", _told(error))
+            return self._undone("invalid_argument", _told(error))
+        self._safe = not writes(call.tool)
+        return result
 
     def snapshot(self) -> State:
         """Return all rows as they are now."""
@@ -72,32 +90,28 @@ class PostgresCrm:
         state: State = found[0]
         return state
 
-    def _plant(self, seed: Seed) -> None:
-        if unknown := sorted(seed.keys() - TABLES.keys()):
-            raise SeedError(f"seed_data.{unknown[0]}: there is no such entity; there are {', '.join(TABLES)}")
-        for entity, (table, key) in TABLES.items():
-            rows = [{**row, key: row_id} for row_id, row in seed.get(entity, {}).items()]
-            rows.sort(key=sorted)
-            for columns, alike in groupby(rows, key=sorted):
-                try:
-                    self._insert(table, columns, list(alike))
-                except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
-                    raise SeedError(f"seed_data.{entity}: {_told(error)}") from error
+    def _undone(self, kind: ErrorKind, message: str) -> ToolResult:
+        """Take back what a call may have done before it was refused, and tell why it was."""
+        self._connection.execute("ROLLBACK TO SAVEPOINT before_call")
+        return ToolResult(error=ToolError(kind=kind, message=message))
 
-    def _insert(self, table: str, columns: Sequence[str], rows: Sequence[Mapping[str, Json]]) -> None:
-        names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    def _plant(self, seed: Seed, now: datetime) -> None:
+        for entity, rows in planted(seed, now):
+            try:
+                self._insert(entity, rows)
+            except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
+                detail = error.diag.message_detail or ""
+                raise SeedError(f"seed_data.{entity.name}: {_told(error)} {detail}".rstrip()) from error
+
+    def _insert(self, entity: Entity, rows: Sequence[Mapping[str, Any]]) -> None:
         self._connection.execute(
-            sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM jsonb_populate_recordset(NULL::{0}, %s)").format(
-                sql.Identifier(table), names
+            sql.SQL("INSERT INTO {0} SELECT * FROM jsonb_populate_recordset(NULL::{0}, %s)").format(
+                sql.Identifier(entity.table)
             ),
-            (Jsonb(rows),),
+            (Jsonb(rows, dumps=msgspec.json.encode),),
         )
 
 
 def _told(error: psycopg.Error) -> str:
     """Return what the server, or else the driver, says, in one line."""
     return error.diag.message_primary or str(error).splitlines()[0]
-
-
-def _refused(kind: Any, message: str) -> ToolResult:  # noqa: ANN401 (one of ToolError's literals)
-    return ToolResult(error=ToolError(kind=kind, message=message))

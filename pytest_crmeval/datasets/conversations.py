@@ -4,88 +4,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from uuid import UUID
 
 import msgspec
 
-from pytest_crmeval.domain.conversation import Conversation, Turn
-from pytest_crmeval.domain.expectation import Expectation
+from pytest_crmeval.datasets.defects import defects
+from pytest_crmeval.datasets.records import ConversationRecord, ExpectedResponse, TurnRecord
+from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, Turn
+from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.messages import ToolCall
 
 SHOWN = 5
 """How many problems of a file are told at once."""
 
-_Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-
 
 class DatasetError(Exception):
     """A file that can't be played; the message names file, line and field, and what to do."""
-
-
-class ExpectedResponse(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What the published format says about the reply."""
-
-    text: str = ""
-    evaluation: str = "structured"
-    answers: list[str] = []
-    requires_judge: bool = False
-
-
-class TurnRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One turn as written in a file."""
-
-    turn_id: int
-    user_utterance: str
-    expected_tool: str
-    expected_args: dict[str, Any] = {}
-    references_previous_turns: list[int] = []
-    expect_success: bool = True
-    expected_error_substring: str | None = None
-    failure_category: str | None = None
-    expected_response: ExpectedResponse | None = None
-
-
-Rows = dict[UUID, dict[str, Any]]
-
-
-class SeedData(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, rename="pascal"):
-    """Rows by entity and id."""
-
-    client: Rows = {}
-    company: Rows = {}
-    contact: Rows = {}
-    opportunity: Rows = {}
-    quote: Rows = {}
-    contract: Rows = {}
-    document: Rows = {}
-    note: Rows = {}
-
-
-class InitialEntities(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What the CRM holds at the start."""
-
-    seed_data: SeedData = msgspec.field(default_factory=SeedData)
-
-
-class ConversationRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One line of a file."""
-
-    conversation_id: _Id
-    turns: Annotated[list[TurnRecord], msgspec.Meta(min_length=1)]
-    workflow_category: str = "Unknown"
-    complexity_level: Literal["simple", "medium", "complex"] = "simple"
-    initial_entities: InitialEntities = msgspec.field(default_factory=InitialEntities)
-    final_expected_state: dict[str, Any] = {}
-    success_criteria: Literal["all_turns", "final_state", "both"] = "all_turns"
-    contains_failure: bool = False
-    failure_turn: int | None = None
-    verification_mode: str = "database"
-    chain_id: str | None = None
-    segment_number: int | None = None
-    segment_boundaries: list[int] | None = None
-    expected_outcome: str | None = None
-    cumulative_context: dict[str, Any] = {}
 
 
 _DECODER = msgspec.json.Decoder(ConversationRecord)
@@ -180,7 +113,16 @@ def _decode(line: bytes, path: Path, number: int) -> ConversationRecord:
     ids = [turn.turn_id for turn in record.turns]
     if ids != list(range(1, len(ids) + 1)):
         raise DatasetError(f"{path}:{number}: turns: turn_id must count 1, 2, 3 …, found {ids}")
+    if record.segment_boundaries and (problem := _boundaries(record.segment_boundaries, len(ids))):
+        raise DatasetError(f"{path}:{number}: segment_boundaries: {problem}")
+    if record.contains_failure and record.failure_turn not in ids:
+        raise DatasetError(f"{path}:{number}: failure_turn: contains_failure needs one of the turns {ids}")
     return record
+
+
+def _boundaries(boundaries: Sequence[int], turns: int) -> str:
+    rising = list(boundaries) == sorted(set(boundaries))
+    return "" if rising and boundaries[-1] == turns else f"must rise to the last turn, {turns}, found {boundaries}"
 
 
 def _fingerprint(record: ConversationRecord) -> str:
@@ -189,20 +131,48 @@ def _fingerprint(record: ConversationRecord) -> str:
 
 
 def _conversation(record: ConversationRecord, fingerprint: str) -> Conversation:
-    seed = msgspec.to_builtins(record.initial_entities.seed_data, str_keys=True)
     return Conversation(
         id=record.conversation_id,
         fingerprint=fingerprint,
         turns=tuple(_turn(turn) for turn in record.turns),
-        seed=seed,
+        seed=msgspec.to_builtins(record.initial_entities.seed_data, str_keys=True),
         complexity=record.complexity_level,
         category=record.workflow_category,
+        tags=tuple(record.tags),
+        now=record.now or NOW,
+        segments=_segments(record) if record.chain_id else (),
+        expected_state=msgspec.to_builtins(record.expected_state) if record.expected_state else {},
+        defects=tuple(map(str, defects(record))),
     )
 
 
 def _turn(record: TurnRecord) -> Turn:
-    call = ToolCall(tool=record.expected_tool, arguments=record.expected_args)
     return Turn(
         utterance=record.user_utterance,
-        expectation=Expectation(call=call, succeeds=record.expect_success),
+        expectation=Expectation(
+            call=ToolCall(tool=record.expected_tool, arguments=record.expected_args),
+            succeeds=record.expect_success,
+            refusal=record.expected_error_substring or "",
+            facts=None if record.reply_facts is None else tuple(record.reply_facts),
+            answer=_answer(record.expected_response) if record.expected_response else None,
+        ),
+    )
+
+
+def _answer(record: ExpectedResponse) -> Answer:
+    text = record.text.strip()
+    others = [answer.strip() for answer in record.answers if answer.strip()]
+    judged = record.requires_judge or record.evaluation.lower() == "judge"
+    return Answer(text=text, others=tuple(others), judged=judged)
+
+
+def _segments(record: ConversationRecord) -> tuple[Segment, ...]:
+    summaries = {
+        summary.segment_number or summary.segment_id or place: summary
+        for place, summary in enumerate(record.cumulative_context.segment_summaries, start=1)
+    }
+    outcomes = {number: summary.expected_outcome for number, summary in summaries.items()}
+    return tuple(
+        Segment(last_turn=last, succeeds=outcomes.get(number, "success") == "success")
+        for number, last in enumerate(record.segment_boundaries or (), start=1)
     )

@@ -7,6 +7,7 @@ from typing import Literal
 from pytest_crmeval.domain.json import Json
 
 Speaker = Literal["user", "agent", "crm"]
+ErrorKind = Literal["not_found", "invalid_argument", "conflict", "refused_by_rule", "unknown_tool", "timeout"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class ToolCall:
 class ToolError:
     """Why a tool refused: a kind that programs read, a message that helps an agent to recover."""
 
-    kind: Literal["not_found", "invalid_argument", "conflict", "refused_by_rule", "unknown_tool"]
+    kind: ErrorKind
     message: str
 
 
@@ -40,6 +41,8 @@ class ToolResult:
 
     value: Json = None
     error: ToolError | None = None
+    note: str = ""
+    """What the agent has to know about the value: that it is not all there is."""
 
     @property
     def refused(self) -> bool:

@@ -16,6 +16,8 @@ class Verdict(StrEnum):
     """The subject was wrong: count it."""
     ERRORED = "errored"
     """The world broke: repeat it. Never counted as a score of zero."""
+    INVALID = "invalid"
+    """The case is broken: mend it. Nobody could have passed it, so nobody has failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

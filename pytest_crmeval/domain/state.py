@@ -19,3 +19,6 @@ TABLES: Mapping[str, tuple[str, str]] = {
     "Note": ("notes", "note_id"),
 }
 """Entity -> its table and primary key, in an order in which each row is known before it is referred to."""
+
+CLOCKS = frozenset({"created_date", "created_at", "uploaded_at"})
+"""Columns that say when, not what."""

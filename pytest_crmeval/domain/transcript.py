@@ -1,9 +1,10 @@
 """The dialogue as it was played."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
+from pytest_crmeval.domain.messages import Message
+from pytest_crmeval.domain.references import Answered, Fields, Outputs, answered_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,11 +15,24 @@ class Exchange:
     cut: bool = False
     """Whether the agent was still calling tools when its steps ran out."""
 
+    output: Fields | None = None
+    """What the turn brought to light, for those who refer to it."""
+
     @property
-    def calls(self) -> Iterator[tuple[ToolCall, ToolResult]]:
+    def calls(self) -> Answered:
         """Every call of the turn with what came back."""
-        for asked, answered in zip(self.messages, self.messages[1:], strict=False):
-            yield from zip(asked.calls, answered.results, strict=False)
+        return answered_in(self.messages)
+
+    @property
+    def reply(self) -> str:
+        """The last words of the agent; empty when it had none, or was still calling."""
+        last = self.messages[-1] if self.messages else None
+        return last.text if last and last.speaker == "agent" and not last.calls else ""
+
+    @property
+    def steps(self) -> int:
+        """How often the agent was asked."""
+        return sum(message.speaker == "agent" for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,26 +41,8 @@ class Transcript:
 
     exchanges: Sequence[Exchange] = ()
 
-    def lines(self) -> Iterator[str]:
-        """Yield the dialogue as a person wants to read it."""
-        for number, exchange in enumerate(self.exchanges, start=1):
-            for message in exchange.messages:
-                yield from _lines(number, message)
-            if exchange.cut:
-                yield f"  {number} (stopped: the agent used up its steps)"
-
-
-def _lines(turn: int, message: Message) -> Iterator[str]:
-    if message.text or message.speaker == "user":
-        yield f"  {turn} {message.speaker}: {message.text}"
-    for call in message.calls:
-        arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
-        yield f"  {turn} {message.speaker} calls {call.tool}({arguments})"
-    for result in message.results:
-        said = f"{result.error.kind}: {result.error.message}" if result.error else _short(result.value)
-        yield f"  {turn} {message.speaker}: {said}"
-
-
-def _short(value: object, limit: int = 400) -> str:
-    text = str(value)
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+    @property
+    def outputs(self) -> Outputs:
+        """What each turn brought to light."""
+        turns = enumerate(self.exchanges, start=1)
+        return {number: exchange.output for number, exchange in turns if exchange.output is not None}

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from pytest_crmeval.domain.explanation import Pen, explanation
 from pytest_crmeval.domain.json import JsonObject, printable
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Transcript
@@ -37,6 +38,60 @@ class PlannedCase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What a case is reported by."""
+
+    complexity: str = ""
+    category: str = ""
+    tags: Sequence[str] = ()
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives."""
+        return {"complexity": self.complexity, "category": self.category, "tags": list(self.tags)}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the labels that ``to_dict`` wrote; a case that has none has none."""
+        tags = tuple(map(_text, record.get("tags", ())))
+        return cls(complexity=record.get("complexity", ""), category=record.get("category", ""), tags=tags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOutcome:
+    """How one turn of a conversation went."""
+
+    tool: str
+    """The tool that it is about."""
+    called: bool
+    """Whether the CRM was asked as it should have been."""
+    replied: bool
+    """Whether the reply was right."""
+    steps: int
+    """How often the agent was asked."""
+    errors: int
+    """Calls that the CRM refused and should not have had to."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether all of it was right."""
+        return self.called and self.replied
+
+    @property
+    def recovered(self) -> int:
+        """Refused calls that the agent made up for within the turn."""
+        return self.errors if self.passed else 0
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the outcome that ``to_dict`` wrote; fields that are not known yet are passed over."""
+        return cls(**{name: record[name] for name in cls.__slots__})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """How one case went for one subject."""
 
@@ -44,15 +99,24 @@ class Trial:
     verdict: Verdict
     scores: Sequence[Score] = field(default=(), repr=False)
     reason: str = ""
-    """What broke, when the verdict is ERRORED."""
+    """What broke, when the verdict is ERRORED; what is wrong with the case, when it is INVALID."""
     seconds: float = 0.0
+    labels: Labels = field(default_factory=Labels)
+    turns: Sequence[TurnOutcome] = field(default=(), repr=False)
     transcript: Transcript = field(default_factory=Transcript, compare=False, repr=False)
     """Stays in the process that played it."""
+    colored: bool = field(default=False, compare=False, repr=False)
+    """Whether whoever reads the explanation has a terminal with colours."""
 
     @classmethod
     def errored(cls, planned: PlannedCase, reason: str, seconds: float = 0.0) -> Self:
         """Return the trial of a case that the world did not let be played."""
         return cls(planned=planned, verdict=Verdict.ERRORED, reason=reason, seconds=seconds)
+
+    @classmethod
+    def invalid(cls, planned: PlannedCase, reason: str, labels: Labels) -> Self:
+        """Return the trial of a case that was not played, because nobody could have passed it."""
+        return cls(planned=planned, verdict=Verdict.INVALID, reason=reason, labels=labels)
 
     @property
     def passed(self) -> bool:
@@ -61,11 +125,12 @@ class Trial:
 
     def explain(self) -> str:
         """Tell a person what happened and where it went wrong."""
-        planned = self.planned
-        lines = [f"{planned.subject} {self.verdict} {planned.case} ({planned.suite}, {self.seconds:.2f} s)"]
-        lines += [f"  {score.name} {score.value:.3f}: {score.reason}" for score in self.scores if not score.passed]
+        planned, pen = self.planned, Pen(self.colored)
+        head = f"{planned.subject} {self.verdict} {planned.case} ({planned.suite}, {self.seconds:.2f} s)"
+        scores = ", ".join(f"{score.name} {score.value:.3f}" for score in self.scores)
+        lines = [f"{head}: {scores}" if scores else head]
         lines += [self.reason] if self.reason else []
-        return "\n".join([*lines, *self.transcript.lines()])
+        return printable("\n".join([*lines, *explanation(self.transcript, self.scores, pen)]))
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives: the only thing that xdist and disks carry."""
@@ -75,6 +140,8 @@ class Trial:
             "scores": [score.to_dict() for score in self.scores],
             "reason": printable(self.reason),
             "seconds": round(self.seconds, 6),
+            "labels": self.labels.to_dict(),
+            "turns": [turn.to_dict() for turn in self.turns],
         }
 
     @classmethod
@@ -87,6 +154,8 @@ class Trial:
             scores=tuple(Score.from_dict(score) for score in record["scores"]),
             reason=_text(record["reason"]),
             seconds=float(record["seconds"]),
+            labels=Labels.from_dict(record.get("labels", {})),
+            turns=tuple(TurnOutcome.from_dict(turn) for turn in record.get("turns", ())),
         )
 
 

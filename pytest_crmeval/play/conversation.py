@@ -1,8 +1,9 @@
 """The turn loop."""
 
 from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.messages import Message, agent_says, crm_says, user_says
-from pytest_crmeval.domain.references import outputs_of, resolve
+from pytest_crmeval.domain.references import Fields, Outputs, answered_in, output_of, resolve, resolved
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
@@ -10,15 +11,44 @@ from pytest_crmeval.ports.crm import Crm
 MAX_STEPS = 20
 
 
-def play(conversation: Conversation, agent: Agent, crm: Crm, *, max_steps: int = MAX_STEPS) -> Transcript:
-    """Play every turn of ``conversation`` on a seeded ``crm`` and return the transcript."""
+def refer(conversation: Conversation, oracle: Agent, crm: Crm) -> Reference:
+    """Return what happens when ``oracle``, who knows the answer key, plays."""
+    with crm.seeded(conversation.seed, conversation.now):
+        before = crm.snapshot()
+        transcript = play(conversation, oracle, crm)
+        return Reference(transcript=transcript, before=before, after=crm.snapshot())
+
+
+def observe(
+    conversation: Conversation, agent: Agent, crm: Crm, reference: Reference, *, max_steps: int = MAX_STEPS
+) -> Evidence:
+    """Let ``agent`` play on a CRM of its own, and return what happened."""
+    with crm.seeded(conversation.seed, conversation.now):
+        known = reference.transcript.outputs
+        transcript = play(conversation, agent, crm, max_steps=max_steps, known=known)
+        return Evidence(transcript=transcript, after=crm.snapshot(), reference=reference)
+
+
+def play(
+    conversation: Conversation, agent: Agent, crm: Crm, *, max_steps: int = MAX_STEPS, known: Outputs | None = None
+) -> Transcript:
+    """Play every turn of ``conversation`` on a seeded ``crm`` and return the transcript.
+
+    ``known`` is what the turns are known to bring to light, for the case that the agent leaves one out to which the
+    user refers later.
+    """
     messages: list[Message] = []
-    exchanges = []
-    for turn in conversation.turns:
+    exchanges: list[Exchange] = []
+    outputs: dict[int, Fields] = {}
+    for number, turn in enumerate(conversation.turns, start=1):
         start = len(messages)
-        messages.append(user_says(str(resolve(turn.utterance, outputs_of(messages)))))
+        messages.append(user_says(str(resolve(turn.utterance, outputs))))
         cut = not _answer(messages, agent, crm, max_steps)
-        exchanges.append(Exchange(messages=tuple(messages[start:]), cut=cut))
+        said = tuple(messages[start:])
+        output = output_of(answered_in(said), resolved(turn.expectation.call, outputs), (known or {}).get(number))
+        if output is not None:
+            outputs[number] = output
+        exchanges.append(Exchange(messages=said, cut=cut, output=output))
     return Transcript(exchanges=tuple(exchanges))
 
 

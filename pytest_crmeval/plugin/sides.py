@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import pytest
 
 from pytest_crmeval.domain.trial import PlannedCase
-from pytest_crmeval.options import Options
+from pytest_crmeval.options import Options, is_colored
 from pytest_crmeval.recorder import Recorder
 from pytest_crmeval.server import Line, LineToController, LinkedServer, RunServer
 
@@ -43,7 +43,12 @@ class Controller:
         if self._line is None:
             self._done = sorted(self.done)
             self._line = Line({"begin": self._begin, "address": self._address, "plan": self._take})
-        node.workerinput["crmeval"] = {"run": self._run, "line": self._line.address, "done": self._done}
+        node.workerinput["crmeval"] = {
+            "run": self._run,
+            "line": self._line.address,
+            "done": self._done,
+            "colored": is_colored(node.config),
+        }
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Protocol
 
 from pytest_crmeval.domain.conversation import Seed
@@ -21,8 +22,11 @@ class Crm(Protocol):
         """What can be called."""
         ...
 
-    def seeded(self, seed: Seed) -> AbstractContextManager[None]:
-        """Hold exactly the rows of ``seed`` while the context lasts; SeedError if they can't be held."""
+    def seeded(self, seed: Seed, now: datetime) -> AbstractContextManager[None]:
+        """Hold exactly the rows of ``seed`` while the context lasts, and let the clock stand at ``now``.
+
+        SeedError if the rows can't be held.
+        """
         ...
 
     def call(self, call: ToolCall) -> ToolResult:

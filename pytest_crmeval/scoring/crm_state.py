@@ -1,37 +1,69 @@
 """Whether the CRM ended as the reference calls leave it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from operator import itemgetter
 
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.references import resolve
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.domain.state import TABLES, Row, State
+from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State
 
 KEYS = dict(TABLES.values())
 """Table -> primary key."""
 
-CLOCKS = frozenset({"created_date", "created_at", "uploaded_at"})
-"""Columns that say when, not what."""
+NAMES = ("name", "last_name", "file_name", "content", "amount", "value")
+"""What a person calls a row by; the first that it has."""
 
 
 def crm_state(case: Conversation, evidence: Evidence) -> Score:
     """Score 1 when both CRMs hold the same rows; the reason is a readable diff.
 
     Seeded rows are matched by id. New rows are matched by role: what they say, what they refer to and what refers to
-    them, in any order, with any generated id.
+    them, in any order, with any generated id. Where the case itself says what a table holds at the end, that counts.
     """
-    del case  # the evidence holds what the answer key leads to
-    seeded = {str(row[KEYS[table]]) for table, rows in evidence.before.items() for row in rows}
-    expected, actual = _Reading(evidence.reference, seeded), _Reading(evidence.after, seeded)
-    tables = [table for table in KEYS if evidence.reference.get(table) or evidence.after.get(table)]
+    reference, after = evidence.reference.after, evidence.after
+    seeded = {row_id for rows in case.seed.values() for row_id in rows}
+    told = {TABLES[entity][0]: rows for entity, rows in case.expected_state.items()}
+    expected, actual = _Reading(reference, seeded), _Reading(after, seeded)
+    tables = [table for table in KEYS if table not in told and (reference.get(table) or after.get(table))]
     differences = [line for table in tables for line in _compare(table, expected, actual)]
-    if not differences and _webs(evidence.reference, seeded) != _webs(evidence.after, seeded):
+    if not told and not differences and _webs(reference, seeded) != _webs(after, seeded):
         differences = ["new rows that say the same are referred to by others than expected"]
-    return Score(name="state", value=0.0 if differences else 1.0, reason="\n    ".join(differences))
+    outputs = evidence.transcript.outputs
+    for table, rows in told.items():
+        differences += _held(table, [resolve(dict(row), outputs) for row in rows], after.get(table, ()))
+    return Score(name="state", value=0.0 if differences else 1.0, reason="\n".join(differences))
+
+
+def _held(table: str, expected: Sequence[Json], actual: Sequence[Row]) -> Iterator[str]:
+    """Compare a table with the rows that the case says it ends with, in the columns that it names."""
+    left = list(actual)
+    for row in sorted(expected, key=lambda row: -len(_items(row))):
+        match = next((held for held in left if all(_same(held.get(name), item) for name, item in _items(row))), None)
+        if match is None:
+            yield f"{table}: missing: {_said(dict(_items(row)))}"
+        else:
+            left.remove(match)
+    for row in left:
+        yield f"{table}: too many: {_said(row)}"
+
+
+def _items(row: Json) -> list[tuple[str, Json]]:
+    return list(row.items()) if isinstance(row, Mapping) else []
+
+
+def _same(actual: Json, expected: Json) -> bool:
+    if isinstance(actual, int | float) and isinstance(expected, str):
+        return str(actual) == expected or str(float(actual)) == expected
+    return actual == expected
+
+
+def _said(row: Row) -> str:
+    return ", ".join(f"{column}={value!r}" for column, value in row.items() if value is not None)
 
 
 def _webs(state: State, seeded: set[str]) -> Counter[str]:
@@ -85,7 +117,7 @@ class _Reading:
         if str(row[key]) in seeded:
             self.kept[table][str(row[key])] = said
             return
-        text = ", ".join(f"{column}={value!r}" for column, value in said.items() if value is not None)
+        text = _said(said)
         self.new[table][text] += 1
         self._roles[row[key]] = f"<new row of {table}: {text}>"
 
@@ -93,15 +125,23 @@ class _Reading:
 def _compare(table: str, expected: _Reading, actual: _Reading) -> Iterator[str]:
     want, have = expected.kept[table], actual.kept[table]
     for row in sorted(want.keys() - have.keys()):
-        yield f"{table} {row}: was deleted"
+        yield f"{_where(table, row, want[row])}: was deleted"
     for row in sorted(have.keys() - want.keys()):
-        yield f"{table} {row}: should have been deleted"
+        yield f"{_where(table, row, have[row])}: should have been deleted"
     for row in sorted(want.keys() & have.keys()):
-        yield from _columns(f"{table} {row}", want[row], have[row])
-    for text, times in sorted((expected.new[table] - actual.new[table]).items()):
-        yield f"{table}: {times} missing: {text}"
-    for text, times in sorted((actual.new[table] - expected.new[table]).items()):
-        yield f"{table}: {times} too many: {text}"
+        yield from _columns(_where(table, row, want[row]), want[row], have[row])
+    yield from _new(table, expected.new[table] - actual.new[table], "missing")
+    yield from _new(table, actual.new[table] - expected.new[table], "too many")
+
+
+def _new(table: str, rows: Counter[str], what: str) -> Iterator[str]:
+    for text, times in sorted(rows.items()):
+        yield f"{table}: {f'{times} ' if times > 1 else ''}{what}: {text}"
+
+
+def _where(table: str, row_id: str, row: Row) -> str:
+    name = next((row[column] for column in NAMES if row.get(column) is not None), "")
+    return f"{table} {name} ({row_id})" if name else f"{table} {row_id}"
 
 
 def _columns(where: str, want: Mapping[str, Json], have: Mapping[str, Json]) -> Iterator[str]:

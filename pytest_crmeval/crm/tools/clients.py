@@ -1,97 +1,74 @@
-"""Clients, their contacts, and notes."""
+"""Clients, the people who work there, and other companies."""
 
-from typing import Literal
+from typing import Any
 
-from pytest_crmeval.crm.tools.registry import Arguments, Connection, Email, Text, entry, find, insert, search
-from pytest_crmeval.domain.json import Json
-
-ClientStatus = Literal["Active", "Prospect", "Inactive"]
-
-
-class ClientSearch(Arguments):
-    """Filters of ``client_search``."""
-
-    client_id: str | None = None
-    name: str | None = None
-    email: str | None = None
-    status: ClientStatus | None = None
-    industry: str | None = None
+from pytest_crmeval.crm.tools.entities import CLIENT, COMPANY, CONTACT
+from pytest_crmeval.crm.tools.kinds import Refusal
+from pytest_crmeval.crm.tools.registry import Entry, Taken, changing, searching
+from pytest_crmeval.crm.tools.world import World
+from pytest_crmeval.domain.messages import ToolResult
 
 
-class NewClient(Arguments):
-    """Arguments of ``create_new_client``."""
-
-    name: Text
-    email: Email
-    status: ClientStatus
-    industry: str | None = None
-    phone: str | None = None
-    address: str | None = None
-    owner: str | None = None
+def create_new_client(world: World, taken: Taken) -> ToolResult:
+    """Create a client, unless its e-mail address is in use."""
+    _refuse_used(world, taken["email"])
+    return world.insert(CLIENT, taken)
 
 
-class ContactSearch(Arguments):
-    """Filters of ``contact_search``."""
-
-    contact_id: str | None = None
-    first_name: str | None = None
-    last_name: str | None = None
-    email: str | None = None
-    client_id: str | None = None
+def ensure_client(world: World, taken: Taken) -> ToolResult:
+    """Return the client with an e-mail address; create it if there is none."""
+    known = world.client_with(taken["email"])
+    return ToolResult(value=known) if known else world.insert(CLIENT, taken)
 
 
-class NewContact(Arguments):
-    """Arguments of ``create_new_contact``."""
-
-    first_name: Text
-    last_name: Text
-    client_id: str
-    email: Email | None = None
-    phone: str | None = None
-    title: str | None = None
-    notes: str | None = None
+def modify_client(world: World, row: dict[str, Any], changes: Taken) -> ToolResult:
+    """Change a client; it can't take another one's e-mail address."""
+    if "email" in changes:
+        _refuse_used(world, changes["email"], by_others_than=row["client_id"])
+    return world.update(CLIENT, row, changes)
 
 
-class NewNote(Arguments):
-    """Arguments of ``add_note``."""
-
-    entity_type: Literal["Opportunity", "Client", "Contact", "Quote", "Contract"]
-    entity_id: str
-    content: Text
-    created_by: str | None = None
-
-
-def client_search(connection: Connection, arguments: ClientSearch) -> Json:
-    """Find clients."""
-    return search(connection, "clients", 'name COLLATE "C", client_id', arguments.given())
-
-
-def create_new_client(connection: Connection, arguments: NewClient) -> Json:
-    """Create a client."""
-    return insert(connection, "clients", arguments.given())
-
-
-def contact_search(connection: Connection, arguments: ContactSearch) -> Json:
-    """Find contacts."""
-    return search(connection, "contacts", 'last_name COLLATE "C", contact_id', arguments.given())
-
-
-def create_new_contact(connection: Connection, arguments: NewContact) -> Json:
+def create_new_contact(world: World, taken: Taken) -> ToolResult:
     """Create a contact at a client."""
-    find(connection, "Client", arguments.client_id)
-    return insert(connection, "contacts", arguments.given())
+    world.find("Client", taken["client_id"])
+    return world.insert(CONTACT, taken)
 
 
-def add_note(connection: Connection, arguments: NewNote) -> Json:
-    """Attach a note to a record."""
-    find(connection, arguments.entity_type, arguments.entity_id)
-    return insert(connection, "notes", arguments.given())
+def modify_contact(world: World, row: dict[str, Any], changes: Taken) -> ToolResult:
+    """Change a contact."""
+    return world.update(CONTACT, row, changes)
+
+
+def _refuse_used(world: World, email: str, *, by_others_than: str | None = None) -> None:
+    known = world.client_with(email)
+    if known and known["client_id"] != by_others_than:
+        raise Refusal("conflict", f"Client already exists with email '{email}'.")
 
 
 ENTRIES = (
-    entry(client_search, ClientSearch, "Find clients whose fields contain the given text; no filter lists all."),
-    entry(create_new_client, NewClient, "Create a client. The e-mail address must not be in use."),
-    entry(contact_search, ContactSearch, "Find people at clients; no filter lists all."),
-    entry(create_new_contact, NewContact, "Create a person who works at an existing client."),
-    entry(add_note, NewNote, "Write a note on a client, contact, opportunity, quote or contract."),
+    searching(CLIENT, "Find clients. Every filter has to match; without any, all clients are found."),
+    Entry(
+        name="create_new_client",
+        description="Create a client. Its e-mail address must not belong to another client.",
+        handler=create_new_client,
+        required=CLIENT.kinds("name", "email", "status"),
+        optional=CLIENT.kinds("industry", "phone", "address", "owner", "created_date"),
+    ),
+    changing(CLIENT, "Change fields of a client; what is not given stays as it is.", modify_client),
+    Entry(
+        name="ensure_client",
+        description="Return the client with this e-mail address; create it if there is none.",
+        handler=ensure_client,
+        required=CLIENT.kinds("email", "name", "status"),
+    ),
+    searching(CONTACT, "Find people at clients. Every filter has to match; without any, all are found."),
+    Entry(
+        name="create_new_contact",
+        description="Create a person who works at an existing client.",
+        handler=create_new_contact,
+        required=CONTACT.kinds("first_name", "last_name", "client_id"),
+        optional=CONTACT.kinds("email", "phone", "title", "notes"),
+    ),
+    changing(CONTACT, "Change fields of a person; what is not given stays as it is.", modify_contact),
+    searching(COMPANY, "Find partners, vendors and competitors. They are no clients: deals are not made with them."),
 )

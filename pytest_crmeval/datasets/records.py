@@ -1,0 +1,124 @@
+"""One line of a conversation file, field by field: the published format and what we add to it."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+
+Scalar = str | int | float | bool
+_Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+_Whole = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """An object of the file; what it does not know is refused, because a misspelt field would be lost."""
+
+
+class ExpectedResponse(Record):
+    """What the published format says about the reply."""
+
+    text: str = ""
+    evaluation: str = "structured"
+    answers: list[str] = []
+    requires_judge: bool = False
+
+
+class TurnRecord(Record):
+    """One turn as written in a file."""
+
+    turn_id: int
+    expected_tool: str
+    user_utterance: str = ""
+    expected_args: dict[str, Any] = {}
+    references_previous_turns: list[int] = []
+    expect_success: bool = True
+    expected_error_substring: str | None = None
+    failure_category: str | None = None
+    expected_response: ExpectedResponse | None = None
+    reply_facts: Annotated[list[Scalar] | None, msgspec.Meta(description="Ours: what the reply has to say.")] = None
+    implied_args: Annotated[
+        list[str],
+        msgspec.Meta(description="Ours: arguments that the words imply without saying them; lint leaves them alone."),
+    ] = []
+
+
+Rows = dict[UUID, dict[str, Any]]
+
+
+class SeedData(Record, rename="pascal"):
+    """Rows by entity and id."""
+
+    client: Rows = {}
+    company: Rows = {}
+    contact: Rows = {}
+    opportunity: Rows = {}
+    quote: Rows = {}
+    contract: Rows = {}
+    document: Rows = {}
+    note: Rows = {}
+
+
+class InitialEntities(Record):
+    """What the CRM holds at the start."""
+
+    seed_data: SeedData = msgspec.field(default_factory=SeedData)
+
+
+StateRows = list[dict[str, Any]]
+
+
+class ExpectedState(Record, rename="pascal"):
+    """Rows at the end, by entity; an entity that is left out ends as the reference calls leave it."""
+
+    client: StateRows | None = None
+    company: StateRows | None = None
+    contact: StateRows | None = None
+    opportunity: StateRows | None = None
+    quote: StateRows | None = None
+    contract: StateRows | None = None
+    document: StateRows | None = None
+    note: StateRows | None = None
+
+
+class SegmentSummary(msgspec.Struct):
+    """What a chain says about one of its segments; the generator's extras are passed over."""
+
+    expected_outcome: Literal["success", "failure"] = "success"
+    segment_number: int | None = None
+    segment_id: int | None = None
+
+
+class CumulativeContext(msgspec.Struct):
+    """What a chain says about itself; the generator's extras are passed over."""
+
+    segment_summaries: list[SegmentSummary] = []
+
+
+class ConversationRecord(Record):
+    """One line of a file."""
+
+    conversation_id: _Id
+    turns: Annotated[list[TurnRecord], msgspec.Meta(min_length=1)]
+    workflow_category: str = "Unknown"
+    complexity_level: Literal["simple", "medium", "complex"] = "simple"
+    initial_entities: InitialEntities = msgspec.field(default_factory=InitialEntities)
+    final_expected_state: dict[str, Any] = {}
+    success_criteria: Literal["all_turns", "final_state", "both"] = "all_turns"
+    contains_failure: bool = False
+    failure_turn: int | None = None
+    verification_mode: Literal["database", "runtime_response", "unknown"] = "database"
+    chain_id: str | None = None
+    segment_number: int | None = None
+    segment_boundaries: list[_Whole] | None = None
+    expected_outcome: str | None = None
+    cumulative_context: CumulativeContext = msgspec.field(default_factory=CumulativeContext)
+    now: (
+        Annotated[datetime, msgspec.Meta(tz=True, description="Ours: what the clock of the CRM shows; rules go by it.")]
+        | None
+    ) = None
+    tags: Annotated[list[str], msgspec.Meta(description="Ours: labels to report by.")] = []
+    expected_state: Annotated[
+        ExpectedState | None,
+        msgspec.Meta(description="Ours: the rows that an entity has at the end, exactly, in the columns given."),
+    ] = None

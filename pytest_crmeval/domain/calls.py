@@ -1,0 +1,48 @@
+"""One form for calls that can be written in several, so that nobody has to know them all."""
+
+from collections.abc import Mapping
+
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import ToolCall
+
+TOOL_ALIASES: Mapping[str, str] = {"opportunity_details": "view_opportunity_details"}
+"""Another name of a tool -> the tool."""
+
+ARGUMENT_ALIASES: Mapping[str, Mapping[str, str]] = {"upload_document": {"document_url": "file_url"}}
+"""Tool -> another name of an argument -> the argument."""
+
+_WRITING = ("create_", "modify_", "delete_", "clone_", "cancel_", "upload_", "add_", "ensure_")
+
+
+def canonical(call: ToolCall) -> ToolCall:
+    """Return the call as tools take it: its own name, flat arguments, and none that is null, which says nothing.
+
+    Of a filter that is given twice the one in ``criteria`` counts, of a change the one outside ``updates``.
+    What is malformed stays as it is: whoever takes the call will say so.
+    """
+    if not isinstance(call.tool, str) or not isinstance(call.arguments, Mapping):
+        return call
+    arguments: dict[str, Json] = dict(call.arguments)
+    if _searches(call.tool) and isinstance(nested := arguments.get("criteria"), Mapping):
+        del arguments["criteria"]
+        arguments = {**arguments, **_given(nested)}
+    elif call.tool.startswith("modify_") and isinstance(nested := arguments.get("updates"), Mapping):
+        del arguments["updates"]
+        arguments = {**nested, **_given(arguments)}
+    for alias, name in ARGUMENT_ALIASES.get(call.tool, {}).items():
+        if alias in arguments:
+            arguments.setdefault(name, arguments.pop(alias))
+    return ToolCall(tool=TOOL_ALIASES.get(call.tool, call.tool), arguments=_given(arguments))
+
+
+def writes(tool: str) -> bool:
+    """Whether a tool is there to change the CRM; its name says so."""
+    return tool.startswith(_WRITING)
+
+
+def _searches(tool: str) -> bool:
+    return tool.endswith("_search") or tool == "summarize_opportunities"
+
+
+def _given(arguments: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in arguments.items() if value is not None}

@@ -1,0 +1,127 @@
+"""A trial as a person wants to read it: who said what, what was called, what came back, where it went wrong."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
+from pytest_crmeval.domain.score import Score
+from pytest_crmeval.domain.transcript import Transcript
+
+ROWS = 5
+"""So many rows of a result are shown."""
+WIDTH = 240
+_TURN = re.compile(r"turn (\d+): (.*)", re.DOTALL)
+_DIFFERENCE = re.compile(r"(?P<where>.*?) expected (?P<expected>.*), actual (?P<actual>.*)", re.DOTALL)
+
+
+class Colour(StrEnum):
+    """What the eye is led by."""
+
+    RED = "31"
+    GREEN = "32"
+    CYAN = "36"
+    BOLD = "1"
+    DIM = "2"
+
+
+@dataclass(frozen=True, slots=True)
+class Pen:
+    """Writes in colour, or not."""
+
+    colored: bool = False
+
+    def __call__(self, text: str, *colours: Colour) -> str:
+        """Return ``text`` in colour."""
+        return f"\x1b[{';'.join(colours)}m{text}\x1b[0m" if self.colored and text else text
+
+
+def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen) -> Iterator[str]:
+    """Yield the dialogue with the faults of each turn beside it, and after it what is wrong with the whole."""
+    faults: dict[int, list[str]] = {}
+    whole: list[tuple[Score, str]] = []
+    for score, line in _reasons(scores):
+        if found := _TURN.fullmatch(line):
+            faults.setdefault(int(found[1]), []).append(f"{score.name}: {found[2]}")
+        else:
+            whole.append((score, line))
+    for number, exchange in enumerate(transcript.exchanges, start=1):
+        yield pen(f"  turn {number}", Colour.BOLD)
+        for message in exchange.messages:
+            yield from _lines(message, pen)
+        if exchange.cut:
+            yield "    (stopped: the agent used up its steps)"
+        yield from (pen(f"    ✗ {fault}", Colour.RED) for fault in faults.pop(number, ()))
+    for number, told in faults.items():
+        yield from (pen(f"  ✗ turn {number}: {fault}", Colour.RED) for fault in told)
+    for score, line in whole:
+        yield f"  {pen('✗', Colour.RED)} {score.name}: {_difference(line, pen)}"
+
+
+def _reasons(scores: Sequence[Score]) -> Iterator[tuple[Score, str]]:
+    for score in scores:
+        if not score.passed:
+            for line in score.reason.splitlines() or [f"{score.value:.3f}, below {score.threshold:.3f}"]:
+                yield score, line
+
+
+def _difference(line: str, pen: Pen) -> str:
+    """Show in green what should be there, in red what should not."""
+    if found := _DIFFERENCE.fullmatch(line):
+        expected, actual = pen(found["expected"], Colour.GREEN), pen(found["actual"], Colour.RED)
+        return f"{found['where']} expected {expected}, actual {actual}"
+    if " missing: " in line or line.endswith(": was deleted"):
+        return pen(line, Colour.GREEN)
+    return pen(line, Colour.RED)
+
+
+def _lines(message: Message, pen: Pen) -> Iterator[str]:
+    if message.text or message.speaker == "user":
+        colours = [Colour.CYAN] if message.speaker == "user" else []
+        yield from _spoken(message.speaker, message.text, pen, *colours)
+    for call in message.calls:
+        yield f"    {'agent':<6} → {_call(call)}"
+    for result in message.results:
+        yield from _result(result, pen)
+
+
+def _spoken(speaker: str, text: str, pen: Pen, *colours: Colour) -> Iterator[str]:
+    first, *rest = text.splitlines() or [""]
+    yield f"    {speaker:<6} {pen(first, *colours)}"
+    yield from (f"    {'':<6} {pen(line, *colours)}" for line in rest)
+
+
+def _call(call: ToolCall) -> str:
+    if not isinstance(call.arguments, Mapping):
+        return _short(f"{call.tool}({call.arguments!r})")
+    return _short(f"{call.tool}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})")
+
+
+def _result(result: ToolResult, pen: Pen) -> Iterator[str]:
+    if result.error:
+        yield f"    {'crm':<6} ← {pen(_short(f'{result.error.kind}: {result.error.message}'), Colour.RED)}"
+        return
+    rows = _rows(result.value)
+    if rows is None:
+        yield f"    {'crm':<6} ← {pen(_short(_said(result.value)), Colour.DIM)}"
+        return
+    yield f"    {'crm':<6} ← {len(rows)} row{'s' * (len(rows) != 1)}{f' ({result.note})' if result.note else ''}"
+    yield from (pen(f"    {'':<8} {_short(_said(row))}", Colour.DIM) for row in rows[:ROWS])
+    if len(rows) > ROWS:
+        yield f"    {'':<8} … and {len(rows) - ROWS} more"
+
+
+def _rows(value: Json) -> Sequence[Json] | None:
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else None
+
+
+def _said(value: Json) -> str:
+    if not isinstance(value, Mapping):
+        return repr(value)
+    return ", ".join(f"{name}={item!r}" for name, item in value.items() if item is not None)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}… ({len(text)} characters)"

@@ -1,0 +1,116 @@
+"""The score of the published benchmark, for comparison with its numbers: calls and replies, to the letter.
+
+Its rules as they are, subset matching and all, without three of its defects: an expected failure that fails as expected
+passes, chains can be scored, and numbers are numbers. An agent here may make several calls in a turn: one must match.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pytest_crmeval.domain.conversation import Conversation, Segment
+from pytest_crmeval.domain.evidence import Evidence
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import ToolCall, ToolResult
+from pytest_crmeval.domain.references import resolve, resolved
+from pytest_crmeval.domain.score import Score
+from pytest_crmeval.scoring.turns import Played, turns_of
+
+CRITERIA: Mapping[str, Sequence[str]] = {
+    "client_search": ("client_id", "name", "email", "status"),
+    "contact_search": ("contact_id", "first_name", "last_name", "email", "client_id"),
+    "opportunity_search": ("opportunity_id", "client_id", "name", "stage"),
+    "quote_search": ("quote_id", "opportunity_id", "name", "status"),
+    "contract_search": ("contract_id", "client_id", "opportunity_id", "status"),
+    "summarize_opportunities": ("client_id",),
+}
+"""The arguments that the benchmark moves into ``criteria`` before it compares; no others."""
+ANY_ERROR = "validation error"
+"""As the expected text of an error, this stands for every error."""
+
+
+def clbench(case: Conversation, evidence: Evidence) -> Score:
+    """Score the share of turns, or of a chain's segments, that went as published; all of them must."""
+    faults = [_fault(turn) for turn in turns_of(case, evidence)]
+    told = [f"turn {number}: {fault}" for number, fault in enumerate(faults, start=1) if fault]
+    if not case.segments:
+        return Score(name="clbench", value=1 - len(told) / len(faults), reason="\n".join(told))
+    held = [_ends_as_expected(segment, turns) for segment, turns in _split(case, faults)]
+    reason = "" if all(held) else "\n".join(told) or "no segment may be without the failure that it expects"
+    return Score(name="clbench", value=sum(held) / len(held), reason=reason)
+
+
+def _split(case: Conversation, faults: Sequence[str]) -> Iterator[tuple[Segment, list[tuple[bool, str]]]]:
+    """Yield each segment with what its turns expect and how they went."""
+    start = 0
+    for segment in case.segments:
+        turns = range(start, segment.last_turn)
+        yield segment, [(case.turns[turn].expectation.succeeds, faults[turn]) for turn in turns]
+        start = segment.last_turn
+
+
+def _ends_as_expected(segment: Segment, turns: Sequence[tuple[bool, str]]) -> bool:
+    """Whether a segment ends in a failure or without one, as it should."""
+    failed = any(bool(fault) if succeeds else not fault for succeeds, fault in turns)
+    return failed is not segment.succeeds
+
+
+def _fault(turn: Played) -> str:
+    matching = [result for call, result in turn.exchange.calls if _matches(turn, call)]
+    if not turn.expectation.succeeds:
+        refusals = [result for _, result in turn.exchange.calls if result.refused]
+        return "" if any(_as_expected(result, turn.expectation.refusal) for result in refusals) else "no such refusal"
+    if all(result.refused for result in matching):
+        return f"no successful call matches {turn.expectation.call.tool}"
+    return "" if _answers(turn) else "the reply is none of those that count"
+
+
+def _matches(turn: Played, call: ToolCall) -> bool:
+    expected = resolved(turn.expectation.call, turn.outputs)
+    return call.tool == expected.tool and _covers(_nested(expected), _nested(call))
+
+
+def _as_expected(result: ToolResult, text: str) -> bool:
+    said = result.error.message.lower() if result.error else ""
+    return text.lower() == ANY_ERROR or text.lower() in said
+
+
+def _nested(call: ToolCall) -> Mapping[str, Json]:
+    moved = {name: value for name, value in call.arguments.items() if name in CRITERIA.get(call.tool, ())}
+    if not moved:
+        return call.arguments
+    criteria = call.arguments.get("criteria")
+    nested = {**moved, **criteria} if isinstance(criteria, Mapping) else moved
+    return {**{name: value for name, value in call.arguments.items() if name not in moved}, "criteria": nested}
+
+
+def _covers(expected: Json, actual: Json) -> bool:
+    """Whether ``actual`` has everything that is expected; what it has besides is ignored."""
+    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        return all(name in actual and _covers(value, actual[name]) for name, value in expected.items())
+    if isinstance(expected, str) and isinstance(actual, str):
+        return expected.strip() == actual.strip()
+    if isinstance(expected, int | float) and isinstance(actual, int | float | str):
+        return _number(actual) == float(expected)
+    if isinstance(expected, Sequence) and isinstance(actual, Sequence) and not isinstance(actual, str):
+        return len(expected) == len(actual) and all(map(_covers, expected, actual))
+    return expected == actual
+
+
+def _number(value: float | str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _answers(turn: Played) -> bool:
+    """Whether the reply is, but for case and spaces, one of those that count; what a judge was to judge, counts."""
+    answer = turn.expectation.answer
+    wanted = [text for text in (answer.text, *answer.others) if text] if answer else []
+    if answer is None or answer.judged or not wanted:
+        return True
+    said = str(resolve(turn.exchange.reply, turn.outputs))
+    return bool(said) and _plain(said) in map(_plain, wanted)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).lower()

@@ -1,0 +1,67 @@
+"""What a reply has to say when the case does not say it: what the user asked for, as the CRM answered."""
+
+from collections.abc import Mapping, Sequence
+
+from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.domain.expectation import Expectation
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.references import Outputs, resolve
+
+MANY = 10
+"""Of more rows than this nobody wants to hear all: their number does."""
+
+_NAMES: Mapping[str, Sequence[str]] = {
+    "note_id": (),
+    "document_id": ("file_name",),
+    "contract_id": ("value", "status"),
+    "quote_id": ("amount",),
+    "contact_id": ("first_name", "last_name"),
+    "opportunity_id": ("name",),
+    "company_id": ("name",),
+    "client_id": ("name",),
+}
+"""What each kind of row is called by; a row is of the first kind whose id it has."""
+
+_DETAILS: Mapping[str, Sequence[str]] = {
+    "view_opportunity_details": ("stage",),
+    "quote_details": ("amount", "status"),
+    "summarize_opportunities": ("total_count", "total_amount"),
+    "compare_quote_details": ("amounts",),
+}
+"""What is asked of one object."""
+
+NOTHING = "nothing"
+"""The fact that there is nothing to be found; there are many words for it."""
+
+
+def facts_of(expectation: Expectation, tool: str, value: Json, outputs: Outputs) -> list[Json]:
+    """Return what the reply must say after ``tool`` has answered ``value``; of a change that was made, nothing."""
+    if expectation.facts is not None:
+        return [resolve(fact, outputs) for fact in expectation.facts]
+    if writes(tool) or not expectation.succeeds:
+        return []
+    if tool in _DETAILS and isinstance(value, Mapping):
+        return _flat([value.get(name) for name in _DETAILS[tool]])
+    rows = list(value.values()) if isinstance(value, Mapping) else value
+    if not isinstance(rows, Sequence) or isinstance(rows, str):
+        return [rows]
+    if not rows:
+        return [NOTHING]
+    return [len(rows)] if len(rows) > MANY else _flat([_name(row) for row in rows])
+
+
+def _name(row: Json) -> Json:
+    if not isinstance(row, Mapping):
+        return row
+    columns = next((columns for key, columns in _NAMES.items() if key in row), ())
+    said = [row[column] for column in columns if row.get(column) is not None]
+    return said[:1] if "contract_id" in row else said  # not every contract has a value
+
+
+def _flat(values: Sequence[Json]) -> list[Json]:
+    """Return each fact once."""
+    found: list[Json] = []
+    for value in values:
+        parts = _flat(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        found += [part for part in parts if part is not None and part not in found]
+    return found

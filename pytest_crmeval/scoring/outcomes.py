@@ -1,0 +1,30 @@
+"""How each turn of a trial went, for the metrics; whatever the scorers make of the whole."""
+
+from collections.abc import Iterator
+
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.evidence import Evidence
+from pytest_crmeval.domain.trial import TurnOutcome
+from pytest_crmeval.scoring.crm_state import crm_state
+from pytest_crmeval.scoring.reply import reply_faults
+from pytest_crmeval.scoring.tool_calls import call_faults
+from pytest_crmeval.scoring.turns import Played, turns_of
+
+
+def outcomes_of(case: Conversation, evidence: Evidence) -> Iterator[TurnOutcome]:
+    """Yield how each turn went."""
+    right = crm_state(case, evidence).passed
+    faults = zip(turns_of(case, evidence), call_faults(case, evidence), reply_faults(case, evidence), strict=True)
+    for turn, called, replied in faults:
+        yield TurnOutcome(
+            tool=turn.expectation.call.tool,
+            called=not called and (right or _did(turn)),
+            replied=not replied,
+            steps=turn.exchange.steps,
+            errors=sum(result.refused for call, result in turn.calls if turn.expectation.succeeds),
+        )
+
+
+def _did(turn: Played) -> bool:
+    """Whether a turn did its own part, though the whole ended otherwise than it should."""
+    return not (turn.writes and turn.expectation.succeeds) or turn.made is not None

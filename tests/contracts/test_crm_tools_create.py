@@ -1,0 +1,234 @@
+"""The tools that make something new, when nothing is wrong."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import pytest
+
+from pytest_crmeval.domain.json import Json
+from tests.desks import CHOICES, COLUMNS, EXAMPLES, NOW, Desk, row_of, uid
+
+CREATES = {
+    "create_new_client": "clients",
+    "create_new_contact": "contacts",
+    "create_new_opportunity": "opportunities",
+    "create_quote": "quotes",
+    "create_contract": "contracts",
+    "upload_document": "documents",
+    "add_note": "notes",
+    "clone_opportunity": "opportunities",
+    "ensure_client": "clients",
+}
+ENTITIES = {
+    "clients": "Client",
+    "contacts": "Contact",
+    "opportunities": "Opportunity",
+    "quotes": "Quote",
+    "contracts": "Contract",
+    "documents": "Document",
+    "notes": "Note",
+}
+CLOCKED = {
+    "create_new_client": "created_date",
+    "create_new_opportunity": "created_at",
+    "create_quote": "created_date",
+    "upload_document": "uploaded_at",
+    "add_note": "created_at",
+    "clone_opportunity": "created_at",
+    "ensure_client": "created_date",
+}
+FULL: Mapping[str, Mapping[str, Json]] = {
+    "create_new_client": {"industry": "Sea", "phone": "+1 7", "address": "3 Pier", "owner": "Kim"},
+    "create_new_contact": {"email": "kim@acme.example", "phone": "+1 8", "title": "CTO", "notes": "Tall."},
+    "create_new_opportunity": {"probability": 42, "close_date": "2026-09-30", "owner": "Kim", "notes": "Red."},
+    "create_quote": {"version": "3", "valid_until": "2026-10-31", "quote_prefix": "Q"},
+    "create_contract": {
+        "opportunity_id": uid("vans"),
+        "status": "Active",
+        "value": 12345.67,
+        "start_date": "2026-04-01",
+        "end_date": "2027-03-31",
+        "document_url": "https://files.example/c.pdf",
+    },
+    "upload_document": {"uploaded_by": "Kim", "file_url": "https://files.example/q.pdf"},
+    "add_note": {"created_by": "Kim"},
+}
+
+
+class TestCreate:
+    """A new row, and nothing else."""
+
+    @pytest.mark.parametrize(("tool", "table"), CREATES.items())
+    def test_a_row_is_added_and_returned(self, desk: Desk, tool: str, table: str) -> None:
+        """Whole, under a new id; no other row is touched."""
+        state = desk.state()
+        made = desk.example(tool)
+        key, *_ = columns = COLUMNS[ENTITIES[table]]
+
+        assert set(columns) == made.keys()
+        assert made[key] not in state[table]
+        state[table][made[key]] = made
+        assert state == desk.state()
+
+    @pytest.mark.parametrize("tool", FULL)
+    def test_what_was_given_is_in_the_row(self, desk: Desk, tool: str) -> None:
+        """Every argument has its column."""
+        given = {**EXAMPLES[tool], **FULL[tool]}
+
+        assert given.items() <= desk.get(tool, **given).items()
+
+    @pytest.mark.parametrize("tool", FULL)
+    def test_what_was_not_given_is_null(self, desk: Desk, tool: str) -> None:
+        """Nothing is made up, except for the status of a contract."""
+        made = desk.example(tool)
+        defaults = {"status": "Pending"} if tool == "create_contract" else {}
+
+        assert {**dict.fromkeys(FULL[tool]), **defaults} == {name: made[name] for name in FULL[tool]}
+
+    @pytest.mark.parametrize(("tool", "column"), CLOCKED.items())
+    def test_the_clock_is_the_one_of_the_crm(self, desk: Desk, tool: str, column: str) -> None:
+        """Not the one on our wall."""
+        assert NOW == datetime.fromisoformat(desk.example(tool)[column])
+
+    @pytest.mark.parametrize(
+        ("tool", "column"),
+        [("create_new_client", "created_date"), ("upload_document", "uploaded_at"), ("add_note", "created_at")],
+    )
+    @pytest.mark.parametrize(
+        "moment", ["2024-05-06T07:08:09+00:00", "2024-05-06T07:08:09Z", "2024-05-06T09:08:09+02:00"]
+    )
+    def test_it_can_be_said_when(self, desk: Desk, tool: str, column: str, moment: str) -> None:
+        """In any zone."""
+        made = desk.example(tool, **{column: moment})
+
+        assert datetime.fromisoformat("2024-05-06T07:08:09+00:00") == datetime.fromisoformat(made[column])
+
+    @pytest.mark.parametrize(
+        ("tool", "column", "choice"),
+        [
+            ("create_new_client", "status", "client status"),
+            ("ensure_client", "status", "client status"),
+            ("create_new_opportunity", "stage", "stage"),
+            ("create_quote", "status", "quote status"),
+            ("create_contract", "status", "contract status"),
+        ],
+    )
+    def test_every_choice_can_be_made(self, desk: Desk, tool: str, column: str, choice: str) -> None:
+        """Also a deal that is closed from the start."""
+        made = [
+            desk.example(tool, **({"email": f"c{number}@c.example"} if "client" in tool else {}), **{column: value})
+            for number, value in enumerate(CHOICES[choice])
+        ]
+
+        assert list(CHOICES[choice]) == [row[column] for row in made]
+
+    @pytest.mark.parametrize(
+        ("tool", "column"),
+        [
+            ("create_new_client", "name"),
+            ("create_new_client", "email"),
+            ("create_new_client", "phone"),
+            ("create_new_contact", "first_name"),
+            ("create_new_contact", "last_name"),
+            ("create_new_contact", "client_id"),
+            ("create_new_contact", "email"),
+            ("create_new_opportunity", "name"),
+            ("create_new_opportunity", "notes"),
+            ("create_quote", "version"),
+            ("upload_document", "file_name"),
+            ("add_note", "content"),
+            ("ensure_client", "name"),
+        ],
+    )
+    def test_text_is_trimmed(self, desk: Desk, tool: str, column: str) -> None:
+        """What is inside stays."""
+        text = {**FULL.get(tool, {}), **EXAMPLES[tool]}[column]
+
+        assert text == desk.example(tool, **{column: f" \t{text}\n "})[column]
+
+    def test_a_contract_without_a_deal(self, desk: Desk) -> None:
+        """It is pending."""
+        made = desk.example("create_contract")
+
+        assert (None, "Pending") == (made["opportunity_id"], made["status"])
+
+    @pytest.mark.parametrize(
+        "terms", [{"value": 0}, {"value": -5.5}, {"start_date": "2026-05-01", "end_date": "2020-01-01"}]
+    )
+    def test_the_terms_of_a_contract_are_free(self, desk: Desk, terms: dict[str, Json]) -> None:
+        """Neither their order nor their size is a rule."""
+        assert terms.items() <= desk.example("create_contract", **terms).items()
+
+    @pytest.mark.parametrize(
+        ("entity", "name"), [("Client", "acme"), ("Opportunity", "vans"), ("Quote", "dear"), ("Contract", "frame")]
+    )
+    def test_a_document_of_anything(self, desk: Desk, entity: str, name: str) -> None:
+        """That has documents."""
+        made = desk.example("upload_document", entity_type=entity, entity_id=uid(name))
+
+        assert (entity, uid(name)) == (made["entity_type"], made["entity_id"])
+
+    @pytest.mark.parametrize(
+        ("entity", "name"),
+        [("Client", "acme"), ("Contact", "zoë"), ("Opportunity", "vans"), ("Quote", "dear"), ("Contract", "frame")],
+    )
+    def test_a_note_on_anything(self, desk: Desk, entity: str, name: str) -> None:
+        """That has notes."""
+        made = desk.example("add_note", entity_type=entity, entity_id=uid(name))
+
+        assert (entity, uid(name)) == (made["entity_type"], made["entity_id"])
+
+
+class TestEnsureClient:
+    """Whoever is there is returned, whoever is not is created."""
+
+    @pytest.mark.parametrize(
+        "email", ["Info@Acme.example", "info@acme.example", "INFO@ACME.EXAMPLE", " info@acme.example "]
+    )
+    def test_one_who_is_there(self, desk: Desk, email: str) -> None:
+        """By the e-mail address alone; nothing is changed."""
+        before = desk.state()
+
+        assert row_of("Client", "acme") == desk.example("ensure_client", email=email, status="Prospect")
+        assert before == desk.state()
+
+    def test_twice(self, desk: Desk) -> None:
+        """The second time nothing is created."""
+        assert desk.example("ensure_client") == desk.example("ensure_client")
+        assert 4 == len(desk.state()["clients"])
+
+    def test_one_who_is_not_there(self, desk: Desk) -> None:
+        """With what was said."""
+        assert EXAMPLES["ensure_client"].items() <= desk.example("ensure_client").items()
+
+
+class TestClone:
+    """A second deal like the first."""
+
+    def test_everything_is_copied(self, desk: Desk) -> None:
+        """Except for id and date of birth, and with another name."""
+        made = desk.get("clone_opportunity", opportunity_id=uid("vans"))
+        born = {"opportunity_id": made["opportunity_id"], "created_at": NOW.isoformat()}
+
+        assert row_of("Opportunity", "vans", name="Vans (Clone)", **born) == made
+        assert uid("vans") != made["opportunity_id"]
+
+    @pytest.mark.parametrize("name", ["bikes", "trams"])
+    def test_what_is_null_stays_null_and_what_is_closed_stays_closed(self, desk: Desk, name: str) -> None:
+        """It is a copy."""
+        made = desk.get("clone_opportunity", opportunity_id=uid(name))
+
+        for column in ("stage", "owner", "probability", "close_date", "notes", "client_id", "amount"):
+            assert row_of("Opportunity", name)[column] == made[column]
+
+    def test_quotes_are_not_copied(self, desk: Desk) -> None:
+        """They are of the first deal."""
+        made = desk.get("clone_opportunity", opportunity_id=uid("vans"))
+
+        assert [] == desk.found("quote_search", opportunity_id=made["opportunity_id"])
+
+    def test_a_clone_of_a_clone(self, desk: Desk) -> None:
+        """The name tells."""
+        made = desk.get("clone_opportunity", opportunity_id=uid("vans"))
+
+        assert "Vans (Clone) (Clone)" == desk.get("clone_opportunity", opportunity_id=made["opportunity_id"])["name"]

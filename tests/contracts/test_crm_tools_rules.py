@@ -1,0 +1,187 @@
+"""The rules V7, V9 and V10, on what the CRM holds; V12 is where the two forms of a change are."""
+
+import re
+
+import pytest
+
+from pytest_crmeval.domain.conversation import Seed
+from pytest_crmeval.domain.json import Json
+from tests.desks import CHOICES, EXAMPLES, NOBODY, WORLD, Desk, uid
+
+IDS = [
+    ("create_new_contact", "client_id", "Client"),
+    ("create_new_opportunity", "client_id", "Client"),
+    ("create_quote", "opportunity_id", "Opportunity"),
+    ("create_contract", "client_id", "Client"),
+    ("create_contract", "opportunity_id", "Opportunity"),
+    ("modify_client", "client_id", "Client"),
+    ("modify_contact", "contact_id", "Contact"),
+    ("modify_opportunity", "opportunity_id", "Opportunity"),
+    ("modify_quote", "quote_id", "Quote"),
+    ("cancel_quote", "quote_id", "Quote"),
+    ("delete_opportunity", "opportunity_id", "Opportunity"),
+    ("delete_quote", "quote_id", "Quote"),
+    ("clone_opportunity", "opportunity_id", "Opportunity"),
+    ("view_opportunity_details", "opportunity_id", "Opportunity"),
+    ("opportunity_details", "opportunity_id", "Opportunity"),
+    ("quote_details", "quote_id", "Quote"),
+]
+CLOSED = {"lorries": "Closed-Won", "trams": "Closed-Lost"}
+FROZEN: dict[str, Json] = {"stage": "Proposal", "amount": 70000, "probability": 50, "close_date": "2027-01-01"}
+
+
+class TestUnknownIds:
+    """V7: what is referred to exists."""
+
+    @pytest.mark.parametrize("unknown", [NOBODY, "no id at all", "7", uid("acme")[:-1], uid("offer")])
+    @pytest.mark.parametrize(("tool", "argument", "entity"), IDS)
+    def test_the_id_is_repeated(self, desk: Desk, tool: str, argument: str, entity: str, unknown: str) -> None:
+        """Also when it could not be one, and when it is of something else."""
+        assert ("not_found", f"{entity} not found with ID '{unknown}'.") == desk.told(tool, **{argument: unknown})
+
+    @pytest.mark.parametrize("unknown", [NOBODY, "no id at all", uid("offer")])
+    @pytest.mark.parametrize(
+        ("tool", "entity"),
+        [("upload_document", entity) for entity in CHOICES["document entity"]]
+        + [("add_note", entity) for entity in CHOICES["note entity"]],
+    )
+    def test_what_a_document_or_note_is_about(self, desk: Desk, tool: str, entity: str, unknown: str) -> None:
+        """It is looked for where it should be."""
+        expected = ("not_found", f"{entity} not found with ID '{unknown}'.")
+
+        assert expected == desk.told(tool, entity_type=entity, entity_id=unknown)
+
+    @pytest.mark.parametrize("value", [7, True, [uid("acme")], {"id": uid("acme")}])
+    @pytest.mark.parametrize(("tool", "argument", "_"), IDS)
+    def test_no_text(self, desk: Desk, tool: str, argument: str, _: str, value: Json) -> None:
+        """It is no id of anything."""
+        assert desk.told(tool, **{argument: value})[0] in {"invalid_argument", "not_found"}
+
+
+class TestClosedDeals:
+    """V9: what is closed stays closed."""
+
+    @pytest.mark.parametrize("nested", [False, True], ids=["flat", "updates"])
+    @pytest.mark.parametrize(
+        "fields",
+        [[field] for field in FROZEN] + [["stage", "amount"], ["probability", "close_date"], list(FROZEN)],
+    )
+    @pytest.mark.parametrize("name", CLOSED)
+    def test_the_fields_are_listed(self, desk: Desk, name: str, fields: list[str], *, nested: bool) -> None:
+        """Sorted; also together with what may be changed."""
+        changes: dict[str, Json] = {"owner": "Kim", **{field: FROZEN[field] for field in fields}}
+        error = desk.refusal(
+            "modify_opportunity", opportunity_id=uid(name), **({"updates": changes} if nested else changes)
+        )
+        told = re.search(
+            rf"Cannot modify closed opportunity fields \[(.*)\] while stage is '{CLOSED[name]}'\.", error.message
+        )
+
+        assert "refused_by_rule" == error.kind
+        assert told is not None, error.message
+        assert sorted(fields) == [field.strip("' ") for field in told[1].split(",")]
+
+    @pytest.mark.parametrize("stage", CLOSED.values())
+    def test_a_deal_that_was_just_closed(self, desk: Desk, stage: str) -> None:
+        """It is closed at once; everything can be said in the call that closes it."""
+        desk.get("modify_opportunity", opportunity_id=uid("vans"), stage=stage, amount=1, probability=99)
+
+        assert "refused_by_rule" == desk.refusal("modify_opportunity", opportunity_id=uid("vans"), amount=2).kind
+
+    def test_the_same_again(self, desk: Desk) -> None:
+        """It is a change, too."""
+        error = desk.refusal("modify_opportunity", opportunity_id=uid("lorries"), stage="Closed-Won")
+
+        assert "refused_by_rule" == error.kind
+
+
+class TestUnknownFields:
+    """V10: only what there is can be changed, and only what may be."""
+
+    @pytest.mark.parametrize("nested", [False, True], ids=["flat", "updates"])
+    @pytest.mark.parametrize(
+        ("tool", "entity", "field"),
+        [
+            ("modify_client", "Client", "bogus"),
+            ("modify_contact", "Contact", "stage"),
+            ("modify_opportunity", "Opportunity", "100%"),
+            ("modify_quote", "Quote", "name"),
+        ],
+    )
+    def test_a_field_that_there_is_not(self, desk: Desk, tool: str, entity: str, field: str, *, nested: bool) -> None:
+        """Also next to a change that is fine."""
+        kind, message = desk.told(tool, **({"updates": {field: "x"}} if nested else {field: "x"}))
+
+        assert "invalid_argument" == kind
+        assert f"{entity} has no field named '{field}'." in message
+
+    @pytest.mark.parametrize("nested", [False, True], ids=["flat", "updates"])
+    @pytest.mark.parametrize(
+        ("tool", "field", "value"),
+        [
+            ("modify_client", "created_date", "2026-01-01T00:00:00Z"),
+            ("modify_contact", "client_id", uid("zeta")),
+            ("modify_opportunity", "client_id", uid("zeta")),
+            ("modify_opportunity", "created_at", "2026-01-01T00:00:00Z"),
+            ("modify_quote", "opportunity_id", uid("bikes")),
+            ("modify_quote", "created_date", "2026-01-01T00:00:00Z"),
+        ],
+    )
+    def test_a_field_that_stays(self, desk: Desk, tool: str, field: str, value: Json, *, nested: bool) -> None:
+        """Nothing changes hands or its date of birth."""
+        kind, message = desk.told(tool, **({"updates": {field: value}} if nested else {field: value}))
+
+        assert ("invalid_argument", True) == (kind, field in message)
+
+
+REFUSED: list[tuple[str, str, dict[str, Json]]] = [
+    ("not_found", "modify_client", {"client_id": NOBODY, "owner": "Kim"}),
+    ("not_found", "view_opportunity_details", {"opportunity_id": "no id at all"}),
+    ("invalid_argument", "client_search", {"status": "Sleeping"}),
+    ("invalid_argument", "create_quote", {"opportunity_id": uid("vans"), "amount": 0, "status": "Draft"}),
+    ("invalid_argument", "create_new_client", {"name": "A\0", "email": "nul@a.example", "status": "Active"}),
+    ("conflict", "create_new_client", {"name": "Two", "email": "m@bolt.example", "status": "Active"}),
+    ("conflict", "modify_client", {"client_id": uid("acme"), "email": "m@bolt.example"}),
+    ("refused_by_rule", "modify_opportunity", {"opportunity_id": uid("trams"), "amount": 1}),
+    ("unknown_tool", "commit_session", {}),
+]
+
+
+class TestRefusal:
+    """A refusal is a result like any other: the trial goes on (D1)."""
+
+    @pytest.mark.parametrize(("kind", "tool", "arguments"), REFUSED)
+    def test_what_was_done_before_it_stays(self, desk: Desk, kind: str, tool: str, arguments: dict[str, Json]) -> None:
+        """And what is done after it counts."""
+        first = desk.example("create_new_client")
+        error = desk.refusal(tool, **arguments)
+        second = desk.example("create_quote")
+
+        assert kind == error.kind
+        state = desk.state()
+        assert (first, second) == (state["clients"][first["client_id"]], state["quotes"][second["quote_id"]])
+        assert row_count(WORLD) + 2 == sum(len(rows) for rows in state.values())
+
+    def test_many_in_a_row(self, desk: Desk) -> None:
+        """None is one too many."""
+        before = desk.state()
+        for _ in range(5):
+            for _, tool, arguments in REFUSED:
+                desk.ask(tool, **arguments)
+
+        assert before == desk.state()
+
+    @pytest.mark.parametrize(
+        "tool", ["commit_session", "close", "_truncate_tables", "call", "snapshot", "seeded", "tools", "__init__", ""]
+    )
+    def test_what_is_no_tool(self, desk: Desk, tool: str) -> None:
+        """Only what is listed can be called (D3); the message lists it."""
+        error = desk.refusal(tool)
+
+        assert "unknown_tool" == error.kind
+        assert [] == [name for name in EXAMPLES if name not in error.message]
+
+
+def row_count(seed: Seed) -> int:
+    """Return how many rows a seed has."""
+    return sum(len(rows) for rows in seed.values())

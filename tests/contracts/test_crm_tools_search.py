@@ -1,0 +1,307 @@
+"""The searches: what is found, in which order, and how much of it is shown."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from pytest_crmeval.domain.conversation import Seed
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import ToolResult
+from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.ports.crm import Crm
+from tests.desks import CHOICES, COLUMNS, NOBODY, NOW, Desk, row_of, uid
+
+SEARCHES = {
+    "client_search": "Client",
+    "contact_search": "Contact",
+    "opportunity_search": "Opportunity",
+    "quote_search": "Quote",
+    "contract_search": "Contract",
+    "company_search": "Company",
+}
+LISTS = {f"list_{table}": entity for entity, (table, _) in TABLES.items()}
+READS = (*SEARCHES, *LISTS, "summarize_opportunities", "summarize_counts", "quote_prefixes")
+FILTERS: list[tuple[str, Mapping[str, Json], list[str]]] = [
+    ("client_search", {"name": "ACME"}, ["acme"]),
+    ("client_search", {"name": "MÜNZ"}, ["münz"]),
+    ("client_search", {"name": " acme "}, ["acme"]),
+    ("client_search", {"name": "%"}, ["acme"]),
+    ("client_search", {"name": "_"}, ["münz"]),
+    ("client_search", {"name": "1%e"}, []),
+    ("client_search", {"name": "M_nz"}, []),
+    ("client_search", {"name": "\\"}, []),
+    ("client_search", {"name": ".*"}, []),
+    ("client_search", {"industry": "tAHL"}, ["münz"]),
+    ("client_search", {"email": "info@acme"}, ["acme"]),
+    ("client_search", {"email": "EXAMPLE"}, ["acme", "münz"]),
+    ("client_search", {"phone": "555 01"}, ["acme"]),
+    ("client_search", {"address": "ölgasse"}, ["münz"]),
+    ("client_search", {"owner": "éMILE"}, ["münz"]),
+    ("client_search", {"status": "Inactive"}, ["zeta"]),
+    ("client_search", {"status": "Active"}, ["acme"]),
+    ("client_search", {"client_id": uid("münz")}, ["münz"]),
+    ("client_search", {"client_id": uid("münz").upper()}, ["münz"]),
+    ("client_search", {"client_id": NOBODY}, []),
+    ("client_search", {"created_date": "2025-01-02T03:04:05+00:00"}, ["acme"]),
+    ("client_search", {"created_date": "2025-01-02T05:04:05+02:00"}, ["acme"]),
+    ("client_search", {"created_date": NOW.isoformat()}, ["münz", "zeta"]),
+    ("client_search", {"name": "e", "owner": "dana", "status": "Active"}, ["acme"]),
+    ("client_search", {"name": "acme", "status": "Prospect"}, []),
+    ("contact_search", {}, ["zoë", "adam", "mira"]),
+    ("contact_search", {"first_name": "ZOË"}, ["zoë"]),
+    ("contact_search", {"last_name": "OKA"}, ["adam", "mira"]),
+    ("contact_search", {"title": "finance"}, ["mira"]),
+    ("contact_search", {"email": "MIRA@"}, ["mira"]),
+    ("contact_search", {"phone": "0202"}, ["mira"]),
+    ("contact_search", {"notes": "S_M"}, ["mira"]),
+    ("contact_search", {"client_id": uid("acme")}, ["adam", "mira"]),
+    ("contact_search", {"contact_id": uid("zoë")}, ["zoë"]),
+    ("contact_search", {"first_name": "a", "client_id": uid("münz")}, []),
+    ("opportunity_search", {}, ["bikes", "lorries", "trams", "vans"]),
+    ("opportunity_search", {"name": "VAN"}, ["vans"]),
+    ("opportunity_search", {"owner": "dan"}, ["trams", "vans"]),
+    ("opportunity_search", {"notes": "100% FIN"}, ["vans"]),
+    ("opportunity_search", {"stage": "Closed-Won"}, ["lorries"]),
+    ("opportunity_search", {"amount": 84000.5}, ["vans"]),
+    ("opportunity_search", {"amount": 1200}, ["bikes"]),
+    ("opportunity_search", {"amount": 1200.0}, ["bikes"]),
+    ("opportunity_search", {"amount": 120}, []),
+    ("opportunity_search", {"probability": 99}, ["lorries"]),
+    ("opportunity_search", {"close_date": "2026-06-30"}, ["vans"]),
+    ("opportunity_search", {"close_date": "2025-12-31"}, ["lorries"]),
+    ("opportunity_search", {"created_at": "2025-05-06T07:08:09Z"}, ["vans"]),
+    ("opportunity_search", {"client_id": uid("acme")}, ["bikes", "vans"]),
+    ("opportunity_search", {"opportunity_id": uid("vans")}, ["vans"]),
+    ("opportunity_search", {"client_id": uid("münz"), "owner": "Dana"}, ["trams"]),
+    ("quote_search", {}, ["old", "cheap", "dear", "plain"]),
+    ("quote_search", {"version": "BETA"}, ["cheap"]),
+    ("quote_search", {"quote_prefix": "va"}, ["cheap", "dear"]),
+    ("quote_search", {"status": "Approved"}, ["plain"]),
+    ("quote_search", {"amount": 55000.25}, ["cheap"]),
+    ("quote_search", {"valid_until": "2027-03-31"}, ["dear"]),
+    ("quote_search", {"created_date": "2024-02-03T04:05:06+00:00"}, ["old"]),
+    ("quote_search", {"opportunity_id": uid("vans")}, ["cheap", "dear"]),
+    ("quote_search", {"quote_id": uid("old")}, ["old"]),
+    ("contract_search", {"document_url": "LEASING"}, ["leasing"]),
+    ("contract_search", {"status": "Pending"}, ["frame"]),
+    ("contract_search", {"value": 10}, ["service"]),
+    ("contract_search", {"start_date": "2026-01-01"}, ["leasing"]),
+    ("contract_search", {"end_date": "2026-12-31"}, ["leasing"]),
+    ("contract_search", {"client_id": uid("acme")}, ["leasing"]),
+    ("contract_search", {"opportunity_id": uid("lorries")}, ["service"]),
+    ("contract_search", {"contract_id": uid("frame")}, ["frame"]),
+    ("company_search", {}, ["maker", "rival"]),
+    ("company_search", {"name": "RIV"}, ["rival"]),
+    ("company_search", {"industry": "toy"}, ["rival"]),
+    ("company_search", {"address": "side"}, ["rival"]),
+    ("company_search", {"type": "Vendor"}, ["maker"]),
+    ("company_search", {"company_id": uid("maker")}, ["maker"]),
+]
+BAD_FILTERS: list[tuple[str, str, Json]] = [
+    *(("client_search", "client_id", value) for value in ("no id at all", uid("acme")[:8], "%", 7)),
+    ("contact_search", "contact_id", "x"),
+    ("contact_search", "client_id", "x"),
+    ("opportunity_search", "client_id", "x"),
+    ("opportunity_search", "opportunity_id", "x"),
+    ("quote_search", "opportunity_id", "x"),
+    ("quote_search", "quote_id", "x"),
+    ("contract_search", "contract_id", "x"),
+    ("contract_search", "client_id", "x"),
+    ("contract_search", "opportunity_id", "x"),
+    ("company_search", "company_id", "x"),
+    ("opportunity_search", "amount", "a lot"),
+    ("opportunity_search", "probability", "high"),
+    ("opportunity_search", "close_date", "soon"),
+    ("opportunity_search", "created_at", "lately"),
+    ("quote_search", "valid_until", "2027-02-30"),
+    ("quote_search", "amount", [1]),
+    ("contract_search", "value", "much"),
+    ("contract_search", "start_date", 7),
+    ("client_search", "name", 7),
+    ("client_search", "name", ["acme"]),
+    ("client_search", "created_date", "x"),
+    ("company_search", "name", {"like": "r"}),
+]
+BAD_CHOICES = [
+    ("client_search", "status", "client status"),
+    ("opportunity_search", "stage", "stage"),
+    ("quote_search", "status", "quote status"),
+    ("contract_search", "status", "contract status"),
+    ("company_search", "type", "company type"),
+    ("summarize_opportunities", "stage", "stage"),
+]
+
+
+def crowd(count: int) -> Seed:
+    """Return that many rows of every entity, in reverse order."""
+    parents = {"client_id": uid("Client 0"), "opportunity_id": uid("Opportunity 0"), "entity_id": uid("Client 0")}
+    fixed: dict[str, Json] = {
+        **parents,
+        "status": "Active",
+        "stage": "Proposal",
+        "type": "Vendor",
+        "entity_type": "Client",
+        "file_name": "a.pdf",
+        "content": "Hm.",
+        "first_name": "Kim",
+    }
+
+    def row(entity: str, number: int) -> dict[str, Json]:
+        own: dict[str, Json] = {"name": f"N{number:03}", "last_name": f"L{number:03}", "amount": number + 1, **fixed}
+        if entity == "Quote":
+            own["status"] = "Draft"
+        needed = {"Quote": {"opportunity_id", "amount", "status"}, "Contract": {"client_id", "status"}}
+        columns = needed.get(entity, set(COLUMNS[entity][1:]))
+        return {name: value for name, value in own.items() if name in columns}
+
+    return {
+        entity: {uid(f"{entity} {number}"): row(entity, number) for number in reversed(range(count))}
+        for entity in TABLES
+    }
+
+
+class TestSearch:
+    """What is found."""
+
+    @pytest.mark.parametrize(("tool", "filters", "found"), FILTERS)
+    def test_every_column_is_a_filter(
+        self, desk: Desk, tool: str, filters: Mapping[str, Json], found: list[str]
+    ) -> None:
+        """Text by its letters in any case, the rest exactly; in order."""
+        assert found == desk.found(tool, **filters)
+
+    def test_no_filter_finds_all_contracts(self, desk: Desk) -> None:
+        """They have no name to be ordered by."""
+        assert ["frame", "leasing", "service"] == sorted(desk.found("contract_search"))
+
+    @pytest.mark.parametrize("entity", SEARCHES.values())
+    def test_a_row_has_every_column(self, desk: Desk, entity: str) -> None:
+        """With the values that were seeded, null where there was none, the clock where nobody said when."""
+        tool = f"{entity.lower()}_search"
+        expected = {name: row_of(entity, name) for name in desk.found(tool)}
+
+        assert expected == {name: desk.get(tool, **{COLUMNS[entity][0]: uid(name)})[0] for name in expected}
+
+    def test_nothing_found_is_no_refusal(self, desk: Desk) -> None:
+        """It is an answer."""
+        assert ToolResult(value=[]) == desk.ask("client_search", name="zebra")
+
+    @pytest.mark.parametrize("blank", ["", " ", "\t\n"])
+    @pytest.mark.parametrize(
+        ("tool", "column", "found"),
+        [
+            ("client_search", "phone", ["acme", "münz", "zeta"]),
+            ("contact_search", "title", ["zoë", "adam", "mira"]),
+            ("opportunity_search", "notes", ["bikes", "lorries", "trams", "vans"]),
+            ("quote_search", "version", ["old", "cheap", "dear", "plain"]),
+            ("company_search", "address", ["maker", "rival"]),
+        ],
+    )
+    def test_a_blank_filter_filters_nothing(
+        self, desk: Desk, tool: str, column: str, found: list[str], blank: str
+    ) -> None:
+        """Also not those rows that have nothing there."""
+        assert found == desk.found(tool, **{column: blank})
+
+    def test_a_blank_filter_does_not_switch_others_off(self, desk: Desk) -> None:
+        """They count as before."""
+        assert ["acme"] == desk.found("client_search", name=" ", status="Active")
+
+    @pytest.mark.parametrize(("tool", "column", "value"), BAD_FILTERS)
+    def test_a_filter_of_another_type(self, desk: Desk, tool: str, column: str, value: Json) -> None:
+        """Nothing found would look like an answer; the message names the filter."""
+        error = desk.refusal(tool, **{column: value})
+
+        assert "invalid_argument" == error.kind
+        assert column in error.message.lower().replace(" ", "_")
+
+    @pytest.mark.parametrize("value", ["Sleeping", "active", "ACTIVE", "Act", 7, ["Active"]])
+    @pytest.mark.parametrize(("tool", "column", "choice"), BAD_CHOICES)
+    def test_a_choice_that_there_is_not(self, desk: Desk, tool: str, column: str, choice: str, value: Json) -> None:
+        """Exact, and the message lists what there is (V2)."""
+        error = desk.refusal(tool, **{column: value})
+
+        assert "invalid_argument" == error.kind
+        assert f"{column.capitalize()} must be one of: {', '.join(CHOICES[choice])}." in error.message
+
+    def test_a_quote_has_no_name(self, desk: Desk) -> None:
+        """The message says so."""
+        error = desk.refusal("quote_search", name="Vans")
+
+        assert ("invalid_argument", True) == (error.kind, "name" in error.message)
+
+    def test_a_filter_is_no_sql(self, desk: Desk) -> None:
+        """Neither its name nor its value (D3)."""
+        assert "invalid_argument" == desk.refusal("client_search", **{"true OR name": "x"}).kind
+        assert [] == desk.found("client_search", name="' OR true --")
+
+    def test_the_order_of_those_with_one_name_is_kept(self, desk: Desk) -> None:
+        """A change moves a row on the disk, not in the answer."""
+        for _ in range(5):
+            desk.example("create_new_opportunity")
+        before = [row["opportunity_id"] for row in desk.get("opportunity_search", name="Boats")]
+        for changed in before[:3]:
+            desk.get("modify_opportunity", opportunity_id=changed, owner="Kim")
+
+        assert before == [row["opportunity_id"] for row in desk.get("opportunity_search", name="Boats")]
+
+    @pytest.mark.parametrize("tool", READS)
+    def test_looking_changes_nothing(self, desk: Desk, tool: str) -> None:
+        """Whoever looks twice sees the same."""
+        before = desk.state()
+        first = desk.ask(tool)
+
+        assert first == desk.ask(tool)
+        assert before == desk.state()
+
+
+class TestCrowd:
+    """At most 50 rows are shown, and it is said when there are more."""
+
+    @pytest.mark.parametrize("tool", [*SEARCHES, *LISTS])
+    def test_the_first_50_are_shown(self, crm: Crm, tool: str) -> None:
+        """With the number of all."""
+        with crm.seeded(crowd(60), NOW):
+            result = Desk(crm).ask(tool)
+
+        assert isinstance(result.value, (list, dict))
+        assert 50 == len(result.value)
+        assert "the first 50 of 60" in result.note
+
+    @pytest.mark.parametrize("tool", [*SEARCHES, *LISTS])
+    def test_50_are_all(self, crm: Crm, tool: str) -> None:
+        """Then there is nothing to be said."""
+        with crm.seeded(crowd(50), NOW):
+            result = Desk(crm).ask(tool)
+
+        assert isinstance(result.value, (list, dict))
+        assert (50, "") == (len(result.value), result.note)
+
+    @pytest.mark.parametrize(
+        ("tool", "column", "expected"),
+        [
+            ("client_search", "name", [f"N{number:03}" for number in range(50)]),
+            ("contact_search", "last_name", [f"L{number:03}" for number in range(50)]),
+            ("opportunity_search", "name", [f"N{number:03}" for number in range(50)]),
+            ("quote_search", "amount", list(range(1, 51))),
+            ("company_search", "name", [f"N{number:03}" for number in range(50)]),
+        ],
+    )
+    def test_they_are_the_first_by_order(self, crm: Crm, tool: str, column: str, expected: list[Json]) -> None:
+        """Not those that happened to be found first."""
+        with crm.seeded(crowd(60), NOW):
+            assert expected == [row[column] for row in Desk(crm).get(tool)]
+
+    def test_what_a_filter_leaves_is_counted(self, crm: Crm) -> None:
+        """Not the whole table."""
+        with crm.seeded(crowd(120), NOW):
+            assert "the first 50 of 100" in Desk(crm).ask("client_search", name="N0").note
+
+    def test_a_summary_is_about_all(self, crm: Crm) -> None:
+        """Nobody sees the rows, so none is left out."""
+        with crm.seeded(crowd(60), NOW):
+            desk = Desk(crm)
+            told = desk.get("summarize_opportunities")
+
+            assert (60, 60 * 61 / 2) == (told["total_count"], told["total_amount"])
+            assert dict.fromkeys((table for table, _ in TABLES.values()), 60) == desk.get("summarize_counts")
