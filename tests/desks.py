@@ -1,6 +1,7 @@
 """A small CRM world with readable names, and somebody who works in it."""
 
 import copy
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -290,3 +291,10 @@ def row_of(entity: str, name: str, /, **changes: Json) -> dict[str, Json]:
     times = dict.fromkeys({"created_date", "created_at", "uploaded_at"} & set(COLUMNS[entity]), NOW.isoformat())
     empty: dict[str, Json] = dict.fromkeys(COLUMNS[entity])
     return {**empty, **times, **WORLD[entity][uid(name)], COLUMNS[entity][0]: uid(name), **changes}
+
+
+def shown(value: object) -> str | None:
+    """Return how a parameter appears in the id of a test, if not as usual."""
+    if not isinstance(value, int) or abs(value) <= sys.maxsize:
+        return None
+    return "huge" if value > 0 else "minus-huge"

@@ -2,28 +2,33 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 from pytest_crmeval.domain.conversation import Conversation, Seed, Turn
-from pytest_crmeval.domain.expectation import Expectation
+from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.state import State
-from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial
 
 
 class PaperCrm:
-    """A CRM on paper: it notes every call and numbers its answers; ``refuse`` is refused."""
+    """A CRM on paper: it notes every call and numbers its answers; ``refuse`` is refused.
+
+    ``trials`` are the rows and the clock of every trial that it was used for.
+    """
 
     tools: Sequence[Tool] = (Tool(name="write", description="Write a row.", parameters={"type": "object"}),)
 
     def __init__(self) -> None:
         self.calls: list[ToolCall] = []
+        self.trials: list[tuple[Seed, datetime]] = []
 
     @contextmanager
-    def seeded(self, seed: Seed) -> Iterator[None]:
+    def seeded(self, seed: Seed, now: datetime) -> Iterator[None]:
         """Start with an empty sheet."""
-        del seed
+        self.trials.append((seed, now))
         self.calls.clear()
         yield
 
@@ -71,15 +76,23 @@ def says(text: str) -> Reply:
     return Reply(text=text)
 
 
-def turn(utterance: str, expected: ToolCall | None = None, *, succeeds: bool = True) -> Turn:
+def turn(
+    utterance: str,
+    expected: ToolCall | None = None,
+    *,
+    succeeds: bool = True,
+    facts: Sequence[Json] | None = None,
+    answer: Answer | None = None,
+) -> Turn:
     """Return a turn; by default its answer key is to write."""
-    return Turn(utterance=utterance, expectation=Expectation(call=expected or call("write"), succeeds=succeeds))
+    expectation = Expectation(call=expected or call("write"), succeeds=succeeds, facts=facts, answer=answer)
+    return Turn(utterance=utterance, expectation=expectation)
 
 
-def conversation(*turns: Turn | str, seed: Seed | None = None) -> Conversation:
+def conversation(*turns: Turn | str, seed: Seed | None = None, expected_state: State | None = None) -> Conversation:
     """Return a conversation of turns, or of utterances whose answer key does not matter."""
     made = tuple(turn(given) if isinstance(given, str) else given for given in turns)
-    return Conversation(id="one", fingerprint="f00d", turns=made, seed=seed or {})
+    return Conversation(id="one", fingerprint="f00d", turns=made, seed=seed or {}, expected_state=expected_state or {})
 
 
 def planned(case: str = "one", *, suite: str = "crm", subject: str = "oracle") -> PlannedCase:
@@ -95,10 +108,12 @@ def trial(
     scores: Mapping[str, float] | None = None,
     seconds: float = 0.5,
 ) -> Trial:
-    """Return how a case went; an errored one has a reason and no scores."""
+    """Return how a case went; an errored or invalid one has a reason and no scores."""
     case = case if isinstance(case, PlannedCase) else planned(case)
     if verdict is Verdict.ERRORED:
         return Trial.errored(case, "ConnectionError: no route to model", seconds)
+    if verdict is Verdict.INVALID:
+        return Trial.invalid(case, "cases.jsonl:1: one: turn 1: nobody tells it", Labels(complexity="simple"))
     values = scores or {"state": 1.0 if verdict is Verdict.PASSED else 0.0}
     found = tuple(Score(name=name, value=value) for name, value in values.items())
     return Trial(planned=case, verdict=verdict, scores=found, seconds=seconds)

@@ -1,8 +1,9 @@
 """The CRM on a real PostgreSQL: one transaction per trial, a savepoint before each call that follows a write."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -13,7 +14,6 @@ from psycopg.types.json import Jsonb, set_json_loads
 
 from pytest_crmeval.crm.seeds import planted
 from pytest_crmeval.crm.tools import TOOLS, run
-from pytest_crmeval.crm.tools.entities import Entity
 from pytest_crmeval.crm.tools.kinds import Refusal
 from pytest_crmeval.crm.tools.world import World
 from pytest_crmeval.domain.calls import writes
@@ -23,13 +23,17 @@ from pytest_crmeval.domain.state import TABLES, State
 from pytest_crmeval.ports.crm import SeedError
 
 TIMEOUT_SECONDS = 5.0
-_SNAPSHOT = sql.SQL("SELECT jsonb_build_object({})").format(
-    sql.SQL(", ").join(
-        sql.SQL("{}, (SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM {} t)").format(
-            sql.Literal(table), sql.Identifier(table)
+_SNAPSHOT = (
+    sql.SQL("SELECT jsonb_build_object({})")
+    .format(
+        sql.SQL(", ").join(
+            sql.SQL("{}, (SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM {} t)").format(
+                sql.Literal(table), sql.Identifier(table)
+            )
+            for table, _ in TABLES.values()
         )
-        for table, _ in TABLES.values()
     )
+    .as_bytes()
 )
 _TOOLS = tuple(entry.tool for entry in TOOLS.values())
 
@@ -43,6 +47,7 @@ class PostgresCrm:
         self._safe = False
         """Whether there is a savepoint that holds everything as it is now."""
         set_json_loads(msgspec.json.decode, connection)
+        connection.prepare_threshold = 2  # few queries, many times
         limit = sql.Literal(f"{max(1, round(timeout_seconds * 1000))}ms")
         connection.execute(sql.SQL("SET statement_timeout = {}").format(limit))
 
@@ -96,20 +101,28 @@ class PostgresCrm:
         return ToolResult(error=ToolError(kind=kind, message=message))
 
     def _plant(self, seed: Seed, now: datetime) -> None:
-        for entity, rows in planted(seed, now):
-            try:
-                self._insert(entity, rows)
-            except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
-                detail = error.diag.message_detail or ""
-                raise SeedError(f"seed_data.{entity.name}: {_told(error)} {detail}".rstrip()) from error
+        rows = planted(seed, now)
+        if not rows:
+            return
+        try:
+            query = _planting(tuple(rows))
+            self._connection.execute(query, [Jsonb(found, dumps=msgspec.json.encode) for found in rows.values()])
+        except (psycopg.DataError, psycopg.IntegrityError) as error:
+            told = f"{error.diag.table_name or ''} {_told(error)} {error.diag.message_detail or ''}".strip()
+            raise SeedError(f"seed_data: {told}") from error
 
-    def _insert(self, entity: Entity, rows: Sequence[Mapping[str, Any]]) -> None:
-        self._connection.execute(
-            sql.SQL("INSERT INTO {0} SELECT * FROM jsonb_populate_recordset(NULL::{0}, %s)").format(
-                sql.Identifier(entity.table)
-            ),
-            (Jsonb(rows, dumps=msgspec.json.encode),),
-        )
+
+@cache  # bounded by the tables that there are
+def _planting(tables: tuple[str, ...]) -> bytes:
+    """Return one statement for all tables: it is checked as a whole, and sent at once."""
+    inserts = [
+        sql.SQL("INSERT INTO {0} SELECT * FROM jsonb_populate_recordset(NULL::{0}, %s)").format(sql.Identifier(table))
+        for table in tables
+    ]
+    *first, last = inserts
+    named = [sql.SQL("{} AS ({})").format(sql.Identifier(f"t{place}"), insert) for place, insert in enumerate(first)]
+    together = sql.SQL("WITH {} {}").format(sql.SQL(", ").join(named), last) if named else last
+    return together.as_bytes()
 
 
 def _told(error: psycopg.Error) -> str:

@@ -1,6 +1,6 @@
 """From the rows of a case to the rows of the database: checked one by one, because a case is written by hand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,16 +14,18 @@ from pytest_crmeval.ports.crm import SeedError
 _LINKS = {"client_id": "Client", "opportunity_id": "Opportunity"}
 
 
-def planted(seed: Seed, now: datetime) -> Iterator[tuple[Entity, list[dict[str, Any]]]]:
-    """Yield the rows of each entity, whole and typed; SeedError names the row and the attribute that are wrong."""
+def planted(seed: Seed, now: datetime) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each table, whole and typed; SeedError names the row and the attribute that are wrong."""
     if unknown := sorted(seed.keys() - ENTITIES.keys()):
         raise SeedError(f"seed_data.{unknown[0]}: there is no such entity; there are {', '.join(ENTITIES)}")
+    tables = {}
     for name, entity in ENTITIES.items():
         rows = [_row(entity, row_id, given, now) for row_id, given in seed.get(name, {}).items()]
         for row in rows:
             _refuse_loose(entity, row, seed)
         if rows:
-            yield entity, rows
+            tables[entity.table] = rows
+    return tables
 
 
 def _row(entity: Entity, row_id: str, given: Mapping[str, Json], now: datetime) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pytest_crmeval.datasets.entities import result_fields
 from pytest_crmeval.datasets.kinds import Finding, Kind, shown
-from pytest_crmeval.datasets.knowledge import untold, walk
+from pytest_crmeval.datasets.knowledge import leaves, untold, walk
 from pytest_crmeval.datasets.records import ConversationRecord, TurnRecord
 from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.messages import ToolCall
@@ -27,7 +27,7 @@ def defects(record: ConversationRecord) -> Iterator[Finding]:
         for complaint in _bad_references(turn, record.turns):
             yield Finding(kind=Kind.BAD_REFERENCE, turn=turn.turn_id, text=complaint)
         if turn.expect_success and writes(call.tool):
-            for name, value in untold(turn, call, knowledge, lookups=True):
+            for name, value in untold(turn, call, knowledge):
                 kind = Kind.LEAKED_VALUE if _leaked(turn, value) else Kind.UNSAID_VALUE
                 yield Finding(kind=kind, turn=turn.turn_id, text=f"{name}={shown(value)}")
 
@@ -40,14 +40,7 @@ def placeholders(text: str) -> Iterator[str]:
 
 def texts_in(value: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)
     """Yield the texts in a value, at any depth."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from texts_in(item)
-    elif isinstance(value, Sequence):
-        for item in value:
-            yield from texts_in(item)
+    return (leaf for _, leaf in leaves("", value) if isinstance(leaf, str))
 
 
 def _placeholders_in(arguments: Mapping[str, Any]) -> Iterator[str]:

@@ -60,7 +60,11 @@ class Finding:
 
 def shown(value: Any) -> str:  # noqa: ANN401 (JSON)
     """Return a value as an example shows it: on one line, and no book."""
-    text = repr(value)
+    return cut(repr(value))
+
+
+def cut(text: str) -> str:
+    """Return no more of a text than an example needs."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 

@@ -4,15 +4,15 @@ In doubt it can: a good case that is taken for a bad one is lost, a bad one that
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, TypeGuard
 
 import msgspec
 
 from pytest_crmeval.datasets.entities import CHOICES, DEFAULTS, TOOLS, makes_new
 from pytest_crmeval.datasets.records import ConversationRecord, SeedData, TurnRecord
-from pytest_crmeval.domain.calls import canonical
+from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.references import REFERENCE
 from pytest_crmeval.domain.state import TABLES
@@ -30,10 +30,12 @@ _WHEN = re.compile(
 """Words of days that nobody has written out: in thirty days, by the end of May, on 3/31."""
 _RECKONING = re.compile(
     r"\b(?:half|halve|double|triple|twice|dozen|hundred|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-    r"|(?:thir|four|fif|six|seven|eigh|nine)teen|total|sum|average|combined|together|difference|rest|remaining"
-    r"|minus|plus|less|more|discount|same)\b|(?<!\d )(?<!\d)\b(?:thousand|million)\b"
+    r"|(?:thir|four|fif|six|seven|eigh|nine)teen|total|sum|average|combined|difference|remaining|rest|same)\b"
+    r"|(?<!\d)(?<!\d )\b(?:thousand|million)\b"
 )
 """Words of numbers that have to be understood or worked out, which is not for us to do."""
+_LIKENESS = re.compile(r"\b(?:same|like|copy|duplicate|identical)\b")
+_NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 _FORMS = {
     "sent": ("send", "sends", "sending"),
     "won": ("win", "wins", "winning"),
@@ -47,8 +49,12 @@ ENDING = 4
 LONG = 5
 """Words of a text that may be told in other words, in part."""
 MOST = 0.8
+CENT = 0.01
+HUGE = 10**15
 
 Row = Mapping[str, Any]
+Rows = Callable[[], Sequence[Row]]
+Leaf = str | int | float | bool | None
 
 
 class Knowledge:
@@ -61,7 +67,9 @@ class Knowledge:
         self._readings: list[Reading] = []
         self._unread: list[str] = []
         self._seen: list[Row] = []
-        self._reached: list[Row] | None = None
+        self._entities: set[str] = set()
+        self._reckoned = False
+        self._looked_up: Mapping[str, Sequence[Row]] | None = None
 
     @cached_property
     def rows(self) -> Mapping[str, Mapping[str, Row]]:
@@ -76,61 +84,74 @@ class Knowledge:
         """Take in what the user says."""
         self._text += f"{utterance.casefold()}\n"
         self._unread.append(utterance)
-        self._reached = None
+        self._looked_up = None
 
     def see(self, call: ToolCall) -> None:
         """Take in what a call brings to light: its own arguments, and rows of the entity that it is about."""
-        if isinstance(call.arguments, Mapping):
-            self._seen.append(call.arguments)
-        if call.tool.startswith("summarize_"):
-            self._text += "total\n"
-        if not makes_new(call.tool) and (entity := TOOLS.get(call.tool)):
-            self._seen += (row for row in self.rows[entity].values() if row not in self._seen)
-        self._reached = None
+        self._seen.append(call.arguments)
+        self._reckoned |= call.tool.startswith("summarize_")
+        entity = TOOLS.get(call.tool, "")
+        if entity and entity not in self._entities and not makes_new(call.tool):
+            self._entities.add(entity)
+            self._seen += self.rows[entity].values()
+        self._looked_up = None
 
-    def tells(self, name: str, value: object, *, lookups: bool = True) -> bool:
-        """Whether the value of an argument can be known; ``lookups``: also by looking up what nobody asked for."""
-        if isinstance(value, Mapping):
-            return all(self.tells(key, item, lookups=lookups) for key, item in value.items())
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            return all(self.tells(name, item, lookups=lookups) for item in value)
+    def seen(self) -> Sequence[Row]:
+        """Return what earlier turns brought to light."""
+        return self._seen
+
+    def at_hand(self, *, but: str = "") -> Sequence[Row]:
+        """Return what was seen and what can be looked up, ``but`` not that of one entity."""
+        if self._looked_up is None:
+            self._looked_up = self._look_up()
+        return [*self._seen, *(row for entity, rows in self._looked_up.items() if entity != but for row in rows)]
+
+    def likens(self) -> bool:
+        """Whether the user wants something to be as something else is."""
+        return bool(_LIKENESS.search(self._text))
+
+    def tells(self, name: str, value: Any, rows: Rows) -> bool:  # noqa: ANN401 (JSON)
+        """Whether the value of an argument can be known: it was said, or it can be made of what is in ``rows``."""
+        return all(self._tells(name, leaf, rows) for name, leaf in leaves(name, value))
+
+    def _tells(self, name: str, value: Leaf, rows: Rows) -> bool:
         if isinstance(value, bool) or value is None or name == "entity_type":
             return True  # whoever knows a record knows what it is
-        rows = (lambda: self.reached) if lookups else (lambda: self._seen)
-        if isinstance(value, int | float):
-            return self._tells_number(value) or value in (known := _numbers(rows())) or self._reckons(value, known)
+        if _is_number(value):
+            return self._tells_number(value) or self._reckons(value, _numbers(rows()))
         text = REFERENCE.sub(" ", str(value)).strip()
         if not text or text.casefold() in self._text:
             return True
-        if name in CHOICES:
-            return self._tells_choice(text)
         if ID.fullmatch(text):
-            return any(text.lower() in map(str, row.values()) for row in self.reached)
+            return any(text.lower() in _ids(row) for row in self.at_hand())
+        if name in CHOICES:
+            return self._tells_choice(text, rows() if self.likens() else self._seen)
         return self._tells_text(text) or _in_rows(text, rows())
 
-    @property
-    def reached(self) -> Sequence[Row]:
-        """The rows that were seen or can be looked up: by a word or a number of theirs, or by a row they belong to."""
-        if self._reached is None:
-            self._reached = [*self._seen, *self._found()]
-        return self._reached
-
-    def _found(self) -> Iterator[Row]:
-        words = self._words | {word for row in self._seen for word in _row_words(row)}
-        left = [row for rows in self.rows.values() for row in rows.values()]
-        alone = {id(row) for rows in self.rows.values() if len(rows) == 1 for row in rows.values()}
-        found = [row for row in left if id(row) in alone or row in self._seen or self._tells_of(row, words)]
-        ids: set[str] = set()
-        while found:
-            yield from found
-            ids |= {value for row in found for value in _ids(row)}
-            left = [row for row in left if row not in found]
-            found = [row for row in left if not ids.isdisjoint(_ids(row))]
+    def _look_up(self) -> Mapping[str, Sequence[Row]]:
+        """Return the rows that can be found: by a word or a number, by a row they belong to, or as the only ones."""
+        words = self._words() | _words_of(self._seen)
+        left = [
+            (entity, row) for entity, rows in self.rows.items() if entity not in self._entities for row in rows.values()
+        ]
+        ids = {text for row in self._seen for text in _ids(row)}
+        reached: dict[str, list[Row]] = {}
+        count = -1
+        while count != len(left):
+            count = len(left)
+            rest = []
+            for entity, row in left:
+                if len(self.rows[entity]) == 1 or not ids.isdisjoint(_ids(row)) or self._tells_of(row, words):
+                    reached.setdefault(entity, []).append(row)
+                    ids |= _ids(row)
+                else:
+                    rest.append((entity, row))
+            left = rest
+        return reached
 
     def _tells_of(self, row: Row, words: set[str]) -> bool:
-        return not words.isdisjoint(_row_words(row)) or any(self._tells_number(number) for number in _numbers([row]))
+        return not words.isdisjoint(_words_of([row])) or any(self._tells_number(number) for number in _numbers([row]))
 
-    @property
     def _words(self) -> set[str]:
         return set(_words(self._text))
 
@@ -143,32 +164,31 @@ class Knowledge:
         return any(reading.says(number) for reading in self._heard())
 
     def _reckons(self, number: float, known: set[float]) -> bool:
-        """Whether a number can be worked out of two that are known, one of them said: 10 % more, 5,000 less."""
-        if _RECKONING.search(self._text):
+        """Whether a number is known or can be worked out of two, one of them said: 10 % more, 5,000 less."""
+        if number in known or self._reckoned or _RECKONING.search(self._text):
             return True
         said = {figure.value for reading in self._heard() for figure in reading.figures}
-        return any(abs(number - result) < 1 for a in said | known for b in said for result in _results(a, b))
+        return any(abs(number - result) < CENT for a in said | known for b in said for result in _results(a, b))
 
-    def _tells_choice(self, choice: str) -> bool:
-        if any(choice == value for row in self._seen for value in row.values()):
+    def _tells_choice(self, choice: str, rows: Sequence[Row]) -> bool:
+        if any(choice == value for row in rows for value in row.values()):
             return True
-        said = self._words
+        said = self._words()
         parts = _words(choice.casefold())
-        return any(_stem(part, word) >= STEM for part in parts for word in said) or any(
-            form in said for part in parts for form in (part, *_FORMS.get(part, ()))
-        )
+        forms = {form for part in parts for form in (part, *_FORMS.get(part, ()))}
+        return not forms.isdisjoint(said) or any(_stem(part, word) >= STEM for part in parts for word in said)
 
     def _tells_text(self, text: str) -> bool:
         if _EMAIL.fullmatch(text):
             return False  # to the letter, and those have been looked for
         if _ISO.fullmatch(text):
             return bool(_WHEN.search(self._text)) or any(reading.says(text) for reading in self._heard())
-        if any(reading.says(text) for reading in self._heard()):
-            return True
         plain = _squeezed(text)
         if len(plain) > STEM and plain in _squeezed(self._text):
             return True
-        said = self._words | {word for row in self._seen for word in _row_words(row)}
+        if _NUMERAL.fullmatch(text) and self._tells_number(float(text)):
+            return True
+        said = self._words() | _words_of(self._seen)
         words = _words(text.casefold())
         told = sum(word in said or any(_alike(word, other) for other in said) for word in words)
         return told == len(words) or (len(words) >= LONG and told >= MOST * len(words))
@@ -185,11 +205,31 @@ def walk(record: ConversationRecord) -> Iterator[tuple[TurnRecord, ToolCall, Kno
             knowledge.see(call)
 
 
-def untold(turn: TurnRecord, call: ToolCall, knowledge: Knowledge, *, lookups: bool) -> Iterator[tuple[str, Any]]:
-    """Yield the arguments of a turn that nobody can know, and that are not implied."""
+def untold(turn: TurnRecord, call: ToolCall, knowledge: Knowledge) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments of a turn that nobody can know, and that are not implied.
+
+    What is to be written may be looked up, but nobody looks at other people's e-mail addresses to make a new contact.
+    """
+    rows = knowledge.seen
+    if writes(call.tool):
+        entity = TOOLS.get(call.tool, "") if makes_new(call.tool) and not knowledge.likens() else ""
+        rows = partial(knowledge.at_hand, but=entity)
     for name, value in call.arguments.items():
         known = name in turn.implied_args or DEFAULTS.get((call.tool, name)) == value
-        if not known and not knowledge.tells(name, value, lookups=lookups):
+        if not known and not knowledge.tells(name, value, rows):
+            yield name, value
+
+
+def leaves(name: str, value: Any) -> Iterator[tuple[str, Leaf]]:  # noqa: ANN401 (JSON)
+    """Yield what an argument is made of, each with its nearest name, however deep it is."""
+    left = [(name, value)]
+    while left:
+        name, value = left.pop()
+        if isinstance(value, Mapping):
+            left += reversed(list(value.items()))
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            left += ((name, item) for item in reversed(value))
+        else:
             yield name, value
 
 
@@ -221,22 +261,22 @@ def _results(a: float, b: float) -> Iterator[float]:
 
 
 def _numbers(rows: Iterable[Row]) -> set[float]:
-    return {
-        float(value)
-        for row in rows
-        for value in row.values()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
+    return {float(value) for row in rows for value in row.values() if _is_number(value)}
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a number that one may say; what no float can hold is only a text."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < HUGE
 
 
 def _ids(row: Row) -> set[str]:
     return {value.lower() for value in row.values() if isinstance(value, str) and ID.fullmatch(value)}
 
 
-def _row_words(row: Row) -> Iterator[str]:
-    for value in row.values():
-        if isinstance(value, str):
-            yield from _words(value.casefold())
+def _words_of(rows: Iterable[Row]) -> set[str]:
+    return {
+        word for row in rows for value in row.values() if isinstance(value, str) for word in _words(value.casefold())
+    }
 
 
 def _in_rows(text: str, rows: Iterable[Row]) -> bool:

@@ -20,7 +20,7 @@ def canonical(call: ToolCall) -> ToolCall:
     Of a filter that is given twice the one in ``criteria`` counts, of a change the one outside ``updates``.
     What is malformed stays as it is: whoever takes the call will say so.
     """
-    if not isinstance(call.tool, str) or not isinstance(call.arguments, Mapping):
+    if not isinstance(call.tool, str) or not isinstance(call.arguments, Mapping) or _plain(call):
         return call
     arguments: dict[str, Json] = dict(call.arguments)
     if _searches(call.tool) and isinstance(nested := arguments.get("criteria"), Mapping):
@@ -38,6 +38,16 @@ def canonical(call: ToolCall) -> ToolCall:
 def writes(tool: str) -> bool:
     """Whether a tool is there to change the CRM; its name says so."""
     return tool.startswith(_WRITING)
+
+
+def _plain(call: ToolCall) -> bool:
+    """Whether a call is canonical already, as most are."""
+    aliased = call.tool in TOOL_ALIASES or call.tool in ARGUMENT_ALIASES
+    return not (aliased or "criteria" in call.arguments or "updates" in call.arguments or _has_null(call.arguments))
+
+
+def _has_null(arguments: Mapping[str, Json]) -> bool:
+    return any(value is None for value in arguments.values())
 
 
 def _searches(tool: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Self
 
 from pytest_crmeval.domain.report import Report
 
-METRICS = ("pass_rate", "passed", "failed", "errored", "not_run")
+METRICS = ("pass_rate", "passed", "failed", "errored", "invalid", "not_run")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     ">": operator.gt,

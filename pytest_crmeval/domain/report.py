@@ -1,33 +1,41 @@
 """The metrics of a run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.metrics import Breakdown, Metrics, breakdown_from, breakdown_of, metrics_of
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 
 SCHEMA = "crmeval.report/1"
+_SINCE_THE_BEGINNING = ("suite", "subject", "passed", "failed", "errored", "not_run", "seconds", "scores")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How one subject stands in one suite. The four counts add up to the cases that were planned."""
+    """How one subject stands in one suite. The five counts add up to the cases that were planned."""
 
     suite: str
     subject: str
     passed: int = 0
     failed: int = 0
     errored: int = 0
+    invalid: int = 0
+    """Cases that nobody can pass: neither for the subject nor against it."""
     not_run: int = 0
     seconds: float = 0.0
     scores: Mapping[str, float] | None = None
     """Mean of each score over the trials that have it."""
+    metrics: Metrics = field(default_factory=Metrics)
+    by: Breakdown = field(default_factory=dict)
+    """The same, told apart by complexity, category, tag and tool."""
 
     @property
     def planned(self) -> int:
         """All cases that the run meant to play."""
-        return self.passed + self.failed + self.errored + self.not_run
+        return self.passed + self.failed + self.errored + self.invalid + self.not_run
 
     @property
     def pass_rate(self) -> float | None:
@@ -44,11 +52,26 @@ class Standing:
             "passed": self.passed,
             "failed": self.failed,
             "errored": self.errored,
+            "invalid": self.invalid,
             "not_run": self.not_run,
             "seconds": round(self.seconds, 6),
             "scores": dict(self.scores or {}),
+            "metrics": self.metrics.to_dict(),
+            "by": {
+                name: {label: group.to_dict() for label, group in groups.items()} for name, groups in self.by.items()
+            },
         }
         return counts if self.pass_rate is None else {**counts, "pass_rate": self.pass_rate}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the standing that ``to_dict`` wrote, perhaps before there were metrics; junk is not one."""
+        return cls(
+            invalid=record.get("invalid", 0),
+            metrics=Metrics.from_dict(record.get("metrics", {})),
+            by=breakdown_from(record.get("by", {})),
+            **{name: record[name] for name in _SINCE_THE_BEGINNING},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +105,14 @@ class Report:
 
 
 def pooled(suite: str, parts: Sequence[Standing]) -> Standing:
-    """Return one standing for several subjects."""
+    """Return one standing for several subjects: their counts; means and metrics are each subject's own."""
     return Standing(
         suite=suite,
         subject="*",
         passed=sum(part.passed for part in parts),
         failed=sum(part.failed for part in parts),
         errored=sum(part.errored for part in parts),
+        invalid=sum(part.invalid for part in parts),
         not_run=sum(part.not_run for part in parts),
         seconds=sum(part.seconds for part in parts),
     )
@@ -106,9 +130,12 @@ def standing_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int)
         passed=count(Verdict.PASSED),
         failed=count(Verdict.FAILED),
         errored=count(Verdict.ERRORED),
+        invalid=count(Verdict.INVALID),
         not_run=not_run,
         seconds=sum(trial.seconds for trial in trials),
         scores=_means(trials),
+        metrics=metrics_of(trials),
+        by=breakdown_of(trials),
     )
 
 

@@ -62,7 +62,7 @@ def _report(document: Mapping[str, Any]) -> Report:
     if document["schema"] != SCHEMA:
         raise ValueError(f"its schema is {document['schema']!r}")
     run = document["run"]
-    standings = [Standing(**{name: result[name] for name in Standing.__slots__}) for result in document["results"]]
+    standings = [Standing.from_dict(result) for result in document["results"]]
     trials = [Trial.from_dict(trial) for trial in document["trials"]]
     return Report(run={**run, "id": run["id"], "started": run["started"]}, standings=standings, trials=trials)
 

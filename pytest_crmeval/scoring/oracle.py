@@ -6,7 +6,7 @@ from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.expectation import Expectation
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolResult
-from pytest_crmeval.domain.references import Outputs, outputs_of, resolved
+from pytest_crmeval.domain.references import REFERENCE, Outputs, outputs_of, resolved
 from pytest_crmeval.scoring.facts import NOTHING, facts_of
 
 
@@ -18,6 +18,9 @@ class Oracle:
     def __init__(self, conversation: Conversation, *, recites: bool = False) -> None:
         self._expectations = [turn.expectation for turn in conversation.turns]
         self._calls = [expectation.call for expectation in self._expectations]
+        self._referring = {
+            number for number, call in enumerate(self._calls, start=1) if REFERENCE.search(repr(call.arguments))
+        }
         self._recites = recites
         """Whether it says the published reply, to the letter, true or not."""
 
@@ -28,7 +31,10 @@ class Oracle:
         expectation = self._expectations[turn - 1]
         if messages[-1].speaker == "crm":
             return Reply(text=self._words(expectation, messages))
-        return Reply(calls=(resolved(expectation.call, outputs_of(messages, self._calls[: turn - 1])),))
+        refers = turn in self._referring
+        return Reply(
+            calls=(resolved(expectation.call, outputs_of(messages, self._calls)) if refers else expectation.call,)
+        )
 
     def _words(self, expectation: Expectation, messages: Sequence[Message]) -> str:
         if self._recites and expectation.answer:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
+from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Tool
 from pytest_crmeval.ports.crm import Crm
 from tests.desks import CHOICES, COLUMNS, EXAMPLES, NOW, WORLD, Desk, uid
@@ -31,7 +32,7 @@ OPTIONAL = {
     "modify_contact": {"first_name", "last_name", "title", "email", "phone", "notes"},
     "modify_opportunity": {"name", "stage", "amount", "close_date", "owner", "probability", "notes"},
     "modify_quote": {"version", "amount", "status", "valid_until", "quote_prefix"},
-    **{tool: set(COLUMNS[entity]) - {"contacts"} for tool, entity in SEARCHES.items()},
+    **{tool: set(COLUMNS[entity]) for tool, entity in SEARCHES.items()},
 }
 MODIFIES = ("modify_client", "modify_contact", "modify_opportunity", "modify_quote")
 TAKES_NO_NESTED = sorted(EXAMPLES.keys() - SEARCHES.keys() - set(MODIFIES))
@@ -115,8 +116,8 @@ class TestSchema:
 
     @pytest.mark.parametrize("tool", EXAMPLES)
     def test_it_lists_every_argument(self, crm: Crm, tool: str) -> None:
-        """And only the flat form; company_search may also look for contacts."""
-        assert set(EXAMPLES[tool]) | OPTIONAL.get(tool, set()) == set(properties(crm, tool)) - {"contacts"}
+        """And only the flat form."""
+        assert set(EXAMPLES[tool]) | OPTIONAL.get(tool, set()) == set(properties(crm, tool))
 
     @pytest.mark.parametrize(("tool", "argument", "choice"), CHOSEN)
     def test_it_lists_what_can_be_chosen(self, crm: Crm, tool: str, argument: str, choice: str) -> None:
@@ -210,6 +211,10 @@ class TestTwoForms:
         """When they are about different things."""
         assert ["vans"] == desk.found("opportunity_search", client_id=uid("acme"), criteria={"stage": "Proposal"})
 
+    def test_null_criteria_lose(self, desk: Desk) -> None:
+        """They say nothing about the filter outside."""
+        assert ["münz"] == desk.found("client_search", name="berg", criteria={"name": None})
+
     @pytest.mark.parametrize("nothing", [{}, None, {"name": None}])
     def test_no_criteria(self, desk: Desk, nothing: object) -> None:
         """An empty object filters nothing."""
@@ -239,6 +244,12 @@ class TestTwoForms:
 
         assert ("Kim", "+1 7") == (changed["owner"], changed["phone"])
 
+    def test_a_null_outside_of_updates(self, desk: Desk) -> None:
+        """It says nothing about the change inside."""
+        changed = desk.get("modify_client", client_id=uid("acme"), owner=None, updates={"owner": "Lee"})
+
+        assert "Lee" == changed["owner"]
+
     @pytest.mark.parametrize("tool", MODIFIES)
     def test_empty_updates_change_nothing(self, desk: Desk, tool: str) -> None:
         """And return the record (V12)."""
@@ -249,11 +260,12 @@ class TestTwoForms:
         assert before == desk.state()
         assert [returned] == [found[returned[key]] for found in before.values() if returned in found.values()]
 
+    @pytest.mark.parametrize("nothing", [{}, {"updates": None}], ids=["absent", "null"])
     @pytest.mark.parametrize("tool", MODIFIES)
-    def test_a_change_of_nothing(self, desk: Desk, tool: str) -> None:
+    def test_a_change_of_nothing(self, desk: Desk, tool: str, nothing: dict[str, Json]) -> None:
         """Neither form (V12)."""
         key, *_ = EXAMPLES[tool]
-        error = desk.refusal(tool, **{key: EXAMPLES[tool][key]})
+        error = desk.refusal(tool, **{key: EXAMPLES[tool][key]}, **nothing)
 
         assert "invalid_argument" == error.kind
         assert "Must provide either updates dict or keyword args" in error.message
@@ -286,3 +298,12 @@ class TestTwoForms:
 
         assert "https://files.example/q.pdf" == made["file_url"]
         assert "document_url" not in made
+
+    @pytest.mark.parametrize(
+        ("file_url", "kept"), [("https://a.example", "https://a.example"), (None, "https://b.example")]
+    )
+    def test_both_names_of_one_argument(self, desk: Desk, file_url: str | None, kept: str) -> None:
+        """Its own name counts, unless it says nothing."""
+        made = desk.example("upload_document", file_url=file_url, document_url="https://b.example")
+
+        assert kept == made["file_url"]

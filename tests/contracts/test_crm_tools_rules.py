@@ -51,6 +51,22 @@ class TestUnknownIds:
 
         assert expected == desk.told(tool, entity_type=entity, entity_id=unknown)
 
+    @pytest.mark.parametrize("form", ["urn:uuid:{}", "{{{}}}", "{}-"])
+    @pytest.mark.parametrize(
+        ("tool", "argument", "name"),
+        [
+            ("create_new_contact", "client_id", "acme"),
+            ("create_quote", "opportunity_id", "vans"),
+            ("create_contract", "opportunity_id", "vans"),
+            ("add_note", "entity_id", "mira"),
+        ],
+    )
+    def test_an_id_in_a_strange_form(self, desk: Desk, tool: str, argument: str, name: str, form: str) -> None:
+        """It is found or it is not; the database has no say."""
+        result = desk.ask(tool, **{**EXAMPLES[tool], argument: form.format(uid(name))})
+
+        assert (result.error and result.error.kind) in {None, "not_found"}, result.error
+
     @pytest.mark.parametrize("value", [7, True, [uid("acme")], {"id": uid("acme")}])
     @pytest.mark.parametrize(("tool", "argument", "_"), IDS)
     def test_no_text(self, desk: Desk, tool: str, argument: str, _: str, value: Json) -> None:

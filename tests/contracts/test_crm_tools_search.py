@@ -9,7 +9,7 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolResult
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.ports.crm import Crm
-from tests.desks import CHOICES, COLUMNS, NOBODY, NOW, Desk, row_of, uid
+from tests.desks import CHOICES, COLUMNS, NOBODY, NOW, Desk, row_of, shown, uid
 
 SEARCHES = {
     "client_search": "Client",
@@ -95,6 +95,7 @@ FILTERS: list[tuple[str, Mapping[str, Json], list[str]]] = [
     ("company_search", {"industry": "toy"}, ["rival"]),
     ("company_search", {"address": "side"}, ["rival"]),
     ("company_search", {"type": "Vendor"}, ["maker"]),
+    ("company_search", {"contacts": "BOB"}, ["rival"]),
     ("company_search", {"company_id": uid("maker")}, ["maker"]),
 ]
 BAD_FILTERS: list[tuple[str, str, Json]] = [
@@ -110,6 +111,8 @@ BAD_FILTERS: list[tuple[str, str, Json]] = [
     ("contract_search", "opportunity_id", "x"),
     ("company_search", "company_id", "x"),
     ("opportunity_search", "amount", "a lot"),
+    ("opportunity_search", "amount", "1200"),
+    ("opportunity_search", "amount", True),
     ("opportunity_search", "probability", "high"),
     ("opportunity_search", "close_date", "soon"),
     ("opportunity_search", "created_at", "lately"),
@@ -223,6 +226,17 @@ class TestSearch:
 
         assert "invalid_argument" == error.kind
         assert f"{column.capitalize()} must be one of: {', '.join(CHOICES[choice])}." in error.message
+
+    @pytest.mark.parametrize("value", [10**400, -(10**400), 1e308, 10**14], ids=shown)
+    @pytest.mark.parametrize(
+        ("tool", "column"),
+        [("opportunity_search", "amount"), ("opportunity_search", "probability"), ("contract_search", "value")],
+    )
+    def test_a_number_that_nothing_can_have(self, desk: Desk, tool: str, column: str, value: Json) -> None:
+        """Nothing has it, or it is refused."""
+        result = desk.ask(tool, **{column: value})
+
+        assert (result.value or None, result.error and result.error.kind) in {(None, None), (None, "invalid_argument")}
 
     def test_a_quote_has_no_name(self, desk: Desk) -> None:
         """The message says so."""

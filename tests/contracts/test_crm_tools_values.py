@@ -6,7 +6,7 @@ import pytest
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.ports.crm import Crm
-from tests.desks import CHOICES, EXAMPLES, NOW, TODAY, WORLD, YESTERDAY, Desk, uid
+from tests.desks import CHOICES, EXAMPLES, NOW, TODAY, WORLD, YESTERDAY, Desk, shown, uid
 
 TEXTS = [
     ("create_new_client", "name", "Name"),
@@ -99,7 +99,7 @@ class TestChoice:
         kind, message = desk.told(tool, entity_type=entity)
 
         assert "invalid_argument" == kind
-        assert ", ".join(CHOICES[choice]) in message
+        assert f"Entity type must be one of: {', '.join(CHOICES[choice])}." in message
 
 
 class TestNumbers:
@@ -118,6 +118,7 @@ class TestNumbers:
             (0.0, "Amount must be greater than zero."),
             (-1, "Amount must be greater than zero."),
             (-0.01, "Amount must be greater than zero."),
+            (-(10**400), "Amount must be"),
             (10_000_000.01, "Amount must not exceed 10,000,000."),
             (10_000_001, "Amount must not exceed 10,000,000."),
             (1e308, "Amount must not exceed 10,000,000."),
@@ -127,6 +128,7 @@ class TestNumbers:
             (-math.inf, "Amount must be"),
             (0.001, "Amount must be greater than zero."),
         ],
+        ids=shown,
     )
     @pytest.mark.parametrize("tool", AMOUNTS)
     def test_an_amount_that_is_none(self, desk: Desk, tool: str, amount: Json, text: str) -> None:
@@ -141,12 +143,17 @@ class TestNumbers:
         """The bounds are included."""
         assert amount == desk.example(tool, amount=amount)["amount"]
 
-    @pytest.mark.parametrize("value", ["1", True, [1]])
+    @pytest.mark.parametrize("value", ["1", True, [1], math.nan, math.inf])
     def test_the_value_of_a_contract_is_a_number(self, desk: Desk, value: Json) -> None:
         """Of any size."""
         kind, message = desk.told("create_contract", value=value)
 
         assert ("invalid_argument", True) == (kind, "Value must be numeric." in message), message
+
+    @pytest.mark.parametrize("value", [10**400, -(10**400), 1e308, 10**12], ids=shown)
+    def test_the_value_of_a_contract_that_nothing_can_hold(self, desk: Desk, value: Json) -> None:
+        """It is refused."""
+        assert "invalid_argument" == desk.told("create_contract", value=value)[0]
 
     @pytest.mark.parametrize(
         ("probability", "text"),
@@ -161,10 +168,13 @@ class TestNumbers:
             (100, "Probability must be between 1 and 99."),
             (-1, "Probability must be between 1 and 99."),
             (100.0, "Probability must be between 1 and 99."),
-            (10**400, "Probability must be between 1 and 99."),
+            (10**400, "Probability must be"),
+            (-(10**400), "Probability must be"),
+            (1e308, "Probability must be"),
             (math.nan, "Probability must be"),
             (math.inf, "Probability must be"),
         ],
+        ids=shown,
     )
     @pytest.mark.parametrize("tool", DEALS)
     def test_a_probability_that_is_none(self, desk: Desk, tool: str, probability: Json, text: str) -> None:

@@ -88,12 +88,20 @@ def _email(label: str, value: object) -> str:
     return trimmed
 
 
+def _numeral(label: str, value: object) -> int | float:
+    """Return what is really a number; bool is one only by accident."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise invalid(f"{label} must be numeric.")
+
+
 def _number(label: str, value: object) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise invalid(f"{label} must be numeric.")
-    if abs(value) >= ROOM:
+    number = _numeral(label, value)
+    if abs(number) >= ROOM:
         raise invalid(f"{label} is too large.")
-    return Decimal(str(value)).quantize(Decimal("0.01"))
+    return Decimal(str(number)).quantize(Decimal("0.01"))
 
 
 def _positive(label: str, value: object) -> Decimal:
@@ -104,25 +112,23 @@ def _positive(label: str, value: object) -> Decimal:
 
 
 def _amount(label: str, value: object) -> Decimal:
-    if isinstance(value, int | float) and not isinstance(value, bool) and value > MOST:
+    if _numeral(label, value) > MOST:
         raise invalid(f"{label} must not exceed {MOST:,}.")
     return _positive(label, value)
 
 
 def _probability(label: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise invalid(f"{label} must be numeric.")
-    if value != int(value):
+    number = _numeral(label, value)
+    if number != int(number):
         raise invalid(f"{label} must be a whole-number percentage.")
-    if not 1 <= value <= 99:  # noqa: PLR2004 (V4)
+    if not 1 <= number <= 99:  # noqa: PLR2004 (V4)
         raise invalid(f"{label} must be between 1 and 99.")
-    return int(value)
+    return int(number)
 
 
 def _sought_number(label: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise invalid(f"{label} must be numeric.")
-    return float(value) if abs(value) < ROOM else math.inf
+    number = _numeral(label, value)
+    return float(number) if abs(number) < ROOM else math.inf
 
 
 def _day(label: str, value: object) -> date:

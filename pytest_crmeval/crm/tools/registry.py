@@ -51,7 +51,8 @@ class Entry:
         if missing:
             raise invalid(f"{self.name} needs {', '.join(missing)}.")
         kinds = {**self.required, **self.optional}
-        taken = {name: self._taken(kinds[name], name, value) for name, value in arguments.items()}
+        # In the order of the columns: the same question is the same SQL, however it was put.
+        taken = {name: self._taken(kind, name, arguments[name]) for name, kind in kinds.items() if name in arguments}
         return {name: value for name, value in taken.items() if value is not None}
 
     def _taken(self, kind: Kind, name: str, value: object) -> Any:  # noqa: ANN401 (as the kind has it)

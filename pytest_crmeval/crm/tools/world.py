@@ -76,7 +76,7 @@ class World:
         """Return what a query of a tool's own finds."""
         return self.connection.execute(query, values).fetchall()
 
-    def _one(self, query: sql.Composed | sql.SQL, values: Sequence[Any]) -> Any:  # noqa: ANN401 (JSON from the server)
+    def _one(self, query: bytes, values: Sequence[Any]) -> Any:  # noqa: ANN401 (JSON from the server)
         row = self.connection.execute(query, values).fetchone()
         return row[0] if row else None
 
@@ -88,50 +88,67 @@ def where(entity: Entity, filters: Sequence[str]) -> sql.Composable:
 
 
 @cache  # bounded by the columns that there are
-def _selection(name: str, filters: tuple[str, ...]) -> tuple[sql.Composed, sql.Composed]:
+def _selection(name: str, filters: tuple[str, ...]) -> tuple[bytes, bytes]:
     entity = ENTITIES[name]
     table, matching = sql.Identifier(entity.table), where(entity, filters)
     rows = sql.SQL("SELECT to_jsonb(t) FROM {} t WHERE {} ORDER BY {} LIMIT {}").format(
         table, matching, sql.SQL(entity.order), sql.Literal(ROW_CAP + 1)
     )
-    return rows, sql.SQL("SELECT count(*) FROM {} t WHERE {}").format(table, matching)
+    count = sql.SQL("SELECT count(*) FROM {} t WHERE {}").format(table, matching)
+    return rows.as_bytes(), count.as_bytes()
 
 
 @cache
-def _finding(name: str) -> sql.Composed:
+def _finding(name: str) -> bytes:
     entity = ENTITIES[name]
-    return sql.SQL("SELECT to_jsonb(t) FROM {} t WHERE {} = %s").format(
-        sql.Identifier(entity.table), sql.Identifier(entity.key)
+    return (
+        sql.SQL("SELECT to_jsonb(t) FROM {} t WHERE {} = %s")
+        .format(sql.Identifier(entity.table), sql.Identifier(entity.key))
+        .as_bytes()
     )
 
 
 @cache
-def _insertion(table: str, columns: tuple[str, ...]) -> sql.Composed:
-    return sql.SQL("INSERT INTO {} AS t ({}) VALUES ({}) RETURNING to_jsonb(t)").format(
-        sql.Identifier(table),
-        sql.SQL(", ").join(map(sql.Identifier, columns)),
-        sql.SQL(", ").join(sql.Placeholder() for _ in columns),
+def _insertion(table: str, columns: tuple[str, ...]) -> bytes:
+    return (
+        sql.SQL("INSERT INTO {} AS t ({}) VALUES ({}) RETURNING to_jsonb(t)")
+        .format(
+            sql.Identifier(table),
+            sql.SQL(", ").join(map(sql.Identifier, columns)),
+            sql.SQL(", ").join(sql.Placeholder() for _ in columns),
+        )
+        .as_bytes()
     )
 
 
 @cache
-def _change(name: str, columns: tuple[str, ...]) -> sql.Composed:
+def _change(name: str, columns: tuple[str, ...]) -> bytes:
     entity = ENTITIES[name]
-    return sql.SQL("UPDATE {} AS t SET {} WHERE {} = %s RETURNING to_jsonb(t)").format(
-        sql.Identifier(entity.table),
-        sql.SQL(", ").join(sql.SQL("{} = %s").format(sql.Identifier(column)) for column in columns),
-        sql.Identifier(entity.key),
+    return (
+        sql.SQL("UPDATE {} AS t SET {} WHERE {} = %s RETURNING to_jsonb(t)")
+        .format(
+            sql.Identifier(entity.table),
+            sql.SQL(", ").join(sql.SQL("{} = %s").format(sql.Identifier(column)) for column in columns),
+            sql.Identifier(entity.key),
+        )
+        .as_bytes()
     )
 
 
 @cache
-def _deletion(name: str) -> sql.Composed:
+def _deletion(name: str) -> bytes:
     entity = ENTITIES[name]
-    return sql.SQL("DELETE FROM {} WHERE {} = %s").format(sql.Identifier(entity.table), sql.Identifier(entity.key))
+    return (
+        sql.SQL("DELETE FROM {} WHERE {} = %s")
+        .format(sql.Identifier(entity.table), sql.Identifier(entity.key))
+        .as_bytes()
+    )
 
 
-_BY_EMAIL = sql.SQL("SELECT to_jsonb(t) FROM clients t WHERE lower(email) = lower(%s) ORDER BY {} LIMIT 1").format(
-    sql.SQL(CLIENT.order)
+_BY_EMAIL = (
+    sql.SQL("SELECT to_jsonb(t) FROM clients t WHERE lower(email) = lower(%s) ORDER BY {} LIMIT 1")
+    .format(sql.SQL(CLIENT.order))
+    .as_bytes()
 )
 
 

@@ -1,76 +1,86 @@
 """The dialogue as it was played."""
 
-from syrupy.assertion import SnapshotAssertion
+import pytest
 
 from pytest_crmeval.domain.messages import Reply, ToolError, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.transcript import Exchange, Transcript
-from tests.fakes import call
+from tests.fakes import call, says
 
 FOUND = ToolResult(value=[{"client_id": "c-1"}])
 REFUSED = ToolResult(error=ToolError(kind="conflict", message="already in use"))
 MADE = ToolResult(value={"client_id": "c-2"})
 SEARCH, FIRST_TRY, SECOND_TRY = call("search", name="Ada"), call("create", email="a@b.c"), call("create", email="d@e.f")
 
+ASKED = user_says("Add Ada.")
+LOOKED = agent_says(Reply(text="Let me see.", calls=[SEARCH, FIRST_TRY]))
 BUSY = Exchange(
     messages=[
-        user_says("Add Ada."),
-        agent_says(Reply(text="Let me see.", calls=[SEARCH, FIRST_TRY])),
+        ASKED,
+        LOOKED,
         crm_says([FOUND, REFUSED]),
         agent_says(Reply(calls=[SECOND_TRY])),
         crm_says([MADE]),
-        agent_says(Reply(text="Done.")),
+        agent_says(says("Done.")),
     ]
 )
+TALK = Exchange(messages=[ASKED, agent_says(says("Who is Ada?"))])
+SILENCE = Exchange(messages=[ASKED, agent_says(says(""))])
+CUT = Exchange(messages=[ASKED, LOOKED, crm_says([FOUND, REFUSED])], cut=True)
+CUT_IN_MID_SENTENCE = Exchange(messages=[ASKED, LOOKED])
+UNPLAYED = Exchange(messages=[])
 
 
 def test_each_call_is_told_with_what_came_back() -> None:
     """Several calls of one reply in their order, then those of the next reply."""
-    assert [(SEARCH, FOUND), (FIRST_TRY, REFUSED), (SECOND_TRY, MADE)] == list(BUSY.calls)
+    assert [(SEARCH, FOUND), (FIRST_TRY, REFUSED), (SECOND_TRY, MADE)] == BUSY.calls
 
 
-def test_a_turn_of_words_has_no_calls() -> None:
-    """The agent only talked."""
-    talk = Exchange(messages=[user_says("Hello."), agent_says(Reply(text="Hello."))])
-
-    assert [] == list(talk.calls)
+def test_calls_can_be_asked_for_again() -> None:
+    """Every scorer does."""
+    assert BUSY.calls == BUSY.calls != []
 
 
-def test_the_dialogue_reads_like_a_dialogue(snapshot: SnapshotAssertion) -> None:
-    """Turn numbers, who speaks, calls with their arguments, results, refusals, and where it was cut off."""
-    cut = Exchange(messages=[user_says("And Bob?"), agent_says(Reply(calls=[SEARCH])), crm_says([FOUND])], cut=True)
-
-    assert snapshot == "\n".join(Transcript(exchanges=[BUSY, cut]).lines())
-
-
-def test_a_user_who_says_nothing_is_shown() -> None:
-    """An empty utterance is part of the case; an empty reply is silence."""
-    silence = Exchange(messages=[user_says(""), agent_says(Reply())])
-
-    assert ["  1 user: "] == list(Transcript(exchanges=[silence]).lines())
+@pytest.mark.parametrize("exchange", [TALK, SILENCE, UNPLAYED])
+def test_a_turn_of_words_has_no_calls(exchange: Exchange) -> None:
+    """The agent only talked, or not even that."""
+    assert [] == exchange.calls
 
 
-def test_a_long_result_is_shortened() -> None:
-    """A search that found half the CRM does not fill the terminal."""
-    long = Exchange(
-        messages=[user_says("All?"), agent_says(Reply(calls=[SEARCH])), crm_says([ToolResult(value="x" * 401)])]
-    )
-
-    *_, line = Transcript(exchanges=[long]).lines()
-
-    assert f"  1 crm: {'x' * 400}… (401 characters)" == line
-
-
-def test_a_result_that_fits_is_shown_whole() -> None:
-    """Up to 400 characters."""
-    fits = Exchange(
-        messages=[user_says("All?"), agent_says(Reply(calls=[SEARCH])), crm_says([ToolResult(value="x" * 400)])]
-    )
-
-    *_, line = Transcript(exchanges=[fits]).lines()
-
-    assert f"  1 crm: {'x' * 400}" == line
+@pytest.mark.parametrize(
+    ("exchange", "reply"),
+    [
+        pytest.param(BUSY, "Done.", id="after calls"),
+        pytest.param(TALK, "Who is Ada?", id="without calls"),
+        pytest.param(SILENCE, "", id="silence"),
+        pytest.param(CUT, "", id="cut"),
+        pytest.param(CUT_IN_MID_SENTENCE, "", id="words beside a call"),
+        pytest.param(Exchange(messages=[ASKED]), "", id="unanswered"),
+        pytest.param(UNPLAYED, "", id="unplayed"),
+    ],
+)
+def test_the_reply_is_what_the_agent_says_last(exchange: Exchange, reply: str) -> None:
+    """To the user: thinking aloud while it calls is no reply, and what the user says himself is none."""
+    assert reply == exchange.reply
 
 
-def test_a_conversation_that_was_not_played_has_no_lines() -> None:
+@pytest.mark.parametrize(("exchange", "steps"), [(BUSY, 3), (TALK, 1), (SILENCE, 1), (CUT, 1), (UNPLAYED, 0)], ids=str)
+def test_every_answer_of_the_agent_is_a_step(exchange: Exchange, steps: int) -> None:
+    """Calls and words; results are none."""
+    assert steps == exchange.steps
+
+
+def test_a_transcript_knows_what_its_turns_brought_to_light() -> None:
+    """By their numbers; a turn that brought nothing has no entry, one that found nothing has an empty one."""
+    exchanges = [
+        Exchange(messages=[], output={"client_id": "c-1"}),
+        Exchange(messages=[]),
+        Exchange(messages=[], output={}),
+        Exchange(messages=[], output={"value": True}),
+    ]
+
+    assert {1: {"client_id": "c-1"}, 3: {}, 4: {"value": True}} == Transcript(exchanges=exchanges).outputs
+
+
+def test_a_conversation_that_was_not_played_brought_nothing_to_light() -> None:
     """Nothing was said."""
-    assert [] == list(Transcript().lines())
+    assert {} == Transcript().outputs

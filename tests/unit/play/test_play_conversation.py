@@ -1,10 +1,13 @@
 """The turn loop."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
-from pytest_crmeval.domain.conversation import Turn
+from pytest_crmeval.domain.conversation import NOW, Conversation, Turn
+from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.messages import (
     Message,
     Reply,
@@ -17,7 +20,7 @@ from pytest_crmeval.domain.messages import (
     user_says,
 )
 from pytest_crmeval.domain.transcript import Exchange, Transcript
-from pytest_crmeval.play.conversation import MAX_STEPS, play
+from pytest_crmeval.play.conversation import MAX_STEPS, observe, play, refer
 from tests.fakes import PaperCrm, Reciting, call, calls, conversation, says, turn
 
 WRITE = calls(call("write", name="Ada"))
@@ -25,12 +28,12 @@ FIRST_ROW = crm_says([ToolResult(value={"id": "row-1"})])
 
 
 def test_a_turn_is_said_called_answered_and_closed() -> None:
-    """Utterance, call, result, words: the transcript holds them in that order."""
+    """Utterance, call, result, words: the transcript holds them in that order, and what came to light."""
     messages = (user_says("Add Ada."), agent_says(WRITE), FIRST_ROW, agent_says(says("Done.")))
 
     transcript = play(conversation("Add Ada."), Reciting(WRITE, says("Done.")), PaperCrm())
 
-    assert Transcript(exchanges=(Exchange(messages=messages),)) == transcript
+    assert Transcript(exchanges=(Exchange(messages=messages, output={"id": "row-1"}),)) == transcript
 
 
 def test_every_turn_is_an_exchange_of_its_own() -> None:
@@ -121,7 +124,7 @@ def test_an_agent_that_never_stops_calling_is_cut() -> None:
 
     (exchange,) = transcript.exchanges
     assert exchange.cut
-    assert 3 == len(crm.calls) == len(list(exchange.calls))
+    assert 3 == len(crm.calls) == len(exchange.calls)
 
 
 def test_an_agent_that_stops_with_its_last_step_is_not_cut() -> None:
@@ -173,11 +176,121 @@ def test_a_broken_agent_ends_the_play() -> None:
         play(conversation("Add Ada."), Offline(), PaperCrm())
 
 
-def test_the_answer_key_plays_no_part() -> None:
-    """Two cases that differ in their answer keys only are played alike."""
+def test_no_word_comes_from_the_answer_key() -> None:
+    """Two cases that differ in their answer keys only are played alike, word for word."""
     right, wrong = turn("Add Ada.", call("write", name="Ada")), turn("Add Ada.", call("refuse"), succeeds=False)
 
-    def played(given: Turn) -> Transcript:
-        return play(conversation(given), Reciting(WRITE, says("Done.")), PaperCrm())
+    def said(given: Turn) -> Sequence[Message]:
+        return play(conversation(given), Reciting(WRITE, says("Done.")), PaperCrm()).exchanges[0].messages
 
-    assert played(right) == played(wrong)
+    assert said(right) == said(wrong)
+
+
+class TestWhatTheUserRefersTo:
+    """``{{turn_1.id}}`` in an utterance is what turn 1 brought to light in this very trial."""
+
+    CASE = conversation(turn("Add Ada.", call("write", name="Ada")), "Call {{turn_1.id}}.")
+
+    def said(self, *replies: Reply, known: str | None = None) -> str:
+        """Return what the user says in the second turn, when the agent gives these replies in the first."""
+        outputs = {1: {"id": known}} if known else None
+        transcript = play(self.CASE, Reciting(*replies, says("Bye.")), PaperCrm(), known=outputs)
+        return transcript.exchanges[1].messages[0].text
+
+    def test_the_expected_call_speaks_for_its_turn(self) -> None:
+        """Also when the agent has looked at something else before, and does after it."""
+        other = calls(call("write", name="Bob"))
+
+        assert "Call row-2." == self.said(other, WRITE, other, says("Done."))
+
+    def test_a_call_that_was_left_out_is_known_from_the_reference(self) -> None:
+        """Otherwise one mistake of the agent would make nonsense of all later turns."""
+        assert "Call row-9." == self.said(says("Done."), known="row-9")
+
+    def test_what_happened_goes_before_what_is_known(self) -> None:
+        """The reference has ids of its own."""
+        assert "Call row-1." == self.said(WRITE, says("Done."), known="row-9")
+
+    def test_what_nobody_knows_stays_as_it_is(self) -> None:
+        """There is no reference that could answer."""
+        assert "Call {{turn_1.id}}." == self.said(says("Done."))
+
+    def test_a_turn_is_known_by_its_own_ids(self) -> None:
+        """What the second turn is expected to call refers to the first; it is looked for as this trial has it."""
+        case = conversation(
+            turn("Add Ada.", call("write", name="Ada")),
+            turn("Note.", call("write", about="{{turn_1.id}}")),
+            "Call {{turn_2.id}}.",
+        )
+        note, other = calls(call("write", about="row-1")), calls(call("write", about="row-7"))
+
+        transcript = play(case, Reciting(WRITE, says("Ok."), note, other, says("Ok.")), PaperCrm())
+
+        assert "Call row-2." == transcript.exchanges[2].messages[0].text
+
+    def test_an_utterance_is_text(self) -> None:
+        """Also when it is nothing but a reference to a number."""
+
+        class CountingCrm(PaperCrm):
+            def call(self, call: ToolCall) -> ToolResult:
+                del call
+                return ToolResult(value={"id": 7})
+
+        transcript = play(conversation("Add Ada.", "{{turn_1.id}}"), Reciting(WRITE, says("Done.")), CountingCrm())
+
+        assert user_says("7") == transcript.exchanges[1].messages[0]
+
+
+class TestOnACrmOfItsOwn:
+    """Who plays, plays on rows and a clock of the case."""
+
+    @pytest.fixture
+    def case(self) -> Conversation:
+        """Return a case of another day, with a row."""
+        day = datetime(2031, 5, 6, tzinfo=UTC)
+        return replace(conversation("Add Ada.", seed={"Client": {"c-1": {"name": "Acme"}}}), now=day)
+
+    def test_the_reference_is_what_the_oracle_does(self, case: Conversation) -> None:
+        """The CRM before and after, and the transcript."""
+        crm = PaperCrm()
+
+        reference = refer(case, Reciting(WRITE, says("Done.")), crm)
+
+        transcript = play(case, Reciting(WRITE, says("Done.")), PaperCrm())
+        after = {"notes": [{"note_id": "0", "content": "write"}]}
+        assert Reference(transcript=transcript, before={"notes": []}, after=after) == reference
+        assert [(case.seed, case.now)] == crm.trials
+
+    def test_the_evidence_is_what_the_agent_does(self, case: Conversation) -> None:
+        """Beside the reference, which stays as it was."""
+        crm, reference = PaperCrm(), Reference(before={"notes": []})
+
+        evidence = observe(case, Reciting(says("No.")), crm, reference)
+
+        transcript = play(case, Reciting(says("No.")), PaperCrm())
+        assert Evidence(transcript=transcript, after={"notes": []}, reference=reference) == evidence
+        assert [(case.seed, case.now)] == crm.trials
+
+    def test_the_evidence_knows_what_the_reference_brought_to_light(self) -> None:
+        """For the turns that the agent leaves out."""
+        case = conversation("Add Ada.", "Call {{turn_1.id}}.")
+        reference = refer(case, Reciting(WRITE, says("Done.")), PaperCrm())
+
+        evidence = observe(case, Reciting(says("No.")), PaperCrm(), reference)
+
+        assert user_says("Call row-1.") == evidence.transcript.exchanges[1].messages[0]
+
+    def test_an_agent_is_cut_where_the_options_say(self, case: Conversation) -> None:
+        """Its steps are counted, and what it did until then is evidence."""
+        evidence = observe(case, Reciting(WRITE), PaperCrm(), Reference(), max_steps=2)
+
+        assert [(2, True)] == [(exchange.steps, exchange.cut) for exchange in evidence.transcript.exchanges]
+
+    def test_a_case_that_does_not_say_when_has_a_day_of_its_own(self) -> None:
+        """Not that of the run: rules on dates must not rot."""
+        crm = PaperCrm()
+
+        refer(conversation("Add Ada."), Reciting(says("No.")), crm)
+
+        assert [({}, NOW)] == crm.trials
+        assert datetime(2025, 11, 12, 9, tzinfo=UTC) == NOW

@@ -1,0 +1,180 @@
+"""How a subject did in conversations: turn by turn, and by what cases have in common."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
+
+SCORED = frozenset({Verdict.PASSED, Verdict.FAILED})
+COMPLEXITIES = ("simple", "medium", "complex")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """How the scored trials of one subject went; a figure that nothing was scored for is None, which is not zero."""
+
+    strict_success: float | None = None
+    """Share of trials that passed as a whole: the pass rate."""
+    turn_success: float | None = None
+    """Share of turns that were right, calls and reply; all turns count alike, in long cases and in short ones."""
+    tool_success: float | None = None
+    """Share of turns in which the CRM was asked as it should have been."""
+    reply_success: float | None = None
+    """Share of turns with the right reply."""
+    first_failed_turn: Mapping[int, int] | None = None
+    """Number of a turn -> trials that went wrong there first."""
+    steps_per_turn: float | None = None
+    """How often the agent was asked, on average."""
+    errors: int | None = None
+    """Calls that the CRM refused and should not have had to."""
+    recovered_errors: int | None = None
+    """Those of them that the agent made up for within the turn."""
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives; what was not scored is absent."""
+        found = {name: getattr(self, name) for name in self.__slots__}
+        if self.first_failed_turn is not None:
+            found["first_failed_turn"] = {str(turn): count for turn, count in self.first_failed_turn.items()}
+        return _present(found)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the metrics that ``to_dict`` wrote; fields that are not known yet are passed over."""
+        found = {name: record.get(name) for name in cls.__slots__}
+        turns = found.pop("first_failed_turn")
+        histogram = None if turns is None else {int(turn): _number(count) for turn, count in turns.items()}
+        return cls(first_failed_turn=histogram, **{name: _number(value) for name, value in found.items()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """How cases that have a label in common went, or turns that have a tool in common: those belong to no case."""
+
+    cases: int | None = None
+    """Scored ones: what errored or is invalid says nothing."""
+    passed: int | None = None
+    failed: int | None = None
+    pass_rate: float | None = None
+    turns: int | None = None
+    turn_success: float | None = None
+    tool_success: float | None = None
+    reply_success: float | None = None
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives; what was not scored is absent."""
+        return _present({name: getattr(self, name) for name in self.__slots__})
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the group that ``to_dict`` wrote; fields that are not known yet are passed over."""
+        return cls(**{name: _number(record.get(name)) for name in cls.__slots__})
+
+
+Breakdown = Mapping[str, Mapping[str, Group]]
+"""What is told apart (complexity, category, tag, tool) -> label -> how it went; in an order to be read."""
+
+
+def metrics_of(trials: Iterable[Trial]) -> Metrics:
+    """Sum up the trials that were scored."""
+    scored = [trial for trial in trials if trial.verdict in SCORED]
+    strict = _share([trial.passed for trial in scored])
+    turns = _turns(scored)
+    if not turns:
+        return Metrics(strict_success=strict)
+    return Metrics(
+        strict_success=strict,
+        first_failed_turn=_first_failed(scored),
+        steps_per_turn=sum(turn.steps for turn in turns) / len(turns),
+        errors=sum(turn.errors for turn in turns),
+        recovered_errors=sum(turn.recovered for turn in turns),
+        **_successes(turns),
+    )
+
+
+def breakdown_of(trials: Iterable[Trial]) -> Breakdown:
+    """Tell the trials that were scored apart; what no case has a label for is absent."""
+    scored = [trial for trial in trials if trial.verdict in SCORED]
+    found: Breakdown = {
+        "complexity": _labelled(scored, lambda labels: [labels.complexity]),
+        "category": _labelled(scored, lambda labels: [labels.category]),
+        "tag": _labelled(scored, lambda labels: labels.tags),
+        "tool": _by_tool(_turns(scored)),
+    }
+    return {name: groups for name, groups in found.items() if groups}
+
+
+def breakdown_from(record: Mapping[str, Any]) -> Breakdown:
+    """Return the breakdown as it was written."""
+    return {
+        name: {label: Group.from_dict(group) for label, group in groups.items()} for name, groups in record.items()
+    }
+
+
+def _labelled(trials: Iterable[Trial], labels_of: Callable[[Labels], Iterable[str]]) -> dict[str, Group]:
+    """Return how the cases of each label went; a case with several counts under each of them, once."""
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        for label in set(labels_of(trial.labels)) - {""}:
+            groups.setdefault(label, []).append(trial)
+    return {label: _group(groups[label]) for label in sorted(groups, key=_rank)}
+
+
+def _rank(label: str) -> tuple[int, str]:
+    """Sort by name, but simple before complex."""
+    return (COMPLEXITIES.index(label) if label in COMPLEXITIES else len(COMPLEXITIES), label)
+
+
+def _group(trials: Sequence[Trial]) -> Group:
+    passed = [trial.passed for trial in trials]
+    turns = _turns(trials)
+    return Group(
+        cases=len(passed),
+        passed=sum(passed),
+        failed=len(passed) - sum(passed),
+        pass_rate=_share(passed),
+        turns=len(turns) or None,
+        **_successes(turns),
+    )
+
+
+def _by_tool(turns: Iterable[TurnOutcome]) -> dict[str, Group]:
+    groups: dict[str, list[TurnOutcome]] = {}
+    for turn in turns:
+        groups.setdefault(turn.tool, []).append(turn)
+    return {tool: Group(turns=len(found), **_successes(found)) for tool, found in sorted(groups.items())}
+
+
+def _turns(trials: Iterable[Trial]) -> list[TurnOutcome]:
+    return [turn for trial in trials for turn in trial.turns]
+
+
+def _successes(turns: Sequence[TurnOutcome]) -> dict[str, Any]:
+    return {
+        "turn_success": _share([turn.passed for turn in turns]),
+        "tool_success": _share([turn.called for turn in turns]),
+        "reply_success": _share([turn.replied for turn in turns]),
+    }
+
+
+def _first_failed(trials: Iterable[Trial]) -> dict[int, int]:
+    """Count the trials by their first wrong turn; a trial whose turns were all right is not counted."""
+    wrong = ([number for number, turn in enumerate(trial.turns, start=1) if not turn.passed] for trial in trials)
+    return dict(sorted(Counter(numbers[0] for numbers in wrong if numbers).items()))
+
+
+def _share(held: Sequence[bool]) -> float | None:
+    return sum(held) / len(held) if held else None
+
+
+def _present(found: Mapping[str, Json]) -> JsonObject:
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _number(value: Any) -> Any:  # noqa: ANN401 (JSON enters here)
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"expected a number, found {value!r}")
+    return value

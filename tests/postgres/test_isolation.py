@@ -1,0 +1,197 @@
+"""One trial can't reach out of itself: not into the database, not into another trial, not into another schema."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from pytest_crmeval.crm.databases import Address, RunDatabases
+from pytest_crmeval.crm.postgres import PostgresCrm
+from pytest_crmeval.crm.tools import TOOLS
+from pytest_crmeval.domain.conversation import NOW, Seed
+from pytest_crmeval.domain.messages import ToolCall, ToolResult
+from pytest_crmeval.domain.state import TABLES
+
+CLIENT, DEAL, QUOTE = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "123")
+SEED: Seed = {
+    "Client": {CLIENT: {"name": "Acme", "email": "a@acme.example"}},
+    "Opportunity": {DEAL: {"client_id": CLIENT, "name": "Vans", "amount": 84000}},
+    "Quote": {QUOTE: {"opportunity_id": DEAL, "amount": 84000}},
+}
+GOOD: dict[str, Any] = {
+    "client_id": CLIENT,
+    "opportunity_id": DEAL,
+    "quote_id": QUOTE,
+    "quote_ids": [QUOTE],
+    "entity_type": "Opportunity",
+    "entity_id": DEAL,
+    "name": "Ada",
+    "first_name": "Ada",
+    "last_name": "Byron",
+    "email": "ada@ada.example",
+    "stage": "Proposal",
+    "amount": 1000,
+    "file_name": "a.pdf",
+    "content": "Call back.",
+}
+"""Arguments with which most tools do something."""
+
+
+def _deep() -> Any:  # noqa: ANN401 (JSON)
+    value: Any = []
+    for _ in range(10_000):
+        value = [value]
+    return value
+
+
+HOSTILE: dict[str, Any] = {
+    "ends the statement": "x'; DROP TABLE clients; --",
+    "ends the transaction": "'; COMMIT; BEGIN; --",
+    "another schema": "pg_catalog.pg_class",
+    "an expression": "true OR name",
+    "a subquery": "(SELECT email FROM clients LIMIT 1)",
+    "a format": "%s %(x)s {} {0} $1 %%",
+    "NUL": "a\0b",
+    "half a pair": "\ud800",
+    "a megabyte": "x" * 1_000_000,
+    "right to left": "\u202eemca",
+    "an emoji": "🦀" * 50,
+    "deep": _deep(),
+    "an object": {"$ne": None, "x'; DROP TABLE clients; --": 1},
+    "a list": ["x", None, {}],
+    "a number": 10**400,
+    "no number": float("nan"),
+    "a truth": True,
+    "negative": -1,
+    "blank": "  ",
+}
+
+
+@pytest.fixture(scope="module")
+def databases(server: str) -> Iterator[RunDatabases]:
+    """Databases of a run of our own on the shared server."""
+    databases = RunDatabases(Address(server), "isolation")
+    alive = databases.open()
+    yield databases
+    databases.close(alive)
+
+
+@pytest.fixture(scope="module")
+def home(databases: RunDatabases) -> Address:
+    """Return the address of one worker's database."""
+    return databases.clone("main")
+
+
+@pytest.fixture
+def crm(home: Address) -> Iterator[PostgresCrm]:
+    """Give a CRM whose database can be looked at from outside."""
+    with home.connect() as connection:
+        yield PostgresCrm(connection)
+
+
+def ask(crm: PostgresCrm, tool: str, **arguments: Any) -> ToolResult:  # noqa: ANN401 (an agent may send anything)
+    """Call a tool."""
+    return crm.call(ToolCall(tool=tool, arguments=arguments))
+
+
+def seen_from_outside(home: Address) -> dict[str, int]:
+    """Return how many rows each table holds for everybody else, and how many other tables there are."""
+    with home.connect() as connection:
+        found = {
+            table: connection.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))).fetchone()
+            for table, _ in TABLES.values()
+        }
+        others = connection.execute(
+            "SELECT count(*) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+        ).fetchone()
+    return {**{table: row[0] for table, row in found.items() if row}, "tables": others[0] if others else 0}
+
+
+NOTHING = {**dict.fromkeys((table for table, _ in TABLES.values()), 0), "tables": len(TABLES)}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_no_argument_of_any_tool_reaches_out(crm: PostgresCrm, home: Address, tool: str) -> None:
+    """Each is answered in JSON or refused with a reason; the trial goes on, and nothing of it is left."""
+    properties = TOOLS[tool].tool.parameters["properties"]
+    assert isinstance(properties, dict)
+    good = {name: GOOD[name] for name in TOOLS[tool].required if name in GOOD}
+    attacks = [{**good, name: value} for name in properties for value in HOSTILE.values()]
+    attacks += [{**good, str(value)[:2000]: "x"} for value in HOSTILE.values() if isinstance(value, str)]
+    attacks += [{**good, form: value} for form in ("criteria", "updates") for value in HOSTILE.values()]
+
+    with crm.seeded(SEED, NOW):
+        results = [ask(crm, tool, **arguments) for arguments in attacks]
+        alive = ask(crm, "client_search", name="acm")
+
+    for result in results:
+        json.dumps(result.value, allow_nan=False)
+        assert result.error is None or result.error.message
+    assert isinstance(alive.value, list)
+    assert NOTHING == seen_from_outside(home)
+
+
+@pytest.mark.parametrize("name", ["commit", "commit_session", "_truncate_tables", "close", "__init__", "SELECT 1", ""])
+def test_nothing_but_tools_can_be_called(crm: PostgresCrm, home: Address, name: str) -> None:
+    """A tool is what is in the registry, not what happens to be an attribute of something."""
+    with crm.seeded(SEED, NOW):
+        result = ask(crm, name)
+
+    assert result.error is not None
+    assert "unknown_tool" == result.error.kind
+    assert NOTHING == seen_from_outside(home)
+
+
+def test_a_refused_call_takes_nothing_of_the_world_with_it(crm: PostgresCrm) -> None:
+    """Neither the seed nor what the agent has written before."""
+    with crm.seeded(SEED, NOW):
+        ask(crm, "create_new_client", name="Bolt", email="b@bolt.example", status="Active")
+        refused = ask(crm, "create_new_client", name="Bolt", email="B@BOLT.example", status="Active")
+        after = ask(crm, "client_search")
+
+    assert refused.error is not None
+    assert isinstance(after.value, list)
+    assert ["Acme", "Bolt"] == [row["name"] for row in after.value]
+
+
+def test_two_trials_never_see_each_other(home: Address) -> None:
+    """Not even in the same database."""
+    with home.connect() as one, home.connect() as two:
+        mine, yours = PostgresCrm(one), PostgresCrm(two)
+        with mine.seeded(SEED, NOW), yours.seeded({}, NOW):
+            ask(mine, "add_note", entity_type="Client", entity_id=CLIENT, content="Secret.")
+            seen = ask(yours, "summarize_counts")
+
+    assert dict.fromkeys((table for table, _ in TABLES.values()), 0) == seen.value
+
+
+def test_a_query_that_runs_away_is_a_tool_error(home: Address) -> None:
+    """And the trial goes on when what held it up is over."""
+    with home.connect() as connection, home.connect() as other:
+        crm = PostgresCrm(connection, timeout_seconds=0.2)
+        with crm.seeded(SEED, NOW):
+            with other.transaction(force_rollback=True):
+                other.execute("LOCK TABLE companies IN ACCESS EXCLUSIVE MODE")
+                stuck = ask(crm, "company_search", name="x")
+            after = ask(crm, "summarize_counts")
+
+    assert stuck.error is not None
+    assert "timeout" == stuck.error.kind
+    assert isinstance(after.value, dict)
+    assert (1, 1) == (after.value["clients"], after.value["quotes"])
+
+
+def test_a_connection_that_is_lost_is_no_tool_error(home: Address) -> None:
+    """The world broke; whoever plays has to hear of it."""
+    with home.connect() as connection, home.connect() as other, pytest.raises(psycopg.OperationalError):
+        _play_on_a_lost(connection, other)
+
+
+def _play_on_a_lost(connection: psycopg.Connection[Any], other: psycopg.Connection[Any]) -> None:
+    crm = PostgresCrm(connection)
+    with crm.seeded(SEED, NOW):
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.info.backend_pid])
+        ask(crm, "client_search")
