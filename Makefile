@@ -20,6 +20,7 @@ check: $(READY)  ## style, types, floors
 bench: $(READY)  ## measure, side by side
 	$(VENV)/bin/python benchmarks/startup.py
 	$(VENV)/bin/python benchmarks/overhead.py
+	$(VENV)/bin/python benchmarks/conversations.py
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (about a minute, once)"

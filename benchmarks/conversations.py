@@ -1,83 +1,226 @@
-"""How many conversations a second the oracle plays on PostgreSQL. Run by ``make bench``; takes about two minutes.
+"""How many conversations a second the oracle plays on PostgreSQL. Run by ``make bench``; takes under two minutes.
 
-The contenders play the same conversations, in turn, each process in a database of its own, as a worker of xdist does:
+The contenders go through the same conversations in turn, each process in a database of its own as workers of xdist:
 
-*bare*   What the conversations need in SQL and nothing more, as plain psycopg executes it: the seed, a savepoint before
-         each call, the statements that the call really executes, all rows fetched, a rollback. Recorded once while the
-         oracle plays; what is generated then, an id, is given now. It is replayed once, and every row must be the same.
-*exact*  The same with the savepoints that we really make, which are fewer: nobody who plays can be faster.
-*play*   Seed, turns and rollback, with nothing scored.
-*trial*  All that a trial costs: the reference is played and the agent, three snapshots, three scorers, outcomes.
+bare
+    What the conversations need in SQL and nothing more, as plain psycopg executes it: the seed, a savepoint before each
+    call, the statements that the call really executes, all rows fetched, a rollback.
+exact
+    The same with the savepoints that *play* really makes, which are fewer.
+play
+    Seed, turns and rollback; nothing is scored. The aims are half of the bare speed, and 150 conversations a second,
+    per process, on a quiet core: two processes share two cores with the server.
+trial
+    All that a trial costs: the reference plays and then the agent, three snapshots, three scorers, outcomes.
 
-Then once more as a user does it, with pytest, alone and with ``-n 2``. *Played* counts what the report has as seconds:
-the agent's own part. *Wall* counts everything that each further conversation costs, that is the difference to the same
-run with one conversation: reading, fixtures, both plays, scores, journal, report.
-
-Aims: *play* at least half as fast as *bare*, and at least 150 conversations a second, per process and on a quiet core.
-With two processes, and a server that works for both, two cores are not quiet.
+Then as a user does it, with pytest, alone and with ``-n 2``. *Played* goes by the seconds in the report, which are the
+agent's part of a trial. *Wall* goes by what each further conversation adds to a run: the difference to the same run
+with a sample of one, so all but the fixed start. A wide middle half says that the machine was busy.
 """
 
 import json
 import os
-import re
 import shutil
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Wire
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
-import psycopg
-from psycopg import sql
-from psycopg.abc import Params, Query
-
-from benchmarks.measuring import Spread, embedded_server, heading, pytest_command, take_turns, timed, warm_up
+from benchmarks.desk import BARE, CONTENDERS, EXACT, PLAY, TRIAL, Desk
+from benchmarks.measuring import Spread, embedded_server, heading, pytest_command, take_turns, timed
 from pytest_crmeval.crm.databases import Address, RunDatabases
-from pytest_crmeval.crm.postgres import PostgresCrm
 from pytest_crmeval.datasets.conversations import index
-from pytest_crmeval.domain.conversation import Conversation, Seed
-from pytest_crmeval.domain.messages import Tool, ToolCall, ToolResult
-from pytest_crmeval.domain.state import TABLES, State
-from pytest_crmeval.options import DEFAULT_SCORERS
-from pytest_crmeval.play.conversation import observe, play, refer
-from pytest_crmeval.scoring.named import SCORERS
-from pytest_crmeval.scoring.oracle import Oracle
-from pytest_crmeval.scoring.outcomes import outcomes_of
 
 EVALS = Path(__file__).parents[1] / "evals"
-PUBLISHED = Path(__file__).parents[2] / "shared" / "data" / "clbench_dev.jsonl"
+SOURCES = (EVALS / "data" / "crm.jsonl", Path(__file__).parents[2] / "shared" / "data" / "clbench_dev.jsonl")
+"""Our conversations, and the published ones where they are at hand; the last is played with pytest, too."""
 ENOUGH = 120
-"""Conversations that a pass should have at least; a smaller file is repeated."""
-ROUNDS = 5
-RUNS = 3
-CONTENDERS = ("bare", "exact", "play", "trial")
-PROCESSES = (1, 2)
-HALF = 0.5
-QUICK = 150.0
-_KEYS = dict(TABLES.values())
-_INSERT = re.compile(r'(INSERT INTO "(\w+)" AS t \()(.*? VALUES \()')
+"""Conversations of one pass; a file that has fewer is repeated."""
+ROUNDS, RUNS = 5, 3
+SHARE, QUICK = 0.5, 150.0
+"""The aims."""
+PROCESSES: Mapping[str, Sequence[str]] = {"one process": ("-p", "no:xdist"), "two processes": ("-n", "2")}
+"""And how pytest is told."""
+
+
+class Worker:
+    """A desk in a process of its own."""
+
+    def __init__(self, address: Address, path: Path) -> None:
+        context = get_context("spawn")
+        self._wire, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, address, path), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._wire.recv()  # it is ready
+
+    def ask(self, contender: str) -> None:
+        """Let it go through its conversations."""
+        self._wire.send(contender)
+
+    def told(self) -> float:
+        """Return how many a second it did."""
+        return float(self._wire.recv())
+
+    def close(self) -> None:
+        """Send it home."""
+        self._wire.close()
+        self._process.join()
+
+
+def _serve(wire: Wire, address: Address, path: Path) -> None:
+    desk = Desk(address, [ref.read() for ref in index([path])])
+    wire.send("ready")
+    with suppress(EOFError):
+        while True:
+            wire.send(desk.rate(wire.recv()))
+
+
+def together(workers: Sequence[Worker], contender: str) -> float:
+    """Let all go through their conversations at the same time, and return what each did a second."""
+    for worker in workers:
+        worker.ask(contender)
+    return sum([worker.told() for worker in workers]) / len(workers)
+
+
+def measure(databases: RunDatabases, path: Path) -> None:
+    """Print how fast one file is gone through."""
+    with (
+        closing(Worker(databases.clone(f"{path.stem}-1"), path)) as one,
+        closing(Worker(databases.clone(f"{path.stem}-2"), path)) as other,
+    ):
+        workers = dict(zip(PROCESSES, ([one], [one, other]), strict=True))
+        contenders = {
+            f"{name}, {processes}": partial(together, workers[processes], name)
+            for processes, name in product(PROCESSES, CONTENDERS)
+        }
+        rates = take_turns(contenders, ROUNDS)
+    for processes in PROCESSES:
+        print(f"{processes}, conversations a second each")
+        print("\n".join(_lines({name: rates[f"{name}, {processes}"] for name in CONTENDERS})), flush=True)
+
+
+def _lines(rates: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    for name in CONTENDERS:
+        aim = _aim(QUICK, Spread(rates[name]).median) if name == PLAY else ""
+        yield f"  {name:<14} {Spread(rates[name]).shown('/s', digits=0)}{aim}"
+    for name, peer in product((PLAY, TRIAL), (BARE, EXACT)):
+        ratio = Spread([this / that for this, that in zip(rates[name], rates[peer], strict=True)])
+        aim = _aim(SHARE, ratio.median) if (name, peer) == (PLAY, BARE) else ""
+        yield f"  {f'{name} / {peer}':<14} {ratio.shown('of it')}{aim}"
+
+
+def _aim(wanted: float, found: float) -> str:
+    return f"; aim {wanted:g}: {'met' if found >= wanted else 'missed'}"
+
+
+def explain(databases: RunDatabases, path: Path) -> None:
+    """Print where the time of a trial goes."""
+    refs = index([path])
+    start = time.perf_counter()
+    conversations = [ref.read() for ref in refs]
+    read = time.perf_counter() - start
+    with closing(Desk(databases.clone(f"{path.stem}-explained"), conversations)) as desk:
+        desk.watched()  # warm
+        watch, passed = desk.watched()
+    turns = sum(len(conversation.turns) for conversation in conversations) / len(refs)
+    print(f"{turns:.1f} turns, {desk.statements(BARE):.1f} statements bare, {desk.statements(EXACT):.1f} exact")
+    print(f"a trial, ms per conversation    all  SQL of it    (the oracle passed {passed} of {len(refs)})")
+    parts = {part: seconds for part, seconds in watch.seconds.items() if part}
+    for part, seconds in sorted(parts.items(), key=lambda item: -item[1]):
+        _print_part(part, seconds / len(refs), watch.waited.get(part, 0.0) / len(refs))
+    _print_part("together", sum(parts.values()) / len(refs), sum(watch.waited.values()) / len(refs))
+    _print_part("before it: to read it", read / len(refs), 0.0)
+
+
+def _print_part(part: str, seconds: float, waited: float) -> None:
+    print(f"  {part:<24} {seconds * 1e3:9.3f} {waited * 1e3:9.3f}", flush=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """Something that a conversation had executed, and what came of it."""
+class Run:
+    """What one run of pytest took."""
 
-    text: str
-    values: Params | None
-    rows: Sequence[tuple[Any, ...]] = ()
-    fails: bool = False
+    cases: int
+    wall: float
+    played: float
 
-    def run(self, connection: psycopg.Connection[Any]) -> Sequence[tuple[Any, ...]]:
-        """Execute it again, and fetch what there is."""
-        with suppress(psycopg.Error) if self.fails else nullcontext():
-            cursor = connection.execute(self.text, self.values)
-            return cursor.fetchall() if cursor.description else ()
-        return ()
+
+def run(project: Path, path: Path, dsn: str, *how: str) -> Run:
+    """Let the oracle play a file as a user does."""
+    shutil.rmtree(project / "reports", ignore_errors=True)
+    command = pytest_command("evals/test_crm.py", "--crmeval-conversations", str(path), "--crmeval-invalid", "play")
+    timing = timed([*command, *how], project, CRMEVAL_DSN=dsn)
+    report = json.loads((project / "reports" / "latest.json").read_text(encoding="utf-8"))
+    (result,) = report["results"]
+    return Run(cases=result["planned"], wall=timing.seconds, played=result["seconds"])
+
+
+def measure_pytest(project: Path, path: Path, dsn: str) -> None:
+    """Print how fast a file is played by pytest."""
+    shutil.copytree(EVALS, project / "evals", ignore=shutil.ignore_patterns("__pycache__"))
+    (project / "pytest.ini").write_text("[pytest]\n")
+    samples: Mapping[str, Sequence[str]] = {"all": (), "one": ("--crmeval-sample", "1")}
+    contenders = {
+        (processes, sample): partial(run, project, path, dsn, *PROCESSES[processes], *samples[sample])
+        for processes, sample in product(PROCESSES, samples)
+    }
+    runs = take_turns({", ".join(names): contender for names, contender in contenders.items()}, RUNS)
+    for processes, how in PROCESSES.items():
+        every, fixed = runs[f"{processes}, all"], runs[f"{processes}, one"]
+        further = [(run.cases - 1) / (run.wall - one.wall) for run, one in zip(every, fixed, strict=True)]
+        print(f"pytest {' '.join(how)}, conversations a second")
+        print("  played, each   ", Spread([run.cases / run.played for run in every]).shown("/s", digits=0))
+        print("  wall, together ", Spread(further).shown("/s", digits=0))
+        print("  fixed          ", Spread([one.wall for one in fixed]).shown("s"), flush=True)
+
+
+def repeated(path: Path, folder: Path) -> Path:
+    """Return a file that has enough of the conversations in ``path``."""
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    if len(lines) >= ENOUGH:
+        return path
+    records = [{**json.loads(line), "conversation_id": f"case-{n}"} for n, line in enumerate(_times(lines))]
+    copy = folder / path.name
+    copy.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return copy
+
+
+def _times(lines: Sequence[str]) -> Sequence[str]:
+    return [*lines] * -(-ENOUGH // len(lines))
+
+
+@contextmanager
+def opened(dsn: str) -> Iterator[RunDatabases]:
+    """Hold the databases of a run."""
+    databases = RunDatabases(Address(dsn, embedded=True), "bench")
+    alive = databases.open()
+    try:
+        yield databases
+    finally:
+        databases.close(alive)
+
+
+def main() -> None:
+    """Measure everything and leave nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
+        folder = Path(name)
+        files = [repeated(source, folder) for source in SOURCES if source.exists()]
+        with opened(dsn) as databases:
+            for path in files:
+                heading(f"{path.name}: {len(index([path]))} conversations ({ROUNDS} passes each, in turn)")
+                print(f"load of the machine {os.getloadavg()[0]:.1f}")
+                measure(databases, path)
+                explain(databases, path)
+        heading(f"{files[-1].name}, as a user plays it ({RUNS} each, in turn)")
+        measure_pytest(folder / "project", files[-1], dsn)
+
+
+if __name__ == "__main__":
+    main()

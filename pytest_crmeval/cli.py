@@ -44,7 +44,7 @@ class _UsageError(Exception):
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="crmeval",
-        description="Look at the cases and the runs of pytest-crmeval. To start a run: pytest evals/ -n 3",
+        description="Look at the cases and runs of pytest-crmeval. To run: pytest evals/ -n 3",
     )
     parser.add_argument("--version", action="version", version=f"crmeval {version('pytest-crmeval')}")
     commands = parser.add_subparsers(title="commands", required=True)

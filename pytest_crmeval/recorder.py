@@ -15,7 +15,7 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.options import Options, is_dry_run
+from pytest_crmeval.options import DEFAULT_SCORERS, Options, is_dry_run
 from pytest_crmeval.runs import journal, reports, summary
 
 SECRET_OPTION = "--postgresql-password"  # noqa: S105 (its name, to hide its value)
@@ -50,11 +50,15 @@ class Recorder:
 
     @property
     def done(self) -> set[tuple[str, ...]]:
-        """Cases, with their content and agent, that need not be played again; what errored or broke is repeated."""
+        """Cases, with their content and agent, that need not be played again; what errored or broke is repeated.
+
+        A case that is invalid stays so until its content changes, unless it is to be played all the same.
+        """
+        repeated = {Verdict.ERRORED, *([Verdict.INVALID] if self._options.play_invalid else [])}
         return {
             (trial.planned.key, trial.planned.fingerprint, trial.planned.spec)
             for trial in self.past.trials.values()
-            if trial.verdict is not Verdict.ERRORED and trial.planned.key not in self.past.red
+            if trial.verdict not in repeated and trial.planned.key not in self.past.red
         }
 
     def plan(self, cases: Sequence[tuple[str, PlannedCase]]) -> None:
@@ -65,6 +69,7 @@ class Recorder:
         """Wait for the server and open the journal, once, before the first case is played."""
         if self._journal or is_dry_run(self._config) or not (self._planned or self.past.trials):
             return
+        self._check_rules()
         done = len(self.done)
         if self._planned:
             self._ready()
@@ -121,6 +126,21 @@ class Recorder:
     def _path(self) -> Path:
         return self._options.folder / "trials.jsonl"
 
+    def _check_rules(self) -> None:
+        """Refuse to resume a run under other rules: two kinds of verdict do not add up."""
+        begun = f"crmeval: the run {self._options.run!r} was begun with"
+        for part in self.past.parts:
+            before, now = _scorers_of(part), self._options.scorers
+            if before and set(before) != set(now):
+                raise pytest.UsageError(
+                    f"{begun} the scorers {', '.join(before)}, and can't go on with {', '.join(now)}: "
+                    "choose the same with --crmeval-scorer, or another --crmeval-run"
+                )
+            if part.get("invalid") == "play" and not self._options.play_invalid:
+                raise pytest.UsageError(
+                    f"{begun} --crmeval-invalid=play, and can't go on without: add it, or choose another --crmeval-run"
+                )
+
     def _opened(self) -> journal.Journal:
         part: JsonObject = {
             "started": _now(),
@@ -128,6 +148,8 @@ class Recorder:
             "agents": {agent: self._options.spec(agent) for agent in self._options.agents},
             "sample": self._options.sample,
             "seed": self._options.seed,
+            "scorers": list(self._options.scorers),
+            "invalid": "play" if self._options.play_invalid else "report",
             "server": self._server(),
         }
         try:
@@ -182,7 +204,7 @@ class Recorder:
             return True
         if self._rulings:
             return not (self._report.complete and all(ruling.holds for ruling in self._rulings))
-        return not all(trial.passed for trial in self._earlier())
+        return any(trial.verdict is Verdict.FAILED for trial in self._earlier())
 
     def _earlier(self) -> list[Trial]:
         return [trial for key, trial in self.past.trials.items() if key not in self._played]
@@ -214,6 +236,8 @@ class Recorder:
         terminal.write_line(f"crmeval run:    {self._options.run} ({len(self._planned)} to play{again})")
         terminal.write_line(f"crmeval agent:  {', '.join(map(self._named, self._options.agents))}")
         terminal.write_line(f"crmeval server: {self._server()}")
+        if set(self._options.scorers) != set(DEFAULT_SCORERS):
+            terminal.write_line(f"crmeval scorer: {', '.join(self._options.scorers)}")
 
     def _named(self, agent: str) -> str:
         spec = self._options.spec(agent)
@@ -230,20 +254,23 @@ class Recorder:
         if self._report is None:
             return
         yield from summary.table(self._report)
+        yield from summary.invalid(self._report)
         yield from summary.gates(self._rulings)
         if self._rulings and not self._report.complete:
             yield "the run is not complete: no gate can pass"
         if self._forgiven:
             yield "the gates hold: failed cases are forgiven"
-        yield self._trouble or f"report: {_short(self._options.reports / f'{self._options.run}.json')}"
+        yield self._trouble or f"report: {summary.short(self._options.reports / f'{self._options.run}.json')}"
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _short(path: Path) -> str:
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+def _scorers_of(part: JsonObject) -> list[str]:
+    """Return the scorers that a part of a run was asked for; none if it is older than the question."""
+    names = part.get("scorers")
+    return list(map(str, names)) if isinstance(names, list) else []
 
 
 def _without_secret(arguments: Sequence[object]) -> Iterator[str]:

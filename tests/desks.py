@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
+from jsonschema import Draft202012Validator, FormatChecker
+
 from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolError, ToolResult
@@ -262,6 +264,11 @@ class Desk:
         """Return what a search finds, by the names that this module gives it."""
         key = tool.replace("_search", "_id")
         return [NAMES[row[key]] for row in self.get(tool, **filters)]
+
+    def advertised(self, tool: str, arguments: Mapping[str, Json]) -> bool:
+        """Whether the schema of a tool says that it takes these arguments."""
+        (schema,) = (found.parameters for found in self.crm.tools if found.name == tool)
+        return Draft202012Validator(schema, format_checker=FormatChecker()).is_valid(arguments)
 
     def state(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Return what the CRM holds, table by table and id by id; it is the caller's to change."""

@@ -3,14 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import count
 
 from pytest_crmeval.domain.conversation import Conversation, Seed, Turn
 from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.score import Score, Verdict
-from pytest_crmeval.domain.state import State
+from pytest_crmeval.domain.state import TABLES, Row, State
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial
+
+_NUMBERS = count()
 
 
 class PaperCrm:
@@ -93,6 +96,19 @@ def conversation(*turns: Turn | str, seed: Seed | None = None, expected_state: S
     """Return a conversation of turns, or of utterances whose answer key does not matter."""
     made = tuple(turn(given) if isinstance(given, str) else given for given in turns)
     return Conversation(id="one", fingerprint="f00d", turns=made, seed=seed or {}, expected_state=expected_state or {})
+
+
+def new(key: str, **columns: Json) -> Row:
+    """Return a row with a generated id that no other row has."""
+    return {key: f"generated-{next(_NUMBERS)}", **columns}
+
+
+def seed_of(state: State) -> dict[str, dict[str, Row]]:
+    """Return the seed that a state comes from."""
+    return {
+        entity: {str(row[key]): {name: row[name] for name in row if name != key} for row in state.get(table, ())}
+        for entity, (table, key) in TABLES.items()
+    }
 
 
 def planned(case: str = "one", *, suite: str = "crm", subject: str = "oracle") -> PlannedCase:

@@ -39,7 +39,7 @@ class CaseRef:
         try:
             with self.path.open("rb") as file:
                 file.seek(self.offset)
-                record = _decode(file.readline(), self.path, self.line)
+                record = decode(file.readline(), self.path, self.line)
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror}, while it was being played") from error
         except DatasetError as error:
@@ -80,7 +80,7 @@ def _refs(path: Path, problems: list[str]) -> Iterator[CaseRef]:
         if not line.strip():
             continue
         try:
-            record = _decode(line, path, number)
+            record = decode(line, path, number)
         except DatasetError as error:
             problems.append(str(error))
             continue
@@ -101,7 +101,7 @@ def _lines(path: Path) -> Iterator[bytes]:
         raise DatasetError(f"{path}: {error.strerror}; give the path of a JSON Lines file") from error
 
 
-def _decode(line: bytes, path: Path, number: int) -> ConversationRecord:
+def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
     try:
         record = _DECODER.decode(line)
     except msgspec.ValidationError as error:

@@ -75,7 +75,7 @@ def _of_search(turn: TurnRecord, call: ToolCall, knowledge: Knowledge) -> Iterat
     if writes(call.tool):
         return
     said = turn.user_utterance
-    filters = [f"{name}={shown(value)}" for name, value in call.arguments.items() if not name.endswith("_id")]
+    filters = [f"{name}={shown(value)}" for name, value in call.arguments.items() if not name.endswith(("_id", "_ids"))]
     if filters and not _FILLERS.sub("", said):
         yield Kind.BARE_SEARCH, f"{', '.join(filters)} for {shown(said)}"
     elif unsaid := [f"{name}={shown(value)}" for name, value in untold(turn, call, knowledge)]:

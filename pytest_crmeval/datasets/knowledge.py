@@ -22,6 +22,7 @@ ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].*)?")
 _WORD = re.compile(r"\w+")
+_GENITIVE = re.compile(r"(?<=\w)'s\b")
 _WHEN = re.compile(
     r"\b(?:today|tomorrow|tonight|yesterday|now|days?|weeks?|fortnight|months?|quarters?|years?|annual|q[1-4]"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec"
@@ -30,17 +31,18 @@ _WHEN = re.compile(
 """Words of days that nobody has written out: in thirty days, by the end of May, on 3/31."""
 _RECKONING = re.compile(
     r"\b(?:half|halve|double|triple|twice|dozen|hundred|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-    r"|(?:thir|four|fif|six|seven|eigh|nine)teen|total|sum|average|combined|difference|remaining|rest|same)\b"
+    r"|(?:thir|four|fif|six|seven|eigh|nine)teen|total|sum|average|combined|difference|remaining|rest|same|grand)\b"
     r"|(?<!\d)(?<!\d )\b(?:thousand|million)\b"
 )
 """Words of numbers that have to be understood or worked out, which is not for us to do."""
 _LIKENESS = re.compile(r"\b(?:same|like|copy|duplicate|identical)\b")
-_NUMERAL = re.compile(r"\d+(?:\.\d+)?")
+_NUMERAL = re.compile(r"\d{1,15}(?:\.\d{1,15})?")
+_PHONE = re.compile(r"[\d\s()+./-]{7,}")
 _FORMS = {
     "sent": ("send", "sends", "sending"),
     "won": ("win", "wins", "winning"),
     "lost": ("lose", "loses", "losing", "loss"),
-    "inactive": ("deactivate", "deactivated", "deactivating"),
+    "inactive": ("active", "deactivate", "deactivated", "deactivating"),
 }
 STEM = 4
 """Letters that forms of a word have in common: cancel and Canceled, negotiating and Negotiation."""
@@ -50,6 +52,8 @@ LONG = 5
 """Words of a text that may be told in other words, in part."""
 MOST = 0.8
 CENT = 0.01
+LOCAL = 7
+"""Digits of a telephone number by which it is known to those who live there."""
 HUGE = 10**15
 
 Row = Mapping[str, Any]
@@ -64,6 +68,8 @@ class Knowledge:
         """Know nothing yet of the rows that the CRM starts with."""
         self._seed = seed
         self._text = ""
+        self._said: set[str] = set()
+        self._shown: set[str] = set()
         self._readings: list[Reading] = []
         self._unread: list[str] = []
         self._seen: list[Row] = []
@@ -82,18 +88,22 @@ class Knowledge:
 
     def hear(self, utterance: str) -> None:
         """Take in what the user says."""
-        self._text += f"{utterance.casefold()}\n"
+        text = utterance.casefold()
+        self._text += f"{text}\n"
+        self._said.update(_words(text))
         self._unread.append(utterance)
         self._looked_up = None
 
     def see(self, call: ToolCall) -> None:
-        """Take in what a call brings to light: its own arguments, and rows of the entity that it is about."""
-        self._seen.append(call.arguments)
+        """Take in what a call brings to light: what it writes, and rows of the entity that it is about."""
+        brought = [call.arguments] if writes(call.tool) else []  # what is looked for, only the label knows
         self._reckoned |= call.tool.startswith("summarize_")
         entity = TOOLS.get(call.tool, "")
         if entity and entity not in self._entities and not makes_new(call.tool):
             self._entities.add(entity)
-            self._seen += self.rows[entity].values()
+            brought += self.rows[entity].values()
+        self._seen += brought
+        self._shown |= _words_of(brought)
         self._looked_up = None
 
     def seen(self) -> Sequence[Row]:
@@ -123,14 +133,24 @@ class Knowledge:
         if not text or text.casefold() in self._text:
             return True
         if ID.fullmatch(text):
-            return any(text.lower() in _ids(row) for row in self.at_hand())
+            return self._finds(text.lower())
         if name in CHOICES:
             return self._tells_choice(text, rows() if self.likens() else self._seen)
         return self._tells_text(text) or _in_rows(text, rows())
 
+    def _finds(self, identity: str) -> bool:
+        stems = self._stems()
+        for rows in self.rows.values():
+            if (row := rows.get(identity)) and (len(rows) == 1 or self._tells_of(row, stems)):
+                return True  # the common case, without a look at all the others
+        return any(identity in _ids(row) for row in self.at_hand())
+
+    def _stems(self) -> set[str]:
+        return {word[:STEM] for word in self._said | self._shown}
+
     def _look_up(self) -> Mapping[str, Sequence[Row]]:
         """Return the rows that can be found: by a word or a number, by a row they belong to, or as the only ones."""
-        words = self._words() | _words_of(self._seen)
+        stems = self._stems()
         left = [
             (entity, row) for entity, rows in self.rows.items() if entity not in self._entities for row in rows.values()
         ]
@@ -141,7 +161,7 @@ class Knowledge:
             count = len(left)
             rest = []
             for entity, row in left:
-                if len(self.rows[entity]) == 1 or not ids.isdisjoint(_ids(row)) or self._tells_of(row, words):
+                if len(self.rows[entity]) == 1 or not ids.isdisjoint(_ids(row)) or self._tells_of(row, stems):
                     reached.setdefault(entity, []).append(row)
                     ids |= _ids(row)
                 else:
@@ -149,11 +169,8 @@ class Knowledge:
             left = rest
         return reached
 
-    def _tells_of(self, row: Row, words: set[str]) -> bool:
-        return not words.isdisjoint(_words_of([row])) or any(self._tells_number(number) for number in _numbers([row]))
-
-    def _words(self) -> set[str]:
-        return set(_words(self._text))
+    def _tells_of(self, row: Row, stems: set[str]) -> bool:
+        return any(word[:STEM] in stems for word in _words_of([row])) or any(map(self._tells_number, _numbers([row])))
 
     def _heard(self) -> list[Reading]:
         self._readings += map(read, self._unread)
@@ -173,25 +190,31 @@ class Knowledge:
     def _tells_choice(self, choice: str, rows: Sequence[Row]) -> bool:
         if any(choice == value for row in rows for value in row.values()):
             return True
-        said = self._words()
         parts = _words(choice.casefold())
         forms = {form for part in parts for form in (part, *_FORMS.get(part, ()))}
-        return not forms.isdisjoint(said) or any(_stem(part, word) >= STEM for part in parts for word in said)
+        return not forms.isdisjoint(self._said) or any(
+            _stem(part, word) >= STEM for part in parts for word in self._said
+        )
 
     def _tells_text(self, text: str) -> bool:
         if _EMAIL.fullmatch(text):
             return False  # to the letter, and those have been looked for
         if _ISO.fullmatch(text):
             return bool(_WHEN.search(self._text)) or any(reading.says(text) for reading in self._heard())
-        plain = _squeezed(text)
+        plain = _squeezed(text)[-LOCAL if _PHONE.fullmatch(text) else 0 :]
         if len(plain) > STEM and plain in _squeezed(self._text):
             return True
         if _NUMERAL.fullmatch(text) and self._tells_number(float(text)):
             return True
-        said = self._words() | _words_of(self._seen)
+        said = self._said | self._shown
         words = _words(text.casefold())
-        told = sum(word in said or any(_alike(word, other) for other in said) for word in words)
+        told = sum(word in said or self._tells_word(word, said) for word in words)
         return told == len(words) or (len(words) >= LONG and told >= MOST * len(words))
+
+    def _tells_word(self, word: str, said: set[str]) -> bool:
+        return any(_alike(word, other) for other in said) or bool(
+            _NUMERAL.fullmatch(word) and self._tells_number(float(word))
+        )
 
 
 def walk(record: ConversationRecord) -> Iterator[tuple[TurnRecord, ToolCall, Knowledge]]:
@@ -225,16 +248,17 @@ def leaves(name: str, value: Any) -> Iterator[tuple[str, Leaf]]:  # noqa: ANN401
     left = [(name, value)]
     while left:
         name, value = left.pop()
-        if isinstance(value, Mapping):
-            left += reversed(list(value.items()))
-        elif isinstance(value, Sequence) and not isinstance(value, str):
+        if isinstance(value, dict):  # it comes from a JSON file: nothing else is a mapping, or a list
+            left += reversed(value.items())
+        elif isinstance(value, list):
             left += ((name, item) for item in reversed(value))
         else:
             yield name, value
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.replace("'", "").replace("\u2019", "").replace("_", " "))
+    """Return the words of a text in small letters; Lumen's is Lumen, O'Brien is obrien."""
+    return _WORD.findall(_GENITIVE.sub("", text.replace("\u2019", "'")).replace("'", "").replace("_", " "))
 
 
 def _squeezed(text: str) -> str:
@@ -257,7 +281,7 @@ def _alike(one: str, other: str) -> bool:
 def _results(a: float, b: float) -> Iterator[float]:
     yield from (a + b, a - b, a * b, a * (1 + b / 100), a * (1 - b / 100), a * b / 100)
     if b:
-        yield a / b
+        yield from (a / b, 100 * a / b)
 
 
 def _numbers(rows: Iterable[Row]) -> set[float]:
@@ -274,9 +298,8 @@ def _ids(row: Row) -> set[str]:
 
 
 def _words_of(rows: Iterable[Row]) -> set[str]:
-    return {
-        word for row in rows for value in row.values() if isinstance(value, str) for word in _words(value.casefold())
-    }
+    texts = (value for row in rows for value in row.values() if isinstance(value, str) and not ID.fullmatch(value))
+    return {word for text in texts for word in _words(text.casefold())}
 
 
 def _in_rows(text: str, rows: Iterable[Row]) -> bool:

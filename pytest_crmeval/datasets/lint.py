@@ -7,17 +7,17 @@ from pathlib import Path
 
 import msgspec
 
-from pytest_crmeval.datasets.conversations import DatasetError, _decode
+from pytest_crmeval.datasets.conversations import DatasetError, decode
 from pytest_crmeval.datasets.defects import defects
 from pytest_crmeval.datasets.entities import TOOLS
 from pytest_crmeval.datasets.irregularities import UNTRUE, irregularities
 from pytest_crmeval.datasets.kinds import Finding, Kind, cut, shown
-from pytest_crmeval.datasets.knowledge import ID, leaves
+from pytest_crmeval.datasets.knowledge import ID
 from pytest_crmeval.datasets.records import ConversationRecord, TurnRecord
 from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
-from pytest_crmeval.domain.references import REFERENCE, resolved
+from pytest_crmeval.domain.references import REFERENCE
 
 Check = Callable[[ToolCall], str]
 """Says what is wrong with a call, whatever the CRM holds; empty if nothing is."""
@@ -80,7 +80,7 @@ class Lint:
 
     def _look_at(self, line: bytes, path: Path, number: int) -> None:
         try:
-            record = _decode(line, path, number)
+            record = decode(line, path, number)
         except DatasetError as error:
             text = str(error).removeprefix(f"{path}:{number}: ")
             self._add(Place(file=str(path), line=number), Finding(kind=Kind.UNREADABLE_LINE, text=text))
@@ -196,14 +196,10 @@ def _arguments(turn: TurnRecord) -> str:
 
 def _with_ids(turn: TurnRecord) -> ToolCall | None:
     """Return the call as a CRM may see it, some id in place of each reference; None if a reference is to no id."""
-    call = ToolCall(tool=turn.expected_tool, arguments=turn.expected_args)
-    matches = [match for _, leaf in leaves("", turn.expected_args) for match in REFERENCE.finditer(str(leaf))]
-    if not all(match[2].endswith("_id") for match in matches):
+    text = msgspec.json.encode(turn.expected_args).decode()
+    if not all(match[2].endswith("_id") for match in REFERENCE.finditer(text)):
         return None
-    outputs: dict[int, dict[str, Json]] = defaultdict(dict)
-    for match in matches:
-        outputs[int(match[1])][match[2]] = SOME_ID
-    return resolved(call, outputs) if matches else call
+    return ToolCall(tool=turn.expected_tool, arguments=msgspec.json.decode(REFERENCE.sub(SOME_ID, text)))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

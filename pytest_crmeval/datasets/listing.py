@@ -71,10 +71,14 @@ def _section(lint: Lint, kind: Kind) -> Iterator[str]:
     yield f"{kind.label}: {turns}{_many(len(count.lines), 'conversation')}"
     yield f"    {kind.meaning}"
     for place, finding in count.examples:
-        case = [place.case if place.case.isprintable() else repr(place.case)] if place.case else []
-        turn = [f"turn {finding.turn}"] if finding.turn else []
-        yield f"    {place.file}:{place.line}: {''.join(f'{part}: ' for part in case + turn)}{finding.text}"
+        yield f"    {place.file}:{place.line}: {_who(place.case, finding.turn)}{finding.text}"
     yield ""
+
+
+def _who(case: str, turn: int) -> str:
+    name = case if case.isprintable() else repr(case)
+    parts = ", ".join(part for part in (name, f"turn {turn}" if turn else "") if part)
+    return parts and f"{parts}: "
 
 
 def _totals(lint: Lint) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.domain.messages import ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,10 @@ class Answer:
     """Further wordings that count as well."""
     judged: bool = False
     """Whether a judge was meant to decide."""
+
+
+ANY_ERROR = "validation error"
+"""As the text of a refusal, the published format lets this stand for every refusal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,3 +34,9 @@ class Expectation:
     facts: Sequence[Json] | None = None
     """What the reply has to say; None if that follows from what the CRM answers."""
     answer: Answer | None = None
+
+    def is_met_by(self, result: ToolResult) -> bool:
+        """Whether the CRM answers the call as expected: does it, or refuses it in such words."""
+        if result.error is None or self.succeeds:
+            return self.succeeds and not result.refused
+        return self.refusal.lower() == ANY_ERROR or self.refusal.lower() in result.error.message.lower()

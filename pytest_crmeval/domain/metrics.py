@@ -10,7 +10,9 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 
 SCORED = frozenset({Verdict.PASSED, Verdict.FAILED})
-COMPLEXITIES = ("simple", "medium", "complex")
+KINDS = ("complexity", "category", "tag", "tool")
+"""What a breakdown tells apart."""
+_COMPLEXITIES = ("simple", "medium", "complex")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +46,16 @@ class Metrics:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the metrics that ``to_dict`` wrote; fields that are not known yet are passed over."""
-        found = {name: record.get(name) for name in cls.__slots__}
+        given = dict(record)
+        found = {name: given.get(name) for name in cls.__slots__}
         turns = found.pop("first_failed_turn")
-        histogram = None if turns is None else {int(turn): _number(count) for turn, count in turns.items()}
+        histogram = None if turns is None else {int(turn): _number(count) for turn, count in dict(turns).items()}
         return cls(first_failed_turn=histogram, **{name: _number(value) for name, value in found.items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """How cases that have a label in common went, or turns that have a tool in common: those belong to no case."""
+    """How the cases of one label went; or the turns of one tool, for which no cases are counted."""
 
     cases: int | None = None
     """Scored ones: what errored or is invalid says nothing."""
@@ -75,7 +78,7 @@ class Group:
 
 
 Breakdown = Mapping[str, Mapping[str, Group]]
-"""What is told apart (complexity, category, tag, tool) -> label -> how it went; in an order to be read."""
+"""One of KINDS -> label -> how it went; what no case has a label for is absent."""
 
 
 def metrics_of(trials: Iterable[Trial]) -> Metrics:
@@ -96,22 +99,29 @@ def metrics_of(trials: Iterable[Trial]) -> Metrics:
 
 
 def breakdown_of(trials: Iterable[Trial]) -> Breakdown:
-    """Tell the trials that were scored apart; what no case has a label for is absent."""
+    """Tell the trials that were scored apart."""
     scored = [trial for trial in trials if trial.verdict in SCORED]
-    found: Breakdown = {
-        "complexity": _labelled(scored, lambda labels: [labels.complexity]),
-        "category": _labelled(scored, lambda labels: [labels.category]),
-        "tag": _labelled(scored, lambda labels: labels.tags),
-        "tool": _by_tool(_turns(scored)),
-    }
-    return {name: groups for name, groups in found.items() if groups}
+    found = (
+        _labelled(scored, lambda labels: [labels.complexity]),
+        _labelled(scored, lambda labels: [labels.category]),
+        _labelled(scored, lambda labels: labels.tags),
+        _by_tool(_turns(scored)),
+    )
+    return {kind: groups for kind, groups in zip(KINDS, found, strict=True) if groups}
+
+
+def reading_order(label: str) -> tuple[int, str]:
+    """Return what labels are sorted by: simple before complex, the rest by name."""
+    return (_COMPLEXITIES.index(label) if label in _COMPLEXITIES else len(_COMPLEXITIES), label)
 
 
 def breakdown_from(record: Mapping[str, Any]) -> Breakdown:
-    """Return the breakdown as it was written."""
-    return {
-        name: {label: Group.from_dict(group) for label, group in groups.items()} for name, groups in record.items()
-    }
+    """Return the breakdown as it was written; TypeError or ValueError if it is none."""
+    return {name: _groups_from(groups) for name, groups in dict(record).items()}
+
+
+def _groups_from(record: Mapping[str, Any]) -> dict[str, Group]:
+    return {label: Group.from_dict(dict(group)) for label, group in dict(record).items()}
 
 
 def _labelled(trials: Iterable[Trial], labels_of: Callable[[Labels], Iterable[str]]) -> dict[str, Group]:
@@ -120,12 +130,7 @@ def _labelled(trials: Iterable[Trial], labels_of: Callable[[Labels], Iterable[st
     for trial in trials:
         for label in set(labels_of(trial.labels)) - {""}:
             groups.setdefault(label, []).append(trial)
-    return {label: _group(groups[label]) for label in sorted(groups, key=_rank)}
-
-
-def _rank(label: str) -> tuple[int, str]:
-    """Sort by name, but simple before complex."""
-    return (COMPLEXITIES.index(label) if label in COMPLEXITIES else len(COMPLEXITIES), label)
+    return {label: _group(groups[label]) for label in sorted(groups, key=reading_order)}
 
 
 def _group(trials: Sequence[Trial]) -> Group:
@@ -175,6 +180,7 @@ def _present(found: Mapping[str, Json]) -> JsonObject:
 
 
 def _number(value: Any) -> Any:  # noqa: ANN401 (JSON enters here)
+    """Return a number, or None for what is absent; anything else is junk."""
     if value is not None and not isinstance(value, int | float):
         raise TypeError(f"expected a number, found {value!r}")
     return value

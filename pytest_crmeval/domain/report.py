@@ -65,12 +65,16 @@ class Standing:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the standing that ``to_dict`` wrote, perhaps before there were metrics; junk is not one."""
+        """Return the standing that ``to_dict`` wrote, perhaps before there were metrics.
+
+        KeyError, TypeError or ValueError if it did not write it.
+        """
+        given = dict(record)
         return cls(
-            invalid=record.get("invalid", 0),
-            metrics=Metrics.from_dict(record.get("metrics", {})),
-            by=breakdown_from(record.get("by", {})),
-            **{name: record[name] for name in _SINCE_THE_BEGINNING},
+            invalid=given.get("invalid", 0),
+            metrics=Metrics.from_dict(given.get("metrics", {})),
+            by=breakdown_from(given.get("by", {})),
+            **{name: given[name] for name in _SINCE_THE_BEGINNING},
         )
 
 

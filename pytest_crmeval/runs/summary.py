@@ -1,21 +1,30 @@
 """A report as a person wants to read it in a terminal."""
 
+import re
+import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from pytest_crmeval.domain.gate import Ruling
+from pytest_crmeval.domain.metrics import KINDS, Group, reading_order
 from pytest_crmeval.domain.report import Report, Standing
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial
 
-_HEAD = ("suite", "subject", "cases", "passed", "failed", "errored", "not run", "pass rate")
+_SUCCESSES = ("turn_success", "tool_success", "reply_success")
+_FIGURES = ("strict_success", *_SUCCESSES, "steps_per_turn", "errors", "recovered_errors")
+_PLACE = re.compile(r"(.+?):\d+: ")
+"""How the reason of an invalid trial begins: file and line of its case."""
+LONGEST = 200
+Row = Sequence[str]
 
 
 def table(report: Report) -> Iterator[str]:
-    """Yield one line per suite and subject, under a head."""
-    rows = [_HEAD, *map(_row, report.standings)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        names = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
-        numbers = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
-        yield "  ".join([*names, *numbers]).rstrip()
+    """Yield one line per suite and subject, under a head; invalid cases have a column when there are any."""
+    some_invalid = any(standing.invalid for standing in report.standings)
+    counts = ["passed", "failed", "errored", *(["invalid"] if some_invalid else []), "not_run"]
+    head = ["suite", "subject", "cases", *map(_words, counts), "pass rate"]
+    yield from _aligned([head, *(_row(standing, counts) for standing in report.standings)], names=2)
 
 
 def gates(rulings: Sequence[Ruling]) -> Iterator[str]:
@@ -24,7 +33,88 @@ def gates(rulings: Sequence[Ruling]) -> Iterator[str]:
         yield f"gate {ruling.gate}: {'holds' if ruling.holds else 'BREACHED'} ({ruling.explanation})"
 
 
-def _row(standing: Standing) -> tuple[str, ...]:
-    rate = "-" if standing.pass_rate is None else f"{standing.pass_rate:.3f}"
-    counts = (standing.planned, standing.passed, standing.failed, standing.errored, standing.not_run)
-    return (standing.suite, standing.subject, *map(str, counts), rate)
+def invalid(report: Report) -> Iterator[str]:
+    """Yield how many cases are broken, who knows more, and an example; nothing when all are sound.
+
+    An example, because what only the CRM can tell is not to be found by looking at the file.
+    """
+    broken = {(trial.planned.suite, trial.planned.case): trial.reason for trial in report.trials if _is_broken(trial)}
+    if broken:
+        places = [match[1] for reason in broken.values() if (match := _PLACE.match(reason))]
+        files = [shlex.quote(short(Path(place))) for place in dict.fromkeys(places)] or ["FILE"]
+        yield f"{len(broken)} {'case is' if len(broken) == 1 else 'cases are'} invalid: crmeval lint {' '.join(files)}"
+        yield f"for example {_cut(next(iter(broken.values())))}"
+
+
+def details(report: Report) -> Iterator[str]:
+    """Yield what the table leaves out, suite by suite: the metrics of its subjects side by side, then breakdowns."""
+    for suite in dict.fromkeys(standing.suite for standing in report.standings):
+        standings = [standing for standing in report.standings if standing.suite == suite]
+        if any(standing.metrics.turn_success is not None for standing in standings):
+            yield from ["", *_aligned(list(_metrics(suite, standings)), names=1)]
+        for kind in (kind for kind in KINDS if any(kind in standing.by for standing in standings)):
+            yield from ["", *_aligned(list(_breakdown(suite, kind, standings)), names=2)]
+
+
+def short(path: Path) -> str:
+    """Return a path as it is called from here."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _is_broken(trial: Trial) -> bool:
+    return trial.verdict is Verdict.INVALID
+
+
+def _cut(reason: str) -> str:
+    """Return what fits on a line or two, the place as it is called from here."""
+    place = _PLACE.match(reason)
+    text = f"{short(Path(place[1]))}{reason[place.end(1) :]}" if place else reason
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+
+
+def _row(standing: Standing, counts: Sequence[str]) -> Row:
+    numbers = [standing.planned, *(getattr(standing, name) for name in counts), standing.pass_rate]
+    return (standing.suite, standing.subject, *map(_told, numbers))
+
+
+def _metrics(suite: str, standings: Sequence[Standing]) -> Iterator[Row]:
+    """Yield a row per metric, and one per turn in which anybody went wrong first; a column per subject."""
+    yield (suite, *(standing.subject for standing in standings))
+    for name in _FIGURES:
+        yield (_words(name), *(_told(getattr(standing.metrics, name)) for standing in standings))
+    wrong = [standing.metrics.first_failed_turn for standing in standings]
+    for turn in sorted({turn for turns in wrong for turn in turns or ()}):
+        counts = (None if turns is None else turns.get(turn, 0) for turns in wrong)
+        yield (f"first failed in turn {turn}", *map(_told, counts))
+
+
+def _breakdown(suite: str, kind: str, standings: Sequence[Standing]) -> Iterator[Row]:
+    """Yield a row per label and subject, the subjects of a label one below the other."""
+    columns = (*(["turns"] if kind == "tool" else ["cases", "pass_rate"]), *_SUCCESSES)
+    yield (f"{suite} by {kind}", "subject", *(_words(column).replace("success", "ok") for column in columns))
+    groups = {standing.subject: standing.by.get(kind, {}) for standing in standings}
+    for label in sorted({label for found in groups.values() for label in found}, key=reading_order):
+        for subject, found in groups.items():
+            group = found.get(label, Group())
+            yield (label, subject, *(_told(getattr(group, column)) for column in columns))
+
+
+def _aligned(rows: Sequence[Row], *, names: int) -> Iterator[str]:
+    """Yield the rows of a table: names to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        padded = [cell.ljust(width) if n < names else cell.rjust(width) for n, (cell, width) in enumerate(cells)]
+        yield "  ".join(padded).rstrip()
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _told(number: float | None) -> str:
+    """Return a number as it is read: a count whole, a rate with three digits, what was not scored as a dash."""
+    if number is None:
+        return "-"
+    return str(number) if isinstance(number, int) else f"{number:.3f}"

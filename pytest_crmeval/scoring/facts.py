@@ -45,9 +45,16 @@ def facts_of(expectation: Expectation, tool: str, value: Json, outputs: Outputs)
     rows = list(value.values()) if isinstance(value, Mapping) else value
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         return [rows]
+    if tool == "summarize_counts":
+        rows = [count for count in rows if count != 0]  # nobody has to tell what there is none of
     if not rows:
         return [NOTHING]
-    return [len(rows)] if len(rows) > MANY else _flat([_name(row) for row in rows])
+    return [len(rows)] if len(rows) > MANY else names_of(rows)
+
+
+def names_of(rows: Sequence[Json]) -> list[Json]:
+    """Return what rows are called."""
+    return _flat([_name(row) for row in rows])
 
 
 def _name(row: Json) -> Json:

@@ -1,56 +1,207 @@
 """Whether the figures of a reply stand on something: what the user said, what the CRM answered, or sums of these."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message
-from pytest_crmeval.scoring.mentions import Figure, Reading, read
+from pytest_crmeval.domain.state import TABLES, Row
+from pytest_crmeval.scoring.mentions import Day, Figure, Reading, is_id, read, same_day, same_phone, words_of
 
 SMALL = 31
 """Up to here a whole number may count, order or date things without being a fact about them."""
 PAIRED = 40
 """Of more numbers than this, any figure is the difference of two."""
+LARGE = 100
+"""From here on numbers are amounts; below, percentages and counts. Nobody adds the ones to the others."""
+RULES = (99.0, 10_000_000.0)
+"""The bounds that tools tell of themselves: of a probability, of an amount."""
+_IDS = tuple(key for _, key in reversed([*TABLES.values()]))
+"""A row is of the first kind whose id it has."""
 
 
 class Grounds:
     """Everything that was said before a reply; read when a figure is asked about."""
 
-    def __init__(self, today: str) -> None:
-        self._unread: list[str] = [today]
-        self._read: list[Reading] = []
-        self._sums: list[float] = []
+    def __init__(self, today: str = "") -> None:
+        self._unheard: list[Json] = [today]
+        self._unread: list[str] = []
+        self._texts: set[str] = set()
+        self._ids: set[str] = set()
+        self._emails: set[str] = set()
+        self._phones: set[str] = set()
+        self._days: set[Day] = set()
+        self._numbers: set[float] = {*RULES}
+        self._people: set[tuple[str, str]] = set()
+        self._results: list[Json] = []
 
     def add(self, messages: Sequence[Message]) -> None:
         """Hear what the user and the CRM say, and what the agent asks the CRM for; what it replies proves nothing."""
         for message in messages:
             if message.speaker == "user":
-                self._unread.append(message.text)
-            self._unread += [repr(call.arguments) for call in message.calls]
+                self._unheard.append(message.text)
+            self._unheard += [call.arguments for call in message.calls]
             for result in message.results:
-                self._unread.append(f"{result.value!r} {result.note} {result.error.message if result.error else ''}")
-                self._sums += _sums(result.value)
+                self._results.append(result.value)
+                self._unheard += [result.value, result.note, result.error.message if result.error else ""]
 
-    def baseless(self, text: str) -> Iterator[str]:
+    def baseless(self, said: Reading) -> Iterator[str]:
         """Yield the figures, days, addresses and ids of a reply that nothing before it bears out."""
-        said = read(text)
-        if not (said.ids or said.emails or said.days or any(map(_counts, said.figures))):
+        figures = [figure for figure in said.numbers if _counts(figure)]
+        if not (said.ids or said.short_ids or said.emails or said.dates or said.phones or figures):
             return
-        self._read += [read(heard) for heard in self._unread]
-        self._unread.clear()
-        yield from sorted(said.ids - frozenset().union(*(reading.ids for reading in self._read)))
-        yield from sorted(said.emails - frozenset().union(*(reading.emails for reading in self._read)))
-        for year, month, day in sorted(said.days, key=str):
-            if not any(reading.says_day(year, month, day) for reading in self._read):
-                yield f"{year or '????'}-{month:02}-{day:02}"
-        yield from self._baseless_figures([figure for figure in said.figures if _counts(figure)])
-
-    def _baseless_figures(self, figures: Sequence[Figure]) -> Iterator[str]:
-        known = {figure.value for reading in self._read for figure in reading.figures}
-        known |= {float(year) for reading in self._read for year, _, _ in reading.days if year} | {*self._sums}
+        self._read()
+        yield from sorted(said.ids - self._ids)
+        yield from (short for short in sorted(said.short_ids) if not self._begins_an_id(short))
+        yield from sorted(said.emails - self._emails)
+        yield from (phone for phone in sorted(said.phones) if not self._knows_phone(phone))
+        yield from sorted(_written(days) for days in said.dates if not any(map(self._knows_day, days)))
         for figure in figures:
-            if not any(figure.means(number) for number in known) and not any(map(figure.means, _pairs(known, figure))):
+            if not self.bear_out(figure):
                 yield f"{figure.value:,.10g}{' %' if figure.percent else ''}"
+
+    def bear_out(self, figure: Figure) -> bool:
+        """Whether a figure was heard, or counts, adds up, compares or shortens what was."""
+        self._read()
+        if figure.value in self._numbers or any(map(figure.means, self._numbers)):
+            return True
+        if any(map(figure.means, self._sums())) or any(map(figure.means, _pairs(self._numbers, figure))):
+            return True
+        return figure.value >= LARGE and self._begins_an_id(f"{figure.value:.0f}")
+
+    def has_said(self, words: str) -> bool:
+        """Whether words were heard."""
+        self._listen()
+        sought = words_of(words)
+        return any(sought in words_of(text) for text in self._texts)
+
+    def knows_number(self, number: float) -> bool:
+        """Whether a number was heard, or counts or adds up what was."""
+        self._read()
+        return number in self._numbers or number in self._sums()
+
+    @property
+    def people(self) -> set[tuple[str, str]]:
+        """First and last names of those who were heard of."""
+        self._listen()
+        return self._people
+
+    def rows(self) -> Iterator[Row]:
+        """Yield every row that the CRM has shown."""
+        return (row for result in self._results for row in rows_in(result))
+
+    def _listen(self) -> None:
+        while self._unheard:
+            self._hear(self._unheard.pop())
+
+    def _hear(self, value: Json) -> None:
+        if isinstance(value, str):
+            if value not in self._texts:
+                self._texts.add(value)
+                self._unread.append(value)
+        elif isinstance(value, Mapping):
+            self._unheard += [*value.keys(), *value.values()]
+            if "last_name" in value:
+                self._people.add((str(value.get("first_name")), str(value["last_name"])))
+        elif isinstance(value, Sequence):
+            self._unheard += value
+        elif value is not None and not isinstance(value, bool):
+            self._numbers.add(float(value))
+
+    def _read(self) -> None:
+        self._listen()
+        for text in self._unread:
+            if is_id(text):
+                self._ids.add(text.lower())
+            else:
+                self._take(read(text))
+        self._unread.clear()
+
+    def _take(self, heard: Reading) -> None:
+        self._ids |= heard.ids
+        self._emails |= heard.emails
+        self._phones |= heard.phones
+        for day in (day for days in heard.dates for day in days):
+            self._days.add(day)
+            self._numbers.add(float(day[0] or 0))
+        for figure in heard.numbers:
+            self._numbers.update(number for number in (figure.value, figure.other) if number is not None)
+
+    def _begins_an_id(self, short: str) -> bool:
+        return any(known.startswith(short) for known in self._ids)
+
+    def _knows_phone(self, phone: str) -> bool:
+        return any(same_phone(phone, known) for known in self._phones) or float(phone) in self._numbers
+
+    def _knows_day(self, day: Day) -> bool:
+        return any(same_day(day, known) for known in self._days)
+
+    def _sums(self) -> set[float]:
+        """Return what the results add up to, each for itself and all rows of a kind together."""
+        kinds: dict[str, dict[Json, Row]] = {}
+        for row in self.rows():
+            kinds.setdefault(kind_of(row), {})[row[kind_of(row)]] = row
+        together = [list(rows.values()) for rows in kinds.values()]
+        return set().union(*map(sums, self._results), *map(sums, together))
+
+
+def kind_of(row: Row) -> str:
+    """Return what a row is known by: its kind's id."""
+    return next(key for key in _IDS if key in row)
+
+
+def rows_in(value: Json) -> Iterator[Row]:
+    """Yield the rows in a result, however it wraps them: in a list, by id, as the quotes that are compared."""
+    if isinstance(value, Mapping):
+        if any(key in value for key in _IDS):
+            yield value
+        else:
+            for item in value.values():
+                yield from rows_in(item) if not isinstance(item, str) else ()
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for item in value:
+            yield from rows_in(item)
+
+
+def sums(value: Json) -> set[float]:
+    """Return what rows add up to, all of them and those that have something in common: number, sum, mean."""
+    rows = list(rows_in(value))
+    found = {float(len(value))} if isinstance(value, Sequence) else set()
+    groups: dict[tuple[str, Json], list[Row]] = {("", ""): rows}
+    for row in rows:
+        for name, cell in row.items():
+            if isinstance(cell, str):
+                groups.setdefault((name, cell), []).append(row)
+    for group in groups.values():
+        found.add(float(len(group)))
+        found.update(_totals(group) if len(group) > 1 else ())
+    return found
+
+
+def follows_from(value: Json, fact: Json) -> bool:
+    """Whether a result says a fact, or lets one count it or add it up."""
+    return fact in _leaves(value) or (isinstance(fact, int | float) and float(fact) in sums(value))
+
+
+def _leaves(value: Json) -> Iterator[Json]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        yield value
+    else:
+        for item in value:
+            yield from _leaves(item)
+
+
+def _totals(rows: Sequence[Row]) -> Iterator[float]:
+    """Yield sum and mean of each column of numbers."""
+    columns: dict[str, list[float]] = {}
+    for row in rows:
+        for name, cell in row.items():
+            if isinstance(cell, int | float) and not isinstance(cell, bool):
+                columns.setdefault(name, []).append(float(cell))
+    for cells in columns.values():
+        yield from (sum(cells), sum(cells) / len(cells))
 
 
 def _counts(figure: Figure) -> bool:
@@ -59,28 +210,20 @@ def _counts(figure: Figure) -> bool:
 
 
 def _pairs(known: set[float], figure: Figure) -> Iterator[float]:
-    """Yield what two known numbers make: their sum, their difference, the one in percent of the other."""
+    """Yield what two known numbers make: their sum and difference, and in percent one of the other."""
     if len(known) > PAIRED:
         return
     for one, other in combinations(known, 2):
-        yield one + other
-        yield abs(one - other)
-        if figure.percent and one and other:
-            for share in (one / other, other / one):
-                yield from (round(share * 100), round(abs(share - 1) * 100), round(share * 100, 1))
+        small, large = sorted((one, other))
+        if (small < LARGE) is (large < LARGE):
+            yield from (one + other, large - small)
+        elif small < LARGE:
+            yield small * large / 100
+        if figure.percent and small > 0:
+            for share in (small / large, large / small):
+                yield from (share * 100, abs(share - 1) * 100)
 
 
-def _sums(value: Json) -> Iterator[float]:
-    """Yield what a list of rows adds up to: how many there are, and the sum and mean of each column of numbers."""
-    rows = list(value.values()) if isinstance(value, Mapping) else value
-    if not isinstance(rows, Sequence) or isinstance(rows, str):
-        return
-    yield float(len(rows))
-    columns: dict[str, list[float]] = {}
-    for row in rows:
-        for name, cell in row.items() if isinstance(row, Mapping) else ():
-            if isinstance(cell, int | float) and not isinstance(cell, bool):
-                columns.setdefault(name, []).append(float(cell))
-    for cells in columns.values():
-        yield from (sum(cells), sum(cells) / len(cells))
-        yield from (abs(one - other) for one, other in pairwise(cells))
+def _written(days: frozenset[Day]) -> str:
+    year, month, day = min(days, key=str)
+    return f"{year or '????'}-{month:02}-{day:02}"

@@ -1,8 +1,12 @@
-"""What a text says: amounts, dates, names, counts and ids in any common format."""
+"""What a text says: amounts, dates, names, counts, addresses and ids in any common format."""
 
 import re
-from dataclasses import dataclass, field
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
+from itertools import pairwise
 
 from pytest_crmeval.domain.json import Json
 
@@ -20,38 +24,68 @@ _MONTH_NAMES = (
     "nov november",
     "dec december",
 )
-_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()}
-_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
+MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()}
+_MONTH = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(?:,?\s+(?P<year>\d{4}))?"
-_TIME = r"(?:[T ]\d{2}:\d{2}[\d:.]*(?:Z|[+-]\d{2}:?\d{2})?)?"
+_YEAR = r"(?:,?[\s-]+(?P<year>\d{4}))?(?!\d)"
+_CLOCK = r"(?:T[\d:.]+(?:Z|[+-]\d{2}:?\d{2})?)?"
 _DATES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"(?<!\d)(?P<year>\d{{4}})[-/.](?P<month>\d{{1,2}})[-/.](?P<day>\d{{1,2}}){_TIME}(?!\d)",
-        rf"\b{_MONTH}\s+{_DAY}\b{_YEAR}",
-        rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}{_YEAR}",
-        r"(?<![\d.])(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})(?!\d)",
-        r"(?<![\d/])(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d{4})(?!\d)",
+        rf"(?<!\d)(?P<year>\d{{4}})(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}}){_CLOCK}(?!\d)",
+        rf"\b{_MONTH}[\s-]+{_DAY}\b{_YEAR}",
+        rf"\b{_DAY}\.?[\s-]+(?:of\s+)?{_MONTH}{_YEAR}",
+        r"(?<![\d./-])(?P<month>\d{1,2})(?P<mark>[-/.])(?P<day>\d{1,2})(?P=mark)(?P<year>\d{4}|(?<=/)\d{2})(?!\d)",
     )
 )
+_TIME = re.compile(r"(?<![\d:])\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?!\d)")
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_SHORT_ID = re.compile(r"(?<![\w-])(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{8}(?![\w-])", re.IGNORECASE)
+_EMAIL = re.compile(r"[^\W_][\w.+-]*@[\w-]+(?:\.[^\W_](?:[\w-]*[^\W_])?)+")
+_PHONE = re.compile(
+    r"(?<![\w.,])(?:\+\d[\d ().\u00a0/-]{5,}\d|\(\d{2,5}\)[ .-]?\d[\d .-]{4,}\d"
+    r"|(?:\d{3}[-.])?\d{3}[-.]\d{4}|0\d{1,4}[ /-]\d[\d -]{3,}\d)(?![\w,])"
+)
 _NUMBER = re.compile(
-    r"(?<![\w.])(?P<whole>\d{1,3}(?:[,'\u2019\u00a0\u202f ]\d{3})+(?!\d)|\d+)(?P<part>[.,]\d+)?"
-    r"(?:\s?(?P<scale>k|m|mn|million|thousand|bn|billion)\b)?(?P<percent>\s?(?:%|percent\b))?(?![\w@])",
+    r"(?<![\w.])(?P<whole>\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?P<mark>[,'\u2019\u00a0\u202f\u2009 ])\d{3}(?:(?P=mark)\d{3})*"
+    r"(?!\d|(?<=[\u00a0\u202f\u2009 ]\d{3})[.,]\d{3}(?!\d))|\d+)(?P<part>[.,]\d+)?"
+    r"(?:\s?(?P<scale>k|m|mm|mn|mio|million|thousand|b|bn|billion)\b\.?)?(?P<percent>\s?(?:%|percent\b|per\scent\b))?(?![\w@])",
     re.IGNORECASE,
 )
-_SCALES = {"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6, "bn": 9, "billion": 9}
-_COUNTS = {word: float(number) for number, word in enumerate(
-    ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-)}  # fmt: skip
+_CURRENCY = re.compile(r"(?:usd|eur|gbp|chf)(?=\d)|(?<=\d)(?:usd|eur|gbp|chf)\b", re.IGNORECASE)
+_SCALES = {"k": 3, "thousand": 3, **dict.fromkeys(("m", "mm", "mn", "mio", "million"), 6)}
+_SCALES |= dict.fromkeys(("b", "bn", "billion"), 9)
+_UNITS = [
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+COUNTS: Mapping[str, int] = {
+    **{word: number for number, word in enumerate(_UNITS)},
+    **{word: number * 10 for number, word in enumerate(_TENS, start=2)},
+    **{f"{ten} {unit}": (t + 2) * 10 + u for t, ten in enumerate(_TENS) for u, unit in enumerate(_UNITS[:10]) if u},
+    "single": 1,
+    "both": 2,
+    "pair": 2,
+    "couple": 2,
+    "dozen": 12,
+}
+"""How one counts in words, as they stand in ``Reading.words``."""
 GROUP = 3
 """Digits of 1,000 after its comma."""
 CENT = 0.005
+CENTURY = 100
+ID_LENGTH = 36
+SHORT = 8
+"""Letters of an id that tell it from others."""
+LOCAL = 6
+"""Digits of a telephone number without its country."""
 _ISO = re.compile(r"(\d{4}-\d{2}-\d{2})(?:T.*)?")
 _NUMERAL = re.compile(r"-?\d+(?:\.\d+)?")
 _WORD = re.compile(r"\w+")
+_TELLING = re.compile(r"[\d@]")
+_APOSTROPHE = re.compile(r"[\u2018\u2019\u02bc\u00b4`]")
+_POSSESSIVE = re.compile(r"'s?(?!\w)")
 
 Day = tuple[int | None, int, int]
 """Year (if it is said), month, day."""
@@ -62,7 +96,7 @@ class Figure:
     """A number as it was said."""
 
     value: float
-    precision: float
+    precision: float = 0.0
     """How far the true number may be from the one that was said: 1.2 million is also said of 1,234,000."""
     percent: bool = False
     other: float | None = None
@@ -73,66 +107,127 @@ class Figure:
         return abs(self.value - number) <= self.precision or self.other == number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Reading:
     """What can be read in a text."""
 
-    words: str = ""
-    """Its words and nothing else, in small letters, with a space around each."""
+    text: str
     ids: frozenset[str] = frozenset()
+    short_ids: frozenset[str] = frozenset()
+    """The first letters of ids."""
     emails: frozenset[str] = frozenset()
-    days: frozenset[Day] = frozenset()
-    figures: tuple[Figure, ...] = field(default=())
+    phones: frozenset[str] = frozenset()
+    """Digits only."""
+    dates: frozenset[frozenset[Day]] = frozenset()
+    """Each with the days that it may mean: 03/04/2026 is one of two."""
+    numbers: tuple[Figure, ...] = ()
+    """In digits."""
+
+    @cached_property
+    def words(self) -> str:
+        """Its words and nothing else, in small letters, with a space around each."""
+        return words_of(self.text)
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """Its numbers, in digits and in words."""
+        words = self.words.split()
+        spoken = {*words, *map(" ".join, pairwise(words))} & COUNTS.keys()
+        return (*self.numbers, *(Figure(value=COUNTS[word]) for word in sorted(spoken)))
 
     def says(self, value: Json) -> bool:
         """Whether the text says ``value``, however it writes it."""
         if isinstance(value, bool) or value is None:
             return True
         if isinstance(value, int | float):
-            return any(figure.means(value) for figure in self.figures)
+            return any(figure.means(value) for figure in self.numbers) or any(
+                figure.means(value) for figure in self.figures
+            )
         return isinstance(value, str) and self._says_text(value.strip())
 
+    def says_beside(self, text: str, others: Iterable[str]) -> bool:
+        """Whether the text says a name for itself, and not only in the longer ones of ``others`` that hold it."""
+        sought = words_of(text)
+        longer = sum(sought != words_of(other) and sought in words_of(other) for other in others)
+        return self.says(text) and (not longer or self.words.count(sought) > longer)
+
     def _says_text(self, text: str) -> bool:
-        if _ID.fullmatch(text):
-            return text.lower() in self.ids
+        if is_id(text):
+            return text.lower() in self.ids or text.lower()[:SHORT] in self.short_ids
         if _EMAIL.fullmatch(text):
             return text.lower() in self.emails
         if iso := _ISO.fullmatch(text):
             return self._says_date(iso[1])
         if _NUMERAL.fullmatch(text) and self.says(float(text)):
             return True
-        return _words(text) in self.words
-
-    def says_day(self, year: int | None, month: int, day: int) -> bool:
-        """Whether the text says a day; who leaves the year out may mean any."""
-        return any(
-            said[1:] in ((month, day), (day, month)) and (year is None or said[0] is None or said[0] == year)
-            for said in self.days
-        )
+        if _PHONE.fullmatch(text) and any(same_phone(_digits(text), phone) for phone in self.phones):
+            return True
+        return words_of(text) in self.words or _unmarked(text) in _unmarked(self.text)
 
     def _says_date(self, iso: str) -> bool:
         try:
             day = date.fromisoformat(iso)
         except ValueError:
             return False
-        return self.says_day(day.year, day.month, day.day)
+        return any(same_day(said, (day.year, day.month, day.day)) for dates in self.dates for said in dates)
+
+
+def is_id(text: str) -> bool:
+    """Whether a text is an id and nothing else."""
+    return len(text) == ID_LENGTH and bool(_ID.fullmatch(text))
+
+
+def same_day(one: Day, other: Day) -> bool:
+    """Whether two may be the same; who leaves the year out may mean any."""
+    return one[1:] == other[1:] and (one[0] is None or other[0] is None or one[0] == other[0])
+
+
+def same_phone(one: str, other: str) -> bool:
+    """Whether two telephone numbers are the same, with their country or without it."""
+    short, long = sorted((one.lstrip("0"), other.lstrip("0")), key=len)
+    return short == long or (len(short) >= LOCAL and long.endswith(short))
 
 
 def read(text: str) -> Reading:
     """Read a text."""
-    rest = text
-    ids, rest = _taken(_ID, rest)
+    if not _TELLING.search(text):
+        return Reading(text=text)
+    ids, rest = _taken(_ID, text)
+    short_ids, rest = _taken(_SHORT_ID, rest)
     emails, rest = _taken(_EMAIL, rest)
-    days: set[Day] = set()
-    for pattern in _DATES:
-        for match in pattern.finditer(rest):
-            if day := _day(match):
-                days.add(day)
-                rest = rest[: match.start()] + " " * len(match[0]) + rest[match.end() :]
-    figures = [_figure(match) for match in _NUMBER.finditer(rest)]
-    words = _words(text)
-    figures += [Figure(value=count, precision=0.0) for word, count in _COUNTS.items() if f" {word} " in words]
-    return Reading(words=words, ids=ids, emails=emails, days=frozenset(days), figures=tuple(figures))
+    dates, rest = _dates(_CURRENCY.sub(" ", rest))
+    phones, rest = _taken(_PHONE, _TIME.sub(" ", rest))
+    return Reading(
+        text=text,
+        ids=ids,
+        short_ids=short_ids,
+        emails=emails,
+        dates=dates,
+        phones=frozenset(map(_digits, phones)),
+        numbers=tuple(map(_figure, _NUMBER.finditer(rest))),
+    )
+
+
+def words_of(text: str) -> str:
+    """Return the words of a text and nothing else, in small letters, with a space around each; whose is whose apart."""
+    return _joined(_POSSESSIVE.sub("", _plain(text)).replace("'", ""))
+
+
+def _unmarked(text: str) -> str:
+    """Return the words of a text as those write them who leave apostrophes out: McDonalds."""
+    return _joined(_plain(text).replace("'", ""))
+
+
+def _plain(text: str) -> str:
+    """Return a text in small letters, without accents, and with one kind of apostrophe."""
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+        text = _APOSTROPHE.sub("'", text)
+    return text.casefold().replace("&amp;", "&").replace("&", " and ").replace("cancelled", "canceled")
+
+
+def _joined(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.replace('_', ' ')))} "
 
 
 def _taken(pattern: re.Pattern[str], text: str) -> tuple[frozenset[str], str]:
@@ -141,33 +236,54 @@ def _taken(pattern: re.Pattern[str], text: str) -> tuple[frozenset[str], str]:
     return (found, pattern.sub(" ", text)) if found else (found, text)
 
 
-def _day(match: re.Match[str]) -> Day | None:
-    month = match["month"].lower()
-    number = _MONTHS.get(month) or int(month)
+def _dates(text: str) -> tuple[frozenset[frozenset[Day]], str]:
+    """Return the dates in a text, and the text without them."""
+    found = set()
+    for pattern in _DATES:
+        for match in pattern.finditer(text):
+            if days := frozenset(_days(match)):
+                found.add(days)
+                text = text[: match.start()] + " " * len(match[0]) + text[match.end() :]
+    return frozenset(found), text
+
+
+def _days(match: re.Match[str]) -> Iterator[Day]:
+    """Yield the days that a date may mean: between two numbers nobody knows which one is the month."""
     year = int(match["year"]) if match["year"] else None
+    if year is not None and year < CENTURY:
+        year += 2000
+    day, month = int(match["day"]), match["month"].lower()
+    if month in MONTHS:
+        yield from _possible(year, MONTHS[month], day)
+    else:
+        yield from _possible(year, int(month), day)
+        if match.start("year") > match.start("month"):
+            yield from _possible(year, day, int(month))
+
+
+def _possible(year: int | None, month: int, day: int) -> Iterator[Day]:
     try:
-        date(year or 2024, number, int(match["day"]))  # a leap year knows every day
+        date(year or 2024, month, day)  # a leap year knows every day
     except ValueError:
-        return None
-    return year, number, int(match["day"])
+        return
+    yield year, month, day
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"\D", "", text)
 
 
 def _figure(match: re.Match[str]) -> Figure:
-    whole = re.sub(r"\D", "", match["whole"])
+    whole = _digits(match["whole"])
     point, part = (match["part"] or " ")[0], (match["part"] or "")[1:]
-    grouped = len(part) == GROUP and not match["scale"]
+    grouped = len(part) == GROUP and not match["scale"] and len(whole) <= GROUP
     scale = 10.0 ** _SCALES.get((match["scale"] or "").lower(), 0)
-    precision = 0.5 * scale / 10 ** len(part) if match["scale"] else CENT
+    rounded = match["scale"] or match["percent"]
     value = float(f"{whole}.{part or 0}") * scale
     thousands = float(whole + part) if grouped else None
     return Figure(
         value=thousands if thousands is not None and point == "," else value,
-        precision=precision,
+        precision=0.5 * scale / 10 ** len(part) if rounded else CENT,
         percent=bool(match["percent"]),
         other=thousands,
     )
-
-
-def _words(text: str) -> str:
-    plain = text.casefold().replace("&", " and ").replace("\u2019", "'").replace("'", "")
-    return f" {' '.join(_WORD.findall(plain.replace('_', ' ')))} "

@@ -13,15 +13,16 @@ from pytest_crmeval.scoring.turns import Played, turns_of
 
 def outcomes_of(case: Conversation, evidence: Evidence) -> Iterator[TurnOutcome]:
     """Yield how each turn went."""
-    right = crm_state(case, evidence).passed
-    faults = zip(turns_of(case, evidence), call_faults(case, evidence), reply_faults(case, evidence), strict=True)
+    turns = list(turns_of(case, evidence))
+    right = all(map(_did, turns)) or crm_state(case, evidence).passed
+    faults = zip(turns, call_faults(case, evidence), reply_faults(case, evidence), strict=True)
     for turn, called, replied in faults:
         yield TurnOutcome(
             tool=turn.expectation.call.tool,
             called=not called and (right or _did(turn)),
             replied=not replied,
             steps=turn.exchange.steps,
-            errors=sum(result.refused for call, result in turn.calls if turn.expectation.succeeds),
+            errors=sum(result.refused for _, result in turn.calls if turn.expectation.succeeds),
         )
 
 

@@ -1,25 +1,28 @@
 """Whether the replies say what the user asked for, and nothing that is not so."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.references import rows_of
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.scoring.facts import NOTHING, facts_of
+from pytest_crmeval.scoring.contradictions import contradictions
+from pytest_crmeval.scoring.facts import MANY, NOTHING, facts_of, names_of
 from pytest_crmeval.scoring.grounds import Grounds
-from pytest_crmeval.scoring.mentions import read
-from pytest_crmeval.scoring.turns import Played, turns_of
-from pytest_crmeval.scoring.wording import says_failed, says_no, says_none
+from pytest_crmeval.scoring.mentions import Reading, read
+from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
+from pytest_crmeval.scoring.wording import says_absent, says_failed, says_no, says_none
 
 
 def reply(case: Conversation, evidence: Evidence) -> Score:
     """Score the share of turns whose reply is right; all of them must be."""
-    faults = list(reply_faults(case, evidence))
-    told = [f"turn {number}: {fault}" for number, fault in enumerate(faults, start=1) if fault]
-    return Score(name="reply", value=1 - len(told) / len(faults), reason="\n".join(told))
+    faults = reply_faults(case, evidence)
+    return Score(name="reply", value=faults.count("") / len(faults), reason=told(faults))
 
 
+@Remembered
 def reply_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
     """Yield for each turn what is wrong with its reply; empty if nothing is."""
     grounds = Grounds(case.now.date().isoformat())
@@ -32,20 +35,48 @@ def _fault(turn: Played, grounds: Grounds) -> str:
     text = turn.exchange.reply
     if not text.strip():
         return "it was still calling tools when its steps ran out" if turn.exchange.cut else "it said nothing"
-    if not turn.expectation.succeeds and not says_no(text):
+    said, facts = read(text), _facts(turn)
+    words = _without(text, [*turn.expected.arguments.values(), *facts])
+    if not turn.expectation.succeeds and not says_no(words):
         return "the CRM refuses this, and the reply does not say so"
-    if turn.expectation.succeeds and turn.writes and says_failed(text):
+    if turn.expectation.succeeds and turn.writes and says_failed(words):
         return "the reply says that it was not done"
-    facts = facts_of(turn.expectation, turn.expected.tool, turn.wanted, turn.outputs)
-    missing = [fact for fact in facts if not _says(text, fact)]
-    if missing:
-        return f"the reply does not say {', '.join(map(_quoted, missing))}"
-    baseless = list(grounds.baseless(text))
-    return f"the reply says {', '.join(baseless)}, which nobody has said" if baseless else ""
+    if missing := [fact for fact in facts if not _says(said, words, fact, facts)]:
+        return "" if _tells_all(said, turn) else f"the reply does not say {', '.join(map(_quoted, missing))}"
+    found = [fact for fact in facts if fact not in (NOTHING, 0)]
+    if found and turn.expectation.succeeds and says_absent(text, lambda clause: any(map(read(clause).says, found))):
+        return "the reply says that there is nothing, and there is"
+    untrue = [*grounds.baseless(said), *contradictions(said, turn.exchange.messages, grounds)]
+    return f"the reply says {', '.join(untrue)}, which nobody has said" if untrue else ""
 
 
-def _says(text: str, fact: Json) -> bool:
-    return says_none(text) if fact in (NOTHING, 0) else read(text).says(fact)
+def _facts(turn: Played) -> Sequence[Json]:
+    return facts_of(turn.expectation, turn.expected.tool, turn.wanted, turn.outputs)
+
+
+def _without(text: str, values: Sequence[Json]) -> str:
+    """Return a text without what it quotes: a client may be called No Limits, a status Rejected."""
+    for value in values:
+        if isinstance(value, str) and value != NOTHING and value.strip().casefold() in text.casefold():
+            text = re.sub(re.escape(value.strip()), " ", text, flags=re.IGNORECASE)
+    return text
+
+
+def _says(said: Reading, words: str, fact: Json, facts: Sequence[Json]) -> bool:
+    if fact in (NOTHING, 0):
+        return says_none(words)
+    if isinstance(fact, str) and len(facts) > 1:
+        return said.says_beside(fact, [other for other in facts if isinstance(other, str)])
+    return said.says(fact)
+
+
+def _tells_all(said: Reading, turn: Played) -> bool:
+    """Whether a reply does not count many rows because it names all of them, or counts those that were cut off, too."""
+    if turn.expectation.facts is not None or len(rows := rows_of(turn.wanted)) <= MANY:
+        return False
+    notes = [result.note for _, result in turn.calls if result.note]
+    totals = [figure.value for note in notes for figure in read(note).numbers if figure.value >= len(rows)]
+    return any(map(said.says, totals)) or all(map(said.says, names_of(rows)))
 
 
 def _quoted(fact: Json) -> str:

@@ -1,27 +1,36 @@
 """Whether the CRM was asked what the user wanted to know."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import ToolCall
-from pytest_crmeval.domain.references import rows_of
+from pytest_crmeval.domain.messages import ToolCall, ToolResult
+from pytest_crmeval.domain.references import Answered
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.domain.state import CLOCKS
-from pytest_crmeval.scoring.turns import Played, turns_of
+from pytest_crmeval.domain.state import CLOCKS, TABLES
+from pytest_crmeval.scoring.facts import facts_of
+from pytest_crmeval.scoring.grounds import follows_from, rows_in
+from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
 
-Row = frozenset[tuple[str, str]]
+Shown = frozenset[tuple[str, str]]
+"""A row as it can be compared between two worlds."""
+LISTS: Mapping[str, str] = {f"list_{table}": f"{entity.lower()}_search" for entity, (table, _) in TABLES.items()}
+"""Tools that show the same rows as a search."""
+OVERVIEWS: Mapping[str, str] = {"summarize_opportunities": "opportunity_search", "quote_prefixes": "quote_search"}
+"""Tools that tell something about the rows of a search."""
+EXACT = ("status", "stage", "type", "entity_type")
+"""Filters that find what is equal; those that name an id, a number or a day do so, too."""
 
 
 def tool_calls(case: Conversation, evidence: Evidence) -> Score:
     """Score the share of turns whose calls are right; all of them must be."""
-    faults = list(call_faults(case, evidence))
-    told = [f"turn {number}: {fault}" for number, fault in enumerate(faults, start=1) if fault]
-    return Score(name="calls", value=1 - len(told) / len(faults), reason="\n".join(told))
+    faults = call_faults(case, evidence)
+    return Score(name="calls", value=faults.count("") / len(faults), reason=told(faults))
 
 
+@Remembered
 def call_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
     """Yield for each turn what is wrong with its calls; empty if nothing is.
 
@@ -35,41 +44,81 @@ def call_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
 
 
 def _fault(turn: Played, seeded: set[str]) -> str:
-    done = [(call, result.value) for call, result in turn.calls if not result.refused]
-    reads = [(call, value) for call, value in done if not writes(call.tool)]
+    done = [(call, result) for call, result in turn.calls if not result.refused]
+    reads = [(call, result) for call, result in done if not writes(call.tool)]
     if not turn.expectation.succeeds:
-        met = any(call == turn.expected for call, _ in turn.calls) or reads
+        met = reads or any(_tries(call, result, turn.expected) for call, result in turn.calls)
         return "" if met else f"neither tried nor looked up: {_told(turn.expected)}, which the CRM refuses"
     if turn.writes:
         return "" if done else f"no call was answered; expected {_told(turn.expected)}"
     return "" if turn.made is not None or _shows(reads, turn, seeded) else f"not made: {_told(turn.expected)}"
 
 
-def _shows(reads: Sequence[tuple[ToolCall, Json]], turn: Played, seeded: set[str]) -> bool:
+def _tries(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
+    """Whether a call asks for what is to be refused; it may ask for more, and is refused all the same."""
+    if call.tool != expected.tool or not (result.refused or call == expected):
+        return False
+    given = {name: _small(value) for name, value in call.arguments.items()}
+    return all(name in given and given[name] == _small(value) for name, value in expected.arguments.items())
+
+
+def _shows(reads: Answered, turn: Played, seeded: set[str]) -> bool:
     """Whether other reads have shown what the expected one shows."""
     wanted = turn.reference_value
-    if wanted in ([], {}):
-        return any(_wider(call, turn.expected) and value == wanted for call, value in reads)
-    rows = set(_rows(wanted, seeded))
-    if not rows:
-        return any(call.tool == turn.expected.tool and value == wanted for call, value in reads)
-    return rows <= {row for _, value in reads for row in _rows(value, seeded)}
+    if _is_empty(wanted):
+        return any(_proves_absence(call, result, turn.expected) for call, result in reads)
+    rows = set(_comparable(wanted, seeded))
+    if rows:
+        return rows <= {row for _, result in reads for row in _comparable(result.value, seeded)}
+    return any(_tells(call, result, turn) for call, result in reads)
 
 
-def _wider(call: ToolCall, expected: ToolCall) -> bool:
-    """Whether a search that finds nothing proves that the expected one finds nothing either."""
-    return call.tool == expected.tool and call.arguments.items() <= expected.arguments.items()
+def _is_empty(value: Json) -> bool:
+    return value in ([], {}) or (isinstance(value, Mapping) and value.get("total_count") == 0)
 
 
-def _rows(value: Json, seeded: set[str]) -> Iterator[Row]:
-    """Yield the rows in a result, comparable between two worlds: without clocks, and with new ids by role."""
-    if isinstance(value, Mapping) and value and all(isinstance(item, Mapping) for item in value.values()):
-        value = list(value.values())
-    if isinstance(value, Mapping) and "quotes" in value:
-        value = value["quotes"]
-    for row in rows_of(value):
-        if isinstance(row, Mapping) and any(name.endswith("_id") for name in row):
-            yield frozenset((name, _by_role(name, item, seeded)) for name, item in row.items() if name not in CLOCKS)
+def _tells(call: ToolCall, result: ToolResult, turn: Played) -> bool:
+    """Whether a read tells, or lets one count or add up, what an overview tells."""
+    if call.tool == turn.expected.tool:
+        return result.value == turn.reference_value
+    if _search(call.tool) != _search(turn.expected.tool) and turn.expected.tool != "summarize_counts":
+        return False
+    facts = facts_of(turn.expectation, turn.expected.tool, turn.reference_value, turn.outputs)
+    return bool(facts) and all(follows_from(result.value, fact) for fact in facts)
+
+
+def _proves_absence(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
+    """Whether a read goes through all rows that the expected one could find: if they were there, they would be seen."""
+    if _search(call.tool) != _search(expected.tool) or result.note:
+        return False
+    if call.tool in OVERVIEWS and not _is_empty(result.value):
+        return False
+    filters = {name: value for name, value in call.arguments.items() if _small(value) != ""}
+    wanted = expected.arguments
+    return all(name in wanted and _wider(name, value, wanted[name]) for name, value in filters.items())
+
+
+def _search(tool: str) -> str:
+    """Return the search that goes through the same rows."""
+    return LISTS.get(tool) or OVERVIEWS.get(tool, tool)
+
+
+def _wider(name: str, value: Json, expected: Json) -> bool:
+    """Whether a filter lets through all that another one does."""
+    one, other = _small(value), _small(expected)
+    if isinstance(one, str) and isinstance(other, str) and name not in EXACT and not name.endswith(("_id", "_date")):
+        return one in other
+    return one == other
+
+
+def _small(value: Json) -> Json:
+    return value.strip().casefold() if isinstance(value, str) else value
+
+
+def _comparable(value: Json, seeded: set[str]) -> Iterator[Shown]:
+    """Yield the rows in a result without clocks, and with new ids by role."""
+    for row in rows_in(value):
+        yield frozenset((name, _by_role(name, item, seeded)) for name, item in row.items() if name not in CLOCKS)
 
 
 def _by_role(name: str, item: Json, seeded: set[str]) -> str:

@@ -1,6 +1,6 @@
 """A trial turn by turn: what was expected, what was done, what the reference calls brought."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_crmeval.domain.calls import canonical, writes
@@ -9,7 +9,7 @@ from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.expectation import Expectation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
-from pytest_crmeval.domain.references import Outputs, resolved
+from pytest_crmeval.domain.references import Answered, Outputs, resolved
 from pytest_crmeval.domain.transcript import Exchange
 
 
@@ -26,17 +26,13 @@ class Played:
     """The same turn when the reference calls are made."""
     outputs: Outputs
     """What this turn and those before it brought to light."""
+    calls: Answered
+    """Every call in canonical form with what came back."""
 
     @property
     def writes(self) -> bool:
         """Whether the turn is there to change something."""
         return writes(self.expected.tool)
-
-    @property
-    def calls(self) -> Iterator[tuple[ToolCall, ToolResult]]:
-        """Every call in canonical form with what came back."""
-        for call, result in self.exchange.calls:
-            yield canonical(call), result
 
     @property
     def made(self) -> ToolResult | None:
@@ -47,9 +43,8 @@ class Played:
     @property
     def wanted(self) -> Json:
         """What the CRM answers to the expected call: in this trial, or else in the reference."""
-        if self.made is not None:
-            return self.made.value
-        return self.reference_value
+        made = self.made
+        return self.reference_value if made is None else made.value
 
     @property
     def reference_value(self) -> Json:
@@ -70,4 +65,25 @@ def turns_of(case: Conversation, evidence: Evidence) -> Iterator[Played]:
             exchange=exchange,
             reference=reference,
             outputs=outputs,
+            calls=[(canonical(call), result) for call, result in exchange.calls],
         )
+
+
+def told(faults: Sequence[str]) -> str:
+    """Return the faults of a trial as one reason, each with its turn."""
+    return "\n".join(f"turn {number}: {fault}" for number, fault in enumerate(faults, start=1) if fault)
+
+
+class Remembered:
+    """Faults by turn; those of the last trial are kept, because scorers and metrics ask for the same."""
+
+    def __init__(self, find: Callable[[Conversation, Evidence], Iterator[str]]) -> None:
+        self._find = find
+        self._last: tuple[Conversation, Evidence, Sequence[str]] | None = None
+
+    def __call__(self, case: Conversation, evidence: Evidence) -> Sequence[str]:
+        """Return for each turn what is wrong with it; empty if nothing is."""
+        last = self._last
+        if last is None or last[0] is not case or last[1] is not evidence:
+            last = self._last = (case, evidence, tuple(self._find(case, evidence)))
+        return last[2]

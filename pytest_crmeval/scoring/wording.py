@@ -1,31 +1,88 @@
 """Whether words say that something was done, was not done, or was not there."""
 
 import re
+from collections.abc import Callable, Sequence
 
+_CLAUSE = re.compile(r"(?<=[.!?;])[\s*_]+|\n+|\s+[\u2014\u2013]\s+|,?\s+(?:but|however|though|although|and|so|yet)\s+")
+_DEEDS = (
+    r"(?:re)?(?:added|adjusted|advanced|amended|applied|appended|assigned|attached|booked|bumped|canceled|cancelled|changed"
+    r"|cloned|completed|converted|copied|corrected|created|decreased|deleted|drafted|duplicated|edited|entered|extended"
+    r"|filed|flagged|generated|increased|issued|linked|logged|lowered|made|marked|modified|moved|named|opened|posted"
+    r"|prepared|promoted|put|raised|recorded|reduced|registered|removed|revised|saved|scheduled|sent|set|shifted|stored"
+    r"|submitted|switched|taken\scare\sof|transferred|updated|uploaded|voided|withdrawn|written|wrote)"
+)
+_SOON = r"(?:(?:just|now|also|already|successfully|officially|duly|went\sahead\sand|gone\sahead\sand)\s+)*"
+_CLAIM = re.compile(
+    rf"\bI(?:['\u2019]ve|\s+have)?\s+{_SOON}(?:{_DEEDS}|closed)\b(?!\s+(?:no|nothing|none)\b)"
+    rf"|\bbeen\s+{_SOON}{_DEEDS}\b|\b(?:was|were)\s+{_SOON}{_DEEDS}\b(?!\s+(?:on|in|at|by)\b)"
+    r"|\b(?:is|are)\s+now\b(?!\s+(?:closed|locked|final|inactive|taken|used|in\suse))|\b(?:is|are)\s+gone\b"
+    r"|^\W*(?:done|all\s(?:set|done)|success\w*|completed?)\b|\bsuccessfully\b|\b(?:is|are)\s+(?:complete|done|finished)\b"
+    rf"|^\W*{_DEEDS}\b|^\W*(?:[\w'\u2019-]+\s+){{1,4}}{_DEEDS}(?:\W*$|\s+(?:to|from)\b)",
+    re.IGNORECASE,
+)
+_DOUBT = re.compile(
+    r"\b(?:not|cannot|unable|never|no(?!\s+problem)|nor|neither|nothing|none|without|fail\w*|refus\w*|reject\w*|den(?:y|ied)"
+    r"|declin\w*|if|unless|until|once|when|whenever|before|after|because|since|would|could|should|can|may|might|must"
+    r"|will|needs?|please|to\sbe)\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
+_EARLIER = re.compile(r"\b(?:already|earlier|ago|previous(?:ly)?|originally|last|existing)\b", re.IGNORECASE)
 _REFUSED = re.compile(
-    r"\b(?:not|cannot|unable|never|no|nor|neither|fail(?:s|ed|ure)?|refuse[sd]?|reject(?:s|ed)|den(?:y|ied)|decline[sd]?"
-    r"|impossible|invalid|error|problem|already|closed|duplicate|unknown|exists|must|only)\b|n['\u2019]t\b",
+    r"\b(?:not|cannot|unable|never|no(?!\s+(?:other|further|more|additional|problem|worries))|nor|neither|none|nothing"
+    r"|fail(?:s|ed|ure)?|refuse[sd]?|reject(?:s|ed)|den(?:y|ied)|decline[sd]?|impossible|invalid|error|problem|already"
+    r"|closed|locked|duplicate|unknown|exists|must|only|in\suse|taken|belongs)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
-_FAILED = re.compile(
-    r"\b(?:could|can|was|were|did|would|has|have|had|is)\s?(?:not|n['\u2019]t)\b|\bcannot\b|\bunable\b|\bfail(?:s|ed)?\b"
-    r"|\bimpossible\b|\brefused\b|\bnot possible\b",
+_ASKS = re.compile(
+    r"\b(?:which|did\syou\smean|do\syou\smean|clarify|specify|provide|another|different|instead)\b[^.!]*\?"
+    r"|\bplease\s+(?:clarify|specify|provide|tell|confirm|choose|check)\b",
     re.IGNORECASE,
 )
-_DONE = re.compile(
-    r"\b(?:done|ok(?:ay)?|success\w*|now|complete\w*|\w{2,}ed|set|put|sent|made|written|is|are|has been)\b",
+_UNABLE = re.compile(
+    r"\b(?:could|can|was|were|am|is|are|['\u2019]m)\s?(?:not|n['\u2019]t)\s+(?:\w+\s+)?(?:able|possible|allowed|permitted|found)\b"
+    r"|\b(?:could|can)\s?(?:not|n['\u2019]t)\b|\bunable\b|\bfail(?:s|ed|ure)?\b|\berror\b|\bimpossible\b|\bunsuccessful"
+    r"|\b(?:was|were|been|is|are|got)\s+(?:refused|rejected|denied|declined|blocked)\b|\b(?:refused|rejected|declined)\s+"
+    r"(?:it|this|that|the|your|my)\b|\bnot\s(?:possible|found|work)\b|n['\u2019]t\s+(?:work|exist)\b|\bno\ssuch\b",
     re.IGNORECASE,
 )
+_UNDONE = re.compile(
+    rf"(?:\bnot|n['\u2019]t|\bnever)\s+(?:yet\s+)?(?:been\s+|be\s+)?(?:{_DEEDS}|change|update|create|add|delete|move|do|make)\b"
+    r"|\bno\schanges?\b|\bnothing\s(?:was|has|is|changed)\b|\bunchanged\b",
+    re.IGNORECASE,
+)
+_STATES = re.compile(r"\b(?:is|are|has|have|['\u2019]s)\b(?!\s+(?:still|unchanged|closed|locked))", re.IGNORECASE)
+_STAYS = re.compile(r"\b(?:still|remains?|stays?|unchanged|needs?|must|as before)\b", re.IGNORECASE)
 _NONE = re.compile(
-    r"\b(?:no|none|not|nothing|nobody|zero|empty|without|never|cannot|unable)\b|n['\u2019]t\b|(?<![\d.,])0(?![\d.,]*\d)",
+    r"\bno\b(?!\s+(?:other|further|longer|more|additional|problem|worries|changes?|phone|e-?mail|owner|close|notes?\son))"
+    r"|\b(?:none|nothing|nobody|zero|empty|cannot|unable|not\s(?:find|found|see|have|exist|any|in|there|on|return|match|yet))\b"
+    r"|\b(?:is|are|was|were|does|do|did|has|have|had)\s+not\b|n['\u2019]t\s+(?:\w+\s+)?(?:find|found|see|have|exist|any|in|there"
+    r"|on|return|match|been|a|yet|contain|show|know|got)\w*\b|\bwithout\s+(?:a\s+)?(?:result|match|success)|(?<![\d.,])0(?:[.,]0+)?(?![\d.,]*\d)",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_ABSENT = re.compile(
+    r"(?:\bnot|n['\u2019]t|\bunable\sto)\s+(?:\w+\s+){0,2}?(?:find|found|locate|located|see|exist|exists|return|returned|retrieve"
+    r"|any|match|in\s(?:the|our|your)\s(?:crm|system|records?|database))\b"
+    r"|\bno\s+(?:such|match\w*|results?|records?|entr(?:y|ies))\b|\bno\s+(?:\w+\s+){1,4}?(?:found|match\w*|exists?|named|called|came)\b"
+    r"|\bfound\s+(?:no\b|none\b|nothing\b)|\bnothing\b(?=\W*$|\s+(?:found|match\w*|was|came|turned|like|for|by|in|there|named|called)\b)|\bno\s?(?:body|one)\b|\bthere\s+(?:is|are)\s+(?:no|none)\b",
+    re.IGNORECASE,
+)
+_SOUGHT = re.compile(
+    r"\b(?:search\w*|look(?:ed|ing)?\s(?:for|up|at|through)|check(?:ed|ing)?|tried|if|would|should|could)\b|\?",
+    re.IGNORECASE,
+)
+
+_OPEN = re.compile(
+    r"\b(?:not|cannot|never|no|nor|neither|without|if|unless|until|once|before|would|could|should|can|may|might|must|will"
+    r"|needs?|one\sof|options?|valid|available|possible|choose|either|or|next|want|like|such\sas|e\.g|allowed|stages|statuses"
+    r"|between)\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
 
 
 def says_no(text: str) -> bool:
-    """Whether a reply to what can't be done says so."""
-    return bool(_REFUSED.search(text))
+    """Whether a reply to what can't be done says so, or asks back; and does not say that it was done."""
+    clauses = clauses_of(text)
+    return not any(map(claims, clauses)) and bool(_REFUSED.search(text) or _ASKS.search(text))
 
 
 def says_none(text: str) -> bool:
@@ -34,8 +91,37 @@ def says_none(text: str) -> bool:
 
 
 def says_failed(text: str) -> bool:
-    """Whether a reply says that something was not done, and in no sentence that something was."""
-    sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
-    denied = [sentence for sentence in sentences if _FAILED.search(sentence)]
-    affirmed = [sentence for sentence in sentences if sentence not in denied and _DONE.search(sentence)]
-    return bool(denied) and not affirmed
+    """Whether a reply says that something was not done, and nowhere that something was."""
+    clauses = [clause for clause in clauses_of(text) if not clause.rstrip("*_ ").endswith("?")]
+    if any(map(claims, clauses)):
+        return False
+    if any(_UNABLE.search(clause) and not re.search(r"\bif\b", clause) for clause in clauses):
+        return True
+    undone = [clause for clause in clauses if _UNDONE.search(clause)]
+    others = [clause for clause in clauses if clause not in undone and not _STAYS.search(clause)]
+    return bool(undone) and not any(map(_STATES.search, others))
+
+
+def says_absent(text: str, mentions: Callable[[str], bool]) -> bool:
+    """Whether a reply says that what is there was not found, and in no clause that ``mentions`` it that it was."""
+    if not _ABSENT.search(text):
+        return False
+    clauses = [clause for clause in clauses_of(text) if not _ABSENT.search(clause) and not _SOUGHT.search(clause)]
+    return not any(map(mentions, clauses))
+
+
+def claims(clause: str) -> bool:
+    """Whether a clause says that something was done: just now, not earlier, not perhaps."""
+    if clause.rstrip("*_ ").endswith("?") or _EARLIER.search(clause):
+        return False
+    return any(not _DOUBT.search(clause, 0, match.end()) for match in _CLAIM.finditer(clause))
+
+
+def asserts(clause: str) -> bool:
+    """Whether a clause says that something is so: it does not ask, offer, deny or list what could be."""
+    return not (clause.rstrip("*_ ").endswith("?") or _OPEN.search(clause))
+
+
+def clauses_of(text: str) -> Sequence[str]:
+    """Return the clauses of a text."""
+    return [clause for clause in _CLAUSE.split(text) if clause.strip()]

@@ -1,21 +1,24 @@
 """What every agent keeps to, whoever it is, and what is kept from it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_crmeval.agents.scripted import Scripted, mute
-from pytest_crmeval.datasets.conversations import CaseRef, index
-from pytest_crmeval.domain.json import Json
+from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolResult, agent_says, crm_says, user_says
-from pytest_crmeval.domain.references import outputs_of, resolve
-from pytest_crmeval.play.conversation import play
+from pytest_crmeval.play.conversation import observe, play, refer
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
 from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import PaperCrm, call, calls, conversation, turn
+from tests.projects import DEV_DATA
+from tests.snoops import Snoop, TappedCrm
 
 CASE = conversation(
     turn("Add Ada.", call("write", name="Ada", tags=["new"])),
@@ -90,23 +93,104 @@ class TestAgent:
         assert first == second
 
 
-DATA = Path(__file__).parents[2] / "evals" / "data"
-BUNDLED = [ref for path in sorted(DATA.glob("*.jsonl")) for ref in index([path])]
+BUNDLED = sorted((Path(__file__).parents[2] / "evals" / "data").glob("*.jsonl"))
+HERE = [*BUNDLED, pytest.param(DEV_DATA, marks=pytest.mark.skipif(not DEV_DATA.is_file(), reason="it is not here"))]
+Leak = Callable[[Expectation, Sequence[Message], Sequence[Tool]], tuple[Sequence[Message], Sequence[Tool]]]
 
 
-class Snoop:
-    """Plays like another agent and searches everything that it is shown."""
+class Leaking:
+    """Stands for a harness that tells an agent more than it may know."""
 
-    name = "snoop"
+    name = "leaking"
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, case: Conversation, leak: Leak) -> None:
         self._agent = agent
-        self.shown: list[Sequence[Message]] = []
+        self._case = case
+        self._leak = leak
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Look, then play."""
-        self.shown.append(messages)
-        return self._agent.reply(messages, tools)
+        """Pass the messages and tools on, and something of the answer key of the turn with them."""
+        turn = sum(message.speaker == "user" for message in messages)
+        return self._agent.reply(*self._leak(self._case.turns[turn - 1].expectation, messages, tools))
+
+
+def found_in(case: Conversation, crm: Crm, leak: Leak | None = None) -> list[str]:
+    """Return what snoops find when a case is played as the harness plays it.
+
+    One plays like the oracle, so that all tools answer; one says nothing, so that nothing is known by its own words.
+    """
+    tapped = TappedCrm(crm)
+    reference = refer(case, Oracle(case), tapped)
+    found: list[str] = []
+    for agent in (Oracle(case), mute()):
+        snoop = Snoop(agent, case, tapped)
+        observe(case, Leaking(snoop, case, leak) if leak else snoop, tapped, reference)
+        found += snoop.found
+    return found
+
+
+def hinting(tell: Callable[[Expectation], object], *, place: int = -1) -> Leak:
+    """Return a leak that adds words to a message."""
+
+    def leak(
+        expectation: Expectation, messages: Sequence[Message], tools: Sequence[Tool]
+    ) -> tuple[Sequence[Message], Sequence[Tool]]:
+        hinted = list(messages)
+        hinted[place] = replace(hinted[place], text=f"{hinted[place].text} {tell(expectation)}")
+        return hinted, tools
+
+    return leak
+
+
+def noting(
+    expectation: Expectation, messages: Sequence[Message], tools: Sequence[Tool]
+) -> tuple[Sequence[Message], Sequence[Tool]]:
+    """Add a note to the last result."""
+    *before, last = messages
+    results = [replace(result, note=str(expectation.facts)) for result in last.results]
+    return [*before, replace(last, results=results)], tools
+
+
+def describing(
+    expectation: Expectation, messages: Sequence[Message], tools: Sequence[Tool]
+) -> tuple[Sequence[Message], Sequence[Tool]]:
+    """Add the arguments to the description of a tool."""
+    return messages, [replace(tool, description=f"Try {expectation.call.arguments}.") for tool in tools]
+
+
+def offering(
+    expectation: Expectation, messages: Sequence[Message], tools: Sequence[Tool]
+) -> tuple[Sequence[Message], Sequence[Tool]]:
+    """Offer the tool of the turn only."""
+    return messages, [tool for tool in tools if tool.name == expectation.call.tool]
+
+
+def prompting(
+    expectation: Expectation, messages: Sequence[Message], tools: Sequence[Tool]
+) -> tuple[Sequence[Message], Sequence[Tool]]:
+    """Put words into the agent's own mouth."""
+    return [*messages, agent_says(Reply(text=f"I will call {expectation.call.tool}."))], tools
+
+
+SECRET = conversation(
+    turn("Whom do we know?", call("write", name="Zebedee"), facts=["Quagga"], answer=Answer(text="It is done, Sir.")),
+    turn("Note on {{turn_1.id}}", call("refuse", rate=7.25), succeeds=False, answer=Answer(others=("Alas.",))),
+)
+LEAKS: Mapping[str, tuple[Leak, str]] = {
+    "the reply": (hinting(lambda expected: expected.answer and expected.answer.text), "user: It is done, Sir."),
+    "another reply": (hinting(lambda expected: expected.answer and expected.answer.others), "user: Alas."),
+    "a fact": (hinting(lambda expected: expected.facts), "user: Quagga"),
+    "an argument": (hinting(lambda expected: expected.call.arguments.get("name")), "user: Zebedee"),
+    "a number": (hinting(lambda expected: expected.call.arguments.get("rate")), "user: 7.25"),
+    "the tool": (hinting(lambda expected: expected.call.tool), "user: refuse"),
+    "a flag": (hinting(lambda expected: f"expect_success={expected.succeeds}"), "user: expect_success"),
+    "anything": (hinting(lambda _: "(easy)"), "user: nobody said 'Whom do we know? (easy)'"),
+    "in the first message": (hinting(lambda expected: expected.call.tool, place=0), "the past was rewritten"),
+    "in a result": (noting, "crm: Quagga"),
+    "in a tool": (describing, "tools: Zebedee"),
+    "by what is offered": (offering, "tools: others than those of the CRM"),
+    "in its own words": (prompting, "itself: nobody said 'I will call write.'"),
+}
 
 
 class TestTheAnswerKey:
@@ -116,29 +200,35 @@ class TestTheAnswerKey:
         """Otherwise the next test would test nothing."""
         assert BUNDLED
 
-    @pytest.mark.parametrize("ref", BUNDLED, ids=lambda ref: ref.id)
-    def test_it_is_not_in_what_an_agent_is_shown(self, crm: Crm, ref: CaseRef) -> None:
-        """Every expected value that an agent can read was said by the user, by the CRM, or by itself."""
-        case = ref.read()
-        snoop = Snoop(Oracle(case))
+    @pytest.mark.parametrize("path", HERE, ids=lambda path: path.stem)
+    def test_it_is_not_in_what_an_agent_is_shown(self, crm: Crm, path: Path) -> None:
+        """All of it was said by the user, by the CRM, or by the agent itself; in every conversation of a file."""
+        cases = [ref.read() for ref in index([path])]
 
-        with crm.seeded(case.seed):
-            play(case, snoop, crm)
+        found = {case.id: found_in(case, crm) for case in cases}
 
-        for messages in snoop.shown:
-            played = sum(message.speaker == "user" for message in messages)
-            said = repr([message for message in messages if message.speaker != "user"])
-            said += " ".join(str(resolve(turn.utterance, outputs_of(messages))) for turn in case.turns[:played])
-            secrets = [value for turn in case.turns for value in _values(turn.expectation.call.arguments)]
-            assert [] == [secret for secret in secrets if secret in repr(messages) and secret not in said]
+        assert {} == {name: finds for name, finds in found.items() if finds}
 
+    @pytest.mark.parametrize("path", HERE, ids=lambda path: path.stem)
+    def test_it_would_be_found_in_any_conversation(self, crm: Crm, path: Path) -> None:
+        """The test above can fail: a user who adds the expected call to his first words is found out."""
+        cases = [ref.read() for ref in index([path])]
+        leak = hinting(lambda expected: f"Call {expected.call.tool} with {expected.call.arguments}.")
 
-def _values(value: Json) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _values(item)
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for item in value:
-            yield from _values(item)
-    elif value is not None:
-        yield str(value)
+        assert [] == [case.id for case in cases if not found_in(replace(case, turns=case.turns[:1]), crm, leak)]
+
+    @pytest.mark.parametrize("leak", LEAKS)
+    def test_it_would_be_found_wherever_it_is(self, leak: str) -> None:
+        """In a message, in a result, in a tool; whatever it tells."""
+        how, expected = LEAKS[leak]
+
+        assert expected in found_in(SECRET, PaperCrm(), how)
+
+    def test_what_was_said_is_no_secret(self) -> None:
+        """Neither an id that the user refers to, nor a name that he gives himself."""
+        case = conversation(
+            turn("Add Zebedee to write.", call("write", name="Zebedee"), facts=["row-1"]),
+            turn("Note on {{turn_1.id}}.", call("write", about="row-1", to="{{turn_1.id}}")),
+        )
+
+        assert [] == found_in(case, PaperCrm())

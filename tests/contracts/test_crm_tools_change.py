@@ -7,7 +7,7 @@ import pytest
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.ports.crm import Crm
-from tests.desks import COLUMNS, NOW, TODAY, WORLD, Desk, row_of, uid
+from tests.desks import COLUMNS, EXAMPLES, NOW, TODAY, WORLD, Desk, row_of, uid
 
 CHANGES: list[tuple[str, str, str, Any]] = [
     *(
@@ -84,6 +84,7 @@ class TestModify:
         """Every one of them."""
         changes = {column: value for changing, _, column, value in CHANGES if changing == tool}
 
+        assert desk.advertised(tool, {**EXAMPLES[tool], **changes})
         assert changes.items() <= desk.example(tool, **changes).items()
 
     @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ class TestCreate:
         """Every argument has its column."""
         given = {**EXAMPLES[tool], **FULL[tool]}
 
+        assert desk.advertised(tool, given)
         assert given.items() <= desk.get(tool, **given).items()
 
     @pytest.mark.parametrize("tool", FULL)

@@ -173,6 +173,11 @@ class TestSearch:
         """Text by its letters in any case, the rest exactly; in order."""
         assert found == desk.found(tool, **filters)
 
+    @pytest.mark.parametrize(("tool", "filters", "_"), FILTERS)
+    def test_every_filter_is_advertised(self, desk: Desk, tool: str, filters: Mapping[str, Json], _: list[str]) -> None:
+        """A filter may be less than what a row would need: a part of a name, no whole e-mail address."""
+        assert desk.advertised(tool, filters)
+
     def test_no_filter_finds_all_contracts(self, desk: Desk) -> None:
         """They have no name to be ordered by."""
         assert ["frame", "leasing", "service"] == sorted(desk.found("contract_search"))

@@ -1,7 +1,11 @@
 """``crmeval``: what is not a test run."""
 
+import io
+import json
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -10,6 +14,7 @@ from pytest_crmeval import cli
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs import reports
 from tests.fakes import planned, trial
+from tests.projects import case
 
 
 def write(folder: Path, run: str) -> None:
@@ -86,10 +91,135 @@ def test_help_says_how_a_run_is_started(capsys: pytest.CaptureFixture[str]) -> N
     assert "pytest evals/ -n 3" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [[], ["reprot"], ["report", "a", "b"], ["--nope"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["reprot"],
+        ["report", "a", "b"],
+        ["--nope"],
+        ["lint"],
+        ["lint", "a", "--format", "xml"],
+        ["lint", "a", "--examples", "-1"],
+        ["lint", "a", "--examples", "many"],
+    ],
+)
 def test_what_is_not_understood_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """With the usage on standard error."""
     with pytest.raises(SystemExit, match="2"):
         cli.main(arguments)
 
     assert capsys.readouterr().err.startswith("usage: crmeval")
+
+
+Cases = Callable[..., str]
+
+
+@pytest.fixture
+def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cases:
+    """Stand in an empty folder, and return a function that writes cases to a file there and returns its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(*records: dict[str, Any], name: str = "cases.jsonl") -> str:
+        Path(name).write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+        return name
+
+    return write
+
+
+def broken(case_id: str) -> dict[str, Any]:
+    """Return a case that nobody can pass: a placeholder is left, a value is not told, an argument is refused."""
+    record = case(case_id, workflow_category="Quote Management")
+    record["turns"][0] |= {
+        "user_utterance": "Add {company}, ada@ada.example, active.",
+        "expected_args": {"name": "Ada Ltd", "email": "ada@ada.example", "status": "Active", "colour": "active"},
+    }
+    return record
+
+
+def test_lint_finds_nothing(cases: Cases, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    """It still says how much it has looked at."""
+    assert 0 == cli.main(["lint", cases(case("one"), case("two"))])
+    assert snapshot == capsys.readouterr().out
+
+
+def test_lint_shows_what_it_finds(
+    cases: Cases, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    """What makes a case invalid first; arguments are checked by the tools themselves."""
+    assert 1 == cli.main(["lint", cases(broken("one"), broken("two"), case("three")), "--examples", "1"])
+    assert snapshot == capsys.readouterr().out
+
+
+def test_what_is_merely_irregular_is_status_0(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
+    """It can be played."""
+    assert 0 == cli.main(["lint", cases(case("one", complexity_level="complex"))])
+    assert "level-not-turns: 1 conversation\n" in capsys.readouterr().out
+
+
+def test_lint_speaks_json(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
+    """One document, with the same status."""
+    files = [cases(case("größe"), name="a.jsonl"), cases(broken("two"), name="b.jsonl")]
+
+    assert 1 == cli.main(["lint", *files, "--format", "json"])
+
+    found = json.loads(capsys.readouterr().out)
+    assert ("crmeval.lint/1", files, 2, 2, 1) == (
+        found["schema"],
+        found["files"],
+        found["conversations"],
+        found["turns"],
+        found["invalid"],
+    )
+    assert [{"file": "b.jsonl", "line": 1, "case": "two", "turn": 1, "text": "{company}"}] == found["kinds"][
+        "placeholder-in-utterance"
+    ]["examples"]
+
+
+@pytest.mark.parametrize("arguments", [["nope.jsonl"], ["good.jsonl", "nope.jsonl"]])
+def test_a_file_that_can_t_be_opened_is_status_2(
+    cases: Cases, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    """In one line, and nothing else."""
+    cases(case("one"), name="good.jsonl")
+
+    assert 2 == cli.main(["lint", *arguments])
+    assert (
+        "",
+        "crmeval: nope.jsonl: No such file or directory; give the path of a JSON Lines file\n",
+    ) == capsys.readouterr()
+
+
+def test_lint_teaches_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    """And says what its status means."""
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["lint", "--help"])
+
+    told = capsys.readouterr().out
+    assert "crmeval lint evals/data/crm.jsonl" in told
+    assert "Exit status: 1 if a case is invalid" in told
+
+
+class Terminal(io.StringIO):
+    """What a person looks at."""
+
+    def isatty(self) -> bool:
+        """Yes."""
+        return True
+
+
+def test_a_person_sees_progress(cases: Cases, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every hundred conversations; at the end the line is empty again."""
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+
+    cli.main(["lint", cases(*(case(str(number)) for number in range(250)))])
+
+    assert "\r100 conversations\r200 conversations\r\x1b[K" == terminal.getvalue()
+
+
+def test_a_program_sees_no_progress(cases: Cases, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log is no terminal."""
+    cli.main(["lint", cases(*(case(str(number)) for number in range(250)))])
+
+    assert "" == capsys.readouterr().err

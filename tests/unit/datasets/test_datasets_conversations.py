@@ -1,48 +1,15 @@
 """Conversations in JSON Lines."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_crmeval.datasets.conversations import SHOWN, DatasetError, index
-from pytest_crmeval.domain.conversation import Conversation, Turn
-from pytest_crmeval.domain.expectation import Expectation
-from pytest_crmeval.domain.messages import ToolCall
-from tests.projects import case
-
-Written = Callable[..., Path]
-ADA = {"name": "Ada Ltd", "email": "ada@ada.example", "status": "Active"}
+from tests.projects import ADA, PUBLISHED, Written, case, chain, turned
 
 ONE_ID, TWO_ID = "7c9e6679-7425-40de-944b-e07fc1f90ae7", "0b7c0a6e-53b2-4c6e-9a55-0c7d3b1e8a10"
-
-
-@pytest.fixture
-def written(tmp_path: Path) -> Written:
-    """Return a function that writes lines (records, text or bytes) to a file."""
-
-    def write(*lines: dict[str, Any] | str | bytes, name: str = "cases.jsonl") -> Path:
-        path = tmp_path / name
-        path.write_bytes(b"".join(map(_line, lines)))
-        return path
-
-    return write
-
-
-def _line(line: dict[str, Any] | str | bytes) -> bytes:
-    if isinstance(line, bytes):
-        return line + b"\n"
-    text = line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)
-    return text.encode() + b"\n"
-
-
-def turned(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
-    """Return a case whose only turn is changed; None takes a field away."""
-    record = case("one")
-    turn = {**record["turns"][0], **changes}
-    return {**record, "turns": [{name: value for name, value in turn.items() if value is not None}]}
 
 
 def problem(path: Path) -> str:
@@ -75,46 +42,6 @@ def test_a_last_line_needs_no_end(tmp_path: Path) -> None:
     assert ["one", "two"] == [ref.read().id for ref in index([path])]
 
 
-def test_a_case_is_read_as_it_is_written(written: Written) -> None:
-    """Turns, answer key, rows, complexity and category."""
-    record = case(
-        "größe",
-        workflow_category="Client Management",
-        complexity_level="medium",
-        initial_entities={"seed_data": {"Client": {ONE_ID: {"name": "Münzberg", "status": "Active"}}}},
-    )
-    record["turns"].append(
-        {
-            "turn_id": 2,
-            "user_utterance": "Nochmal.",
-            "expected_tool": "create_new_client",
-            "expected_args": {"name": "{{turn_1.name}}"},
-            "expect_success": False,
-        }
-    )
-
-    (ref,) = index([written(record)])
-
-    again = ToolCall(tool="create_new_client", arguments={"name": "{{turn_1.name}}"})
-    assert (
-        Conversation(
-            id="größe",
-            fingerprint=ref.fingerprint,
-            turns=(
-                Turn(
-                    utterance="Add Ada Ltd, ada@ada.example, active.",
-                    expectation=Expectation(call=ToolCall(tool="create_new_client", arguments=ADA)),
-                ),
-                Turn(utterance="Nochmal.", expectation=Expectation(call=again, succeeds=False)),
-            ),
-            seed={"Client": {ONE_ID: {"name": "Münzberg", "status": "Active"}}},
-            complexity="medium",
-            category="Client Management",
-        )
-        == ref.read()
-    )
-
-
 def test_any_case_can_be_read_without_the_others(written: Written) -> None:
     """Places are counted in bytes, so letters of several bytes before them don't matter."""
     refs = index([written(case("größe"), case("ürsprung"), case("three"))])
@@ -142,9 +69,8 @@ BAD_LINES = [
     pytest.param(case("one", turns="none"), "turns: Expected `array`, got `str`", id="turns are text"),
     pytest.param(case("one", turn=[]), "line: Object contains unknown field `turn`", id="unknown field"),
     pytest.param(case("one", complexity_level="hard"), "complexity_level: Invalid enum value 'hard'", id="complexity"),
-    pytest.param(
-        turned(user_utterance=None), "turns[0]: Object missing required field `user_utterance`", id="no utterance"
-    ),
+    pytest.param(turned(expected_tool=None), "turns[0]: Object missing required field `expected_tool`", id="no tool"),
+    pytest.param(turned(turn_id=None), "turns[0]: Object missing required field `turn_id`", id="no turn id"),
     pytest.param(turned(expected_tool=7), "turns[0].expected_tool: Expected `str`, got `int`", id="tool 7"),
     pytest.param(turned(expected_args=[]), "turns[0].expected_args: Expected `object`, got `array`", id="args a list"),
     pytest.param(turned(expected=1), "turns[0]: Object contains unknown field `expected`", id="unknown turn field"),
@@ -174,6 +100,67 @@ BAD_LINES = [
         case("one", turns=[*turned(turn_id=2)["turns"], *turned(turn_id=1)["turns"]]),
         "turns: turn_id must count 1, 2, 3 …, found [2, 1]",
         id="turn ids in disorder",
+    ),
+    pytest.param(turned(expect_success="no"), "turns[0].expect_success: Expected `bool`, got `str`", id="success"),
+    pytest.param(
+        turned(expected_response="Done."),
+        "turns[0].expected_response: Expected `object | null`, got `str`",
+        id="a response that is text",
+    ),
+    pytest.param(
+        turned(expected_response={"txt": "Done."}),
+        "turns[0].expected_response: Object contains unknown field `txt`",
+        id="unknown response field",
+    ),
+    pytest.param(
+        turned(reply_facts="84000"), "turns[0].reply_facts: Expected `array | null`, got `str`", id="facts are text"
+    ),
+    pytest.param(
+        turned(reply_facts=[{"amount": 1}]),
+        "turns[0].reply_facts[0]: Expected `bool | int | float | str`, got `object`",
+        id="a fact that is an object",
+    ),
+    pytest.param(turned(implied_args="name"), "turns[0].implied_args: Expected `array`, got `str`", id="implied"),
+    pytest.param(case("one", now="tomorrow"), "now: Invalid RFC3339 encoded datetime", id="a day that is none"),
+    pytest.param(
+        case("one", now="2026-03-02T09:30:00"), "now: Expected `datetime` with a timezone component", id="no time zone"
+    ),
+    pytest.param(case("one", tags="quote"), "tags: Expected `array`, got `str`", id="tags are text"),
+    pytest.param(case("one", tags=[7]), "tags[0]: Expected `str`, got `int`", id="a tag that is a number"),
+    pytest.param(
+        case("one", expected_state={"clients": []}),
+        "expected_state: Object contains unknown field `clients`",
+        id="a state of an unknown entity",
+    ),
+    pytest.param(
+        case("one", expected_state={"Client": {}}),
+        "expected_state.Client: Expected `array | null`, got `object`",
+        id="a state without a list",
+    ),
+    pytest.param(case("one", success_criteria="some"), "success_criteria: Invalid enum value 'some'", id="criteria"),
+    pytest.param(case("one", verification_mode="ask"), "verification_mode: Invalid enum value 'ask'", id="mode"),
+    pytest.param(
+        case("one", contains_failure=True), "failure_turn: contains_failure needs one of the turns [1]", id="no turn"
+    ),
+    pytest.param(
+        case("one", contains_failure=True, failure_turn=2),
+        "failure_turn: contains_failure needs one of the turns [1]",
+        id="a failure after the end",
+    ),
+    pytest.param(
+        case("one", contains_failure=True, failure_turn=0),
+        "failure_turn: contains_failure needs one of the turns [1]",
+        id="a failure before the start",
+    ),
+    pytest.param(chain(2, 4), "segment_boundaries: must rise to the last turn, 3, found [2, 4]", id="beyond the end"),
+    pytest.param(chain(1, 2), "segment_boundaries: must rise to the last turn, 3, found [1, 2]", id="not to the end"),
+    pytest.param(chain(2, 1, 3), "segment_boundaries: must rise to the last turn, 3, found [2, 1, 3]", id="falling"),
+    pytest.param(chain(2, 2, 3), "segment_boundaries: must rise to the last turn, 3, found [2, 2, 3]", id="empty"),
+    pytest.param(chain(0, 3), "segment_boundaries[0]: Expected `int` >= 1", id="a segment of nothing"),
+    pytest.param(
+        chain(3, summaries=[{"expected_outcome": "perhaps"}]),
+        "cumulative_context.segment_summaries[0].expected_outcome: Invalid enum value 'perhaps'",
+        id="an outcome that is none",
     ),
     pytest.param(b'{"conversation_id": "gr\xf6\xdfe", "turns": []}', "this line", id="another encoding"),
     pytest.param(
@@ -264,8 +251,13 @@ def test_the_fingerprint_does_not_depend_on_the_order_of_keys(written: Written) 
 
 
 def test_writing_a_default_changes_nothing(written: Written) -> None:
-    """The case is the same with and without it."""
+    """The case is the same with and without it; also with everything that the published format writes."""
+    published = {
+        name: value for name, value in PUBLISHED.items() if name not in {"conversation_id", "workflow_category"}
+    }
+
     assert fingerprint(written(case("one"))) == fingerprint(written(case("one", complexity_level="simple")))
+    assert fingerprint(written(case("one"))) == fingerprint(written(case("one", **published)))
 
 
 @pytest.mark.parametrize(
@@ -279,6 +271,20 @@ def test_writing_a_default_changes_nothing(written: Written) -> None:
         turned(expect_success=False),
         case("one", complexity_level="complex"),
         case("one", initial_entities={"seed_data": {"Client": {ONE_ID: {"name": "A"}}}}),
+        case("one", workflow_category="General"),
+        case("one", now="2026-03-02T09:30:00Z"),
+        case("one", tags=["create"]),
+        case("one", expected_state={}),
+        case("one", expected_state={"Note": []}),
+        case("one", chain_id="c-1"),
+        case("one", segment_boundaries=[1]),
+        case("one", cumulative_context={"segment_summaries": [{}]}),
+        turned(expected_error_substring="already"),
+        turned(expected_response={"text": "Done."}),
+        turned(expected_response={}),
+        turned(reply_facts=[]),
+        turned(reply_facts=["Ada Ltd"]),
+        turned(implied_args=["status"]),
     ],
 )
 def test_the_fingerprint_changes_with_the_content(written: Written, changed: dict[str, Any]) -> None:
@@ -288,7 +294,7 @@ def test_the_fingerprint_changes_with_the_content(written: Written, changed: dic
 
 def test_the_fingerprint_is_the_same_everywhere(written: Written) -> None:
     """In every process and version: a journal of last month must still be understood."""
-    assert "85e646d4549a1b44" == fingerprint(written(case("one")))
+    assert "6c783681d6e16ae8" == fingerprint(written(case("one")))
 
 
 def test_the_order_of_turns_is_content(written: Written) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from pytest_crmeval.crm.tools import TOOLS
 from pytest_crmeval.domain.calls import canonical, writes
+from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from tests.fakes import call
 
@@ -85,7 +86,7 @@ def test_other_tools_take_their_arguments_flat(tool: str, nested: str) -> None:
 @pytest.mark.parametrize("tool", sorted(TOOLS))
 def test_a_null_is_not_given(tool: str) -> None:
     """For any tool; what is empty, false or nought is."""
-    given = {"a": "", "b": 0, "c": False, "d": []}
+    given: dict[str, Json] = {"a": "", "b": 0, "c": False, "d": []}
 
     assert given == canonical(ToolCall(tool=tool, arguments={**given, "e": None})).arguments
 
@@ -109,10 +110,11 @@ def test_two_names_of_one_tool() -> None:
         ({"file_url": "b"}, "b"),
         ({"document_url": "a", "file_url": "b"}, "b"),
         ({"document_url": None, "file_url": "b"}, "b"),
+        ({"document_url": "a", "file_url": None}, "a"),
     ],
 )
-def test_two_names_of_one_argument(given: dict[str, str], url: str) -> None:
-    """Its own name counts when both are given."""
+def test_two_names_of_one_argument(given: dict[str, str | None], url: str) -> None:
+    """Its own name counts when both are given; null is not given."""
     assert call("upload_document", file_url=url) == canonical(ToolCall(tool="upload_document", arguments=given))
 
 

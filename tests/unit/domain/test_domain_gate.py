@@ -1,5 +1,7 @@
 """Rules that a report must obey."""
 
+from typing import Any
+
 import pytest
 
 from pytest_crmeval.domain.gate import METRICS, Gate, GateSyntaxError
@@ -11,9 +13,9 @@ def report(*standings: Standing) -> Report:
     return Report(run={"id": "mine"}, standings=standings, trials=())
 
 
-def crm(*, passed: int = 0, failed: int = 0, errored: int = 0, not_run: int = 0, subject: str = "oracle") -> Standing:
+def crm(subject: str = "oracle", **counts: Any) -> Standing:  # noqa: ANN401 (whole numbers)
     """Return a standing in the suite ``crm``."""
-    return Standing(suite="crm", subject=subject, passed=passed, failed=failed, errored=errored, not_run=not_run)
+    return Standing(suite="crm", subject=subject, **counts)
 
 
 def test_a_gate_is_a_suite_a_metric_a_comparison_and_a_number() -> None:
@@ -43,9 +45,9 @@ def test_every_metric_can_be_gated(metric: str) -> None:
         ("", "a suite", 0),
         (" crm.pass_rate >= 0.6", "a suite", 0),
         ("crm >= 0.6", "a dot", 3),
-        ("crm.recall >= 0.6", "a metric (pass_rate, passed, failed, errored, not_run)", 4),
-        ("crm.pass_rates >= 0.6", "a metric (pass_rate, passed, failed, errored, not_run)", 4),
-        ("crm.not_running >= 0.6", "a metric (pass_rate, passed, failed, errored, not_run)", 4),
+        ("crm.recall >= 0.6", "a metric (pass_rate, passed, failed, errored, invalid, not_run)", 4),
+        ("crm.pass_rates >= 0.6", "a metric (pass_rate, passed, failed, errored, invalid, not_run)", 4),
+        ("crm.not_running >= 0.6", "a metric (pass_rate, passed, failed, errored, invalid, not_run)", 4),
         ("crm.pass_rate", "a comparison (>=, >, <=, <, ==)", 13),
         ("crm.pass_rate => 0.6", "a comparison (>=, >, <=, <, ==)", 13),
         ("crm.pass_rate != 0.6", "a comparison (>=, >, <=, <, ==)", 13),
@@ -101,7 +103,7 @@ def test_a_pass_rate_just_at_the_bound_holds() -> None:
 
 def test_all_subjects_of_a_suite_are_judged_together() -> None:
     """One good and one bad agent are one suite of half passed cases."""
-    good, bad = crm(passed=4, subject="oracle"), crm(failed=4, subject="mute")
+    good, bad = crm("oracle", passed=4), crm("mute", failed=4)
 
     assert "pass_rate is 0.5" == Gate.parse("crm.pass_rate >= 0.6").judge(report(good, bad)).explanation
 
@@ -128,7 +130,17 @@ def test_a_run_that_is_not_complete_is_a_breach() -> None:
 
 
 def test_a_rate_of_nothing_is_a_breach() -> None:
-    """When every trial errored there is no pass rate, neither zero nor one."""
-    ruling = Gate.parse("crm.pass_rate >= 0").judge(report(crm(errored=3)))
+    """When every trial errored, or is of an invalid case, there is no pass rate, neither zero nor one."""
+    ruling = Gate.parse("crm.pass_rate >= 0").judge(report(crm(errored=3, invalid=2)))
 
     assert (False, "no trial was scored") == (ruling.holds, ruling.explanation)
+
+
+def test_invalid_cases_are_no_breach_unless_a_gate_says_so() -> None:
+    """They are neither failed nor missing."""
+    found = report(crm(passed=1, invalid=2))
+
+    assert Gate.parse("crm.pass_rate >= 1").judge(found).holds
+    assert Gate.parse("crm.failed == 0").judge(found).holds
+    ruling = Gate.parse("crm.invalid == 0").judge(found)
+    assert (False, "invalid is 2") == (ruling.holds, ruling.explanation)

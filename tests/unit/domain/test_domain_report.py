@@ -1,27 +1,38 @@
 """The metrics of a run."""
 
+import json
+from dataclasses import replace
+
 from syrupy.assertion import SnapshotAssertion
 
+from pytest_crmeval.domain.metrics import breakdown_of, metrics_of
 from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
 from pytest_crmeval.domain.score import Verdict
-from tests.fakes import trial
+from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
+from tests.fakes import planned, trial
+
+TURN = TurnOutcome(tool="create_quote", called=True, replied=False, steps=2, errors=1)
+TALKED = replace(trial("talked", Verdict.FAILED), turns=[TURN], labels=Labels(complexity="simple", tags=["dates"]))
+INVALID = Trial.invalid(planned("broken"), "cases.jsonl:2: broken: turn 1: {stage}", Labels(complexity="simple"))
 
 
-def test_the_four_counts_add_up_to_what_was_planned() -> None:
+def test_the_five_counts_add_up_to_what_was_planned() -> None:
     """No case can vanish from a report."""
-    standing = Standing(suite="crm", subject="oracle", passed=5, failed=3, errored=2, not_run=1)
+    standing = Standing(suite="crm", subject="oracle", passed=5, failed=3, errored=2, invalid=4, not_run=1)
 
-    assert 11 == standing.planned
+    assert 15 == standing.planned
 
 
 def test_the_pass_rate_is_over_what_was_scored() -> None:
-    """A broken world neither helps nor hurts an agent."""
-    assert 0.75 == Standing(suite="crm", subject="oracle", passed=3, failed=1, errored=6, not_run=2).pass_rate
+    """Neither a broken world nor a broken case helps or hurts an agent."""
+    standing = Standing(suite="crm", subject="oracle", passed=3, failed=1, errored=6, invalid=5, not_run=2)
+
+    assert 0.75 == standing.pass_rate
 
 
 def test_the_pass_rate_of_nothing_is_not_zero() -> None:
     """It is None, and absent from the document."""
-    standing = Standing(suite="crm", subject="oracle", errored=3, not_run=1)
+    standing = Standing(suite="crm", subject="oracle", errored=3, invalid=2, not_run=1)
 
     assert standing.pass_rate is None
     assert "pass_rate" not in standing.to_dict()
@@ -39,6 +50,7 @@ def test_trials_are_counted_by_their_verdict() -> None:
         trial("two", Verdict.PASSED, seconds=2.0),
         trial("three", Verdict.FAILED, seconds=4.0),
         trial("four", Verdict.ERRORED, seconds=8.0),
+        INVALID,
     ]
 
     standing = standing_of("crm", "oracle", trials, not_run=5)
@@ -50,9 +62,12 @@ def test_trials_are_counted_by_their_verdict() -> None:
             passed=2,
             failed=1,
             errored=1,
+            invalid=1,
             not_run=5,
             seconds=15.0,
             scores={"state": 2 / 3},
+            metrics=metrics_of(trials),
+            by=breakdown_of(trials),
         )
         == standing
     )
@@ -64,6 +79,7 @@ def test_the_mean_of_a_score_is_over_the_trials_that_have_it() -> None:
         trial("one", scores={"state": 1.0, "facts": 0.5}),
         trial("two", scores={"state": 0.0}),
         trial("three", Verdict.ERRORED),
+        INVALID,
     ]
 
     assert {"facts": 0.5, "state": 0.5} == standing_of("crm", "oracle", trials, not_run=0).scores
@@ -74,14 +90,45 @@ def test_a_subject_without_trials_has_no_means() -> None:
     assert {} == standing_of("crm", "oracle", [], not_run=3).scores
 
 
+def test_a_standing_has_the_metrics_of_its_trials() -> None:
+    """And the same told apart; both are in the document."""
+    standing = standing_of("crm", "oracle", [trial("one"), TALKED], not_run=0)
+
+    assert (0.5, 0.0, 1.0, {1: 1}) == (
+        standing.metrics.strict_success,
+        standing.metrics.turn_success,
+        standing.metrics.tool_success,
+        standing.metrics.first_failed_turn,
+    )
+    assert ["complexity", "tag", "tool"] == list(standing.by)
+    assert standing.metrics.to_dict() == standing.to_dict()["metrics"]
+
+
+def test_what_was_written_can_be_read() -> None:
+    """As it was."""
+    standing = standing_of("crm", "oracle", [trial("one"), TALKED, INVALID], not_run=2)
+
+    assert standing == Standing.from_dict(json.loads(json.dumps(standing.to_dict())))
+
+
+def test_what_was_written_before_there_were_metrics_can_be_read() -> None:
+    """Nothing was invalid then, and nothing is known of turns."""
+    standing = Standing(
+        suite="crm", subject="oracle", passed=2, failed=1, not_run=3, seconds=0.5, scores={"state": 1.0}
+    )
+    older = {name: value for name, value in standing.to_dict().items() if name not in {"invalid", "metrics", "by"}}
+
+    assert standing == Standing.from_dict(older)
+
+
 def test_subjects_are_pooled_by_their_counts() -> None:
     """The rate of both is not the mean of their rates."""
-    many = Standing(suite="crm", subject="a", passed=9, failed=0, errored=1, seconds=2.0)
-    few = Standing(suite="crm", subject="b", passed=0, failed=1, not_run=4, seconds=3.0)
+    many = Standing(suite="crm", subject="a", passed=9, failed=0, errored=1, invalid=2, seconds=2.0)
+    few = Standing(suite="crm", subject="b", passed=0, failed=1, invalid=3, not_run=4, seconds=3.0)
 
     both = pooled("crm", [many, few])
 
-    assert Standing(suite="crm", subject="*", passed=9, failed=1, errored=1, not_run=4, seconds=5.0) == both
+    assert Standing(suite="crm", subject="*", passed=9, failed=1, errored=1, invalid=5, not_run=4, seconds=5.0) == both
     assert 0.9 == both.pass_rate
 
 
@@ -97,8 +144,8 @@ def test_a_report_knows_its_suites() -> None:
 
 
 def test_a_report_is_complete_when_every_case_has_a_trial() -> None:
-    """A red case is a trial; a case that was never played is none."""
-    played = Standing(suite="crm", subject="a", failed=1, errored=1)
+    """A red case is a trial, and so is an invalid one; a case that was never played is none."""
+    played = Standing(suite="crm", subject="a", failed=1, errored=1, invalid=1)
     missing = Standing(suite="crm", subject="b", passed=1, not_run=1)
 
     assert Report(run={}, standings=[played], trials=[]).complete
@@ -107,7 +154,7 @@ def test_a_report_is_complete_when_every_case_has_a_trial() -> None:
 
 def test_the_document(snapshot: SnapshotAssertion) -> None:
     """What is written to ``reports/<run>.json``."""
-    trials = [trial("one"), trial("two", Verdict.FAILED), trial("three", Verdict.ERRORED)]
+    trials = [trial("one"), trial("two", Verdict.FAILED), trial("three", Verdict.ERRORED), TALKED, INVALID]
     report = Report(run={"id": "mine"}, standings=[standing_of("crm", "oracle", trials, not_run=1)], trials=trials)
 
     assert snapshot == report.to_dict()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.trial import Labels, Trial
 from pytest_crmeval.runs import journal
 from pytest_crmeval.runs.journal import Journal, JournalError, Past
 from tests.fakes import planned, trial
@@ -56,6 +56,24 @@ def test_what_was_written_is_told(path: Path) -> None:
     assert {one.planned.key: one, two.planned.key: two} == past.trials
     assert {one.planned.key: one.planned, two.planned.key: two.planned} == past.planned
     assert path.stat().st_size == past.size
+
+
+def test_a_journal_from_before_there_were_labels_and_turns_is_told(path: Path) -> None:
+    """Its trials have none; they count as they did."""
+    part, line = written(path, trial("one")).splitlines()
+    record = json.loads(line)["trial"]
+    del record["labels"], record["turns"]
+    path.write_bytes(part + b"\n" + json.dumps({"trial": record}).encode() + b"\n")
+
+    assert [trial("one")] == list(journal.read(path).trials.values())
+
+
+def test_an_invalid_case_is_told_with_its_reason(path: Path) -> None:
+    """A resumed run need not look at it again."""
+    broken = Trial.invalid(planned(), "cases.jsonl:1: one: turn 1: {stage}", Labels(tags=("dates",)))
+    written(path, broken)
+
+    assert [broken] == list(journal.read(path).trials.values())
 
 
 def test_a_journal_that_is_not_there_tells_nothing(path: Path) -> None:

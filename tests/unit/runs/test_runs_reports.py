@@ -1,6 +1,7 @@
 """Reports on disk."""
 
 import json
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from jsonschema import Draft202012Validator
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial, TurnOutcome
 from pytest_crmeval.runs import reports
 from pytest_crmeval.runs.reports import ReportError
 from tests.fakes import planned, trial
@@ -27,16 +28,24 @@ RUN: JsonObject = {
             "agents": {"oracle": "oracle", "mute": "mute"},
             "sample": None,
             "seed": 0,
+            "scorers": ["state", "calls", "reply"],
+            "invalid": "report",
             "server": "embedded PostgreSQL 18.6",
         }
     ],
     "machine": "Linux",
     "versions": {"python": "3.11.7"},
 }
+LABELS = Labels(complexity="medium", category="Quote Management", tags=("dates", "refusal"))
+TURNS = (
+    TurnOutcome(tool="client_search", called=True, replied=True, steps=2, errors=1),
+    TurnOutcome(tool="create_quote", called=False, replied=True, steps=1, errors=0),
+)
 TRIALS = [
-    trial(planned("one", subject="oracle"), Verdict.PASSED),
+    replace(trial(planned("one", subject="oracle"), Verdict.PASSED), labels=LABELS, turns=TURNS[:1]),
     trial(planned("two", subject="oracle"), Verdict.ERRORED),
-    trial(planned("one", subject="mute"), Verdict.FAILED),
+    replace(trial(planned("one", subject="mute"), Verdict.FAILED), labels=LABELS, turns=TURNS),
+    Trial.invalid(planned("two", subject="mute"), "cases.jsonl:2: two: turn 1: {stage}", LABELS),
     trial(planned("größe", suite="browsecomp"), Verdict.PASSED, scores={"answer": 1.0, "cited": 1.0}),
 ]
 MISSING = [planned("three", subject="mute"), planned("one", subject="half")]
@@ -48,11 +57,28 @@ def build(trials: list[Trial] = TRIALS, missing: list[PlannedCase] = MISSING, ru
     return reports.build({**RUN, "id": run}, played, [*(each.planned for each in trials), *missing])
 
 
-def counts(report: Report) -> dict[tuple[str, str], tuple[int, int, int, int]]:
-    """Return passed, failed, errored and not run of each suite and subject."""
+def counts(report: Report) -> dict[tuple[str, str], tuple[int, ...]]:
+    """Return passed, failed, errored, invalid and not run of each suite and subject."""
     return {
-        (each.suite, each.subject): (each.passed, each.failed, each.errored, each.not_run) for each in report.standings
+        (each.suite, each.subject): (each.passed, each.failed, each.errored, each.invalid, each.not_run)
+        for each in report.standings
     }
+
+
+def older(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a report as it was on disk before there were metrics, labels, turns and invalid cases."""
+    since = {"invalid", "metrics", "by", "labels", "turns", "scorers"}
+
+    def without(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{name: value for name, value in record.items() if name not in since} for record in records]
+
+    run = {**given["run"], "parts": without(given["run"]["parts"])}
+    return {**given, "run": run, "results": without(given["results"]), "trials": without(given["trials"])}
+
+
+def schema() -> Draft202012Validator:
+    """Return who knows the documented schema of a report."""
+    return Draft202012Validator(json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text("utf-8")))
 
 
 def document(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
@@ -63,16 +89,16 @@ def document(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
 def test_every_planned_case_counts_once() -> None:
     """Played or not, for each suite and subject; also for one that was never played."""
     assert {
-        ("browsecomp", "oracle"): (1, 0, 0, 0),
-        ("crm", "half"): (0, 0, 0, 1),
-        ("crm", "mute"): (0, 1, 0, 1),
-        ("crm", "oracle"): (1, 0, 1, 0),
+        ("browsecomp", "oracle"): (1, 0, 0, 0, 0),
+        ("crm", "half"): (0, 0, 0, 0, 1),
+        ("crm", "mute"): (0, 1, 0, 1, 1),
+        ("crm", "oracle"): (1, 0, 1, 0, 0),
     } == counts(build())
 
 
 def test_the_counts_add_up() -> None:
-    """Four trials and two cases that were not played."""
-    assert 6 == sum(standing.planned for standing in build().standings)
+    """Five trials and two cases that were not played."""
+    assert 7 == sum(standing.planned for standing in build().standings)
 
 
 def test_a_trial_of_an_earlier_part_counts() -> None:
@@ -82,7 +108,7 @@ def test_a_trial_of_an_earlier_part_counts() -> None:
 
     report = reports.build(RUN, played, [fresh.planned])
 
-    assert {("crm", "oracle"): (2, 0, 0, 0)} == counts(report)
+    assert {("crm", "oracle"): (2, 0, 0, 0, 0)} == counts(report)
     assert report.complete
 
 
@@ -100,9 +126,36 @@ def test_a_report_is_written_as_documented(tmp_path: Path) -> None:
     """``report.schema.json`` is a promise."""
     path = reports.write(build(), tmp_path)
 
-    schema = json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text(encoding="utf-8"))
-    Draft202012Validator(schema).validate(json.loads(path.read_text(encoding="utf-8")))
+    schema().validate(json.loads(path.read_text(encoding="utf-8")))
     assert tmp_path / "mine.json" == path
+
+
+def test_an_older_report_is_as_documented() -> None:
+    """Fields were added within version 1: none of them is required."""
+    schema().validate(older(json.loads(json.dumps(document()))))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("metrics", {"turn_success": 1.5}),
+        ("metrics", {"turn_success": None}),
+        ("metrics", {"first_failed_turn": {"0": 1}}),
+        ("metrics", {"errors": -1}),
+        ("metrics", {"mood": 1.0}),
+        ("by", {"weekday": {}}),
+        ("by", {"tag": {}}),
+        ("by", {"tag": {"dates": {"turns": 1}}}),
+        ("by", {"tool": {"create_quote": {"turns": 0}}}),
+        ("invalid", -1),
+    ],
+)
+def test_the_schema_would_notice(name: str, wrong: object) -> None:
+    """A promise that can't be broken is none."""
+    given = json.loads(json.dumps(document()))
+    given["results"][0][name] = wrong
+
+    assert not schema().is_valid(given)
 
 
 def test_a_report_that_was_written_can_be_loaded(tmp_path: Path) -> None:
@@ -110,6 +163,19 @@ def test_a_report_that_was_written_can_be_loaded(tmp_path: Path) -> None:
     report = build()
 
     assert report == reports.load(reports.write(report, tmp_path))
+
+
+def test_a_report_from_before_there_were_metrics_can_be_loaded(tmp_path: Path) -> None:
+    """With the counts that it has, and no others."""
+    trials = [trial("one"), trial("two", Verdict.FAILED)]
+    path = tmp_path / "older.json"
+    path.write_text(json.dumps(older(json.loads(json.dumps(build(trials, []).to_dict())))), encoding="utf-8")
+
+    report = reports.load(path)
+
+    assert {("crm", "oracle"): (1, 1, 0, 0, 0)} == counts(report)
+    assert trials == list(report.trials)
+    assert [{}] == [standing.metrics.to_dict() for standing in report.standings]
 
 
 def test_letters_stay_readable(tmp_path: Path) -> None:
@@ -178,6 +244,8 @@ JUNK = [
     pytest.param(document(results=None), id="no results"),
     pytest.param(document(results=[7]), id="results are numbers"),
     pytest.param(document(results=[{"suite": "crm"}]), id="a result without a subject"),
+    pytest.param(document(results=[{**document()["results"][0], "metrics": 7}]), id="metrics are a number"),
+    pytest.param(document(results=[{**document()["results"][0], "by": {"tag": 7}}]), id="groups are a number"),
     pytest.param(document(trials=[7]), id="trials are numbers"),
     pytest.param(document(trials=[{"key": "k"}]), id="half a trial"),
     pytest.param(document(trials=[{**TRIALS[0].to_dict(), "verdict": "great"}]), id="another verdict"),

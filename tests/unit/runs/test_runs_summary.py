@@ -1,10 +1,19 @@
 """A report as a person wants to read it."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.gate import Gate
 from pytest_crmeval.domain.report import Report, Standing
-from pytest_crmeval.runs import summary
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
+from pytest_crmeval.runs import reports, summary
+from tests.fakes import planned, trial
 
 REPORT = Report(
     run={"id": "mine"},
@@ -23,6 +32,13 @@ def test_the_table(snapshot: SnapshotAssertion) -> None:
     assert snapshot == "\n".join(summary.table(REPORT))
 
 
+def test_invalid_cases_have_a_column_when_there_are_any(snapshot: SnapshotAssertion) -> None:
+    """Of one subject, in one suite: then it is there for all. Most runs have none, and a smaller table."""
+    some = Standing(suite="crm", subject="parrot", passed=1, failed=2, errored=3, invalid=81, not_run=4)
+
+    assert snapshot == "\n".join(summary.table(replace(REPORT, standings=[*REPORT.standings, some])))
+
+
 def test_the_table_of_nothing_is_its_head() -> None:
     """One line."""
     assert ["suite  subject  cases  passed  failed  errored  not run  pass rate"] == list(
@@ -36,3 +52,127 @@ def test_the_gates(snapshot: SnapshotAssertion) -> None:
     texts = ["crm.pass_rate >= 0.60", "crm.failed == 0", "crn.passed > 0"]
 
     assert snapshot == "\n".join(summary.gates([Gate.parse(text).judge(complete) for text in texts]))
+
+
+def broken(case: str, file: Path | str, subject: str = "oracle") -> Trial:
+    """Return the trial of a case that nobody can pass."""
+    return Trial.invalid(planned(case, subject=subject), f"{file}:7: {case}: turn 1: {{stage}}: 8", Labels())
+
+
+def invalid(*trials: Trial) -> list[str]:
+    """Return what is said of invalid cases."""
+    return list(summary.invalid(Report(run={}, standings=[], trials=trials)))
+
+
+def test_nothing_is_said_where_every_case_is_sound() -> None:
+    """Errored is not invalid."""
+    assert [] == invalid(trial("one"), trial("two", Verdict.FAILED), trial("three", Verdict.ERRORED))
+
+
+def test_an_invalid_case_is_told_with_who_knows_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file as it is called from here."""
+    monkeypatch.chdir(tmp_path)
+
+    assert [
+        "1 case is invalid: crmeval lint data/crm.jsonl",
+        "for example data/crm.jsonl:7: one: turn 1: {stage}: 8",
+    ] == invalid(broken("one", tmp_path / "data/crm.jsonl"))
+
+
+def test_a_case_is_invalid_once_for_all_subjects() -> None:
+    """Each file is named once, as a shell takes it; one example will do."""
+    trials = [
+        broken(case, file, subject)
+        for case, file in [("one", "/data/a b.jsonl"), ("two", "/data/a b.jsonl"), ("three", "/data/c.jsonl")]
+        for subject in ("oracle", "mute")
+    ]
+
+    assert [
+        "3 cases are invalid: crmeval lint '/data/a b.jsonl' /data/c.jsonl",
+        "for example /data/a b.jsonl:7: one: turn 1: {stage}: 8",
+    ] == invalid(*trials)
+
+
+def test_a_long_example_is_cut() -> None:
+    """It may have many lines, and the report has them all."""
+    told = invalid(Trial.invalid(planned(), "/data/crm.jsonl:7: one: much\n" + 300 * "more ", Labels()))
+
+    assert "1 case is invalid: crmeval lint /data/crm.jsonl" == told[0]
+    assert told[1].startswith("for example /data/crm.jsonl:7: one: much more more")
+    assert told[1].endswith("…")
+    assert len("for example ") + 200 == len(told[1])
+
+
+def test_a_case_that_does_not_say_where_it_is_counts_all_the_same() -> None:
+    """Somebody's own fixture has recorded it."""
+    told = invalid(Trial.invalid(planned(), "no reason", Labels()))
+
+    assert ["1 case is invalid: crmeval lint FILE", "for example no reason"] == told
+
+
+def turn(tool: str, *, called: bool = True, replied: bool = True, steps: int = 2, errors: int = 0) -> TurnOutcome:
+    """Return how a turn went; well, unless said otherwise."""
+    return TurnOutcome(tool=tool, called=called, replied=replied, steps=steps, errors=errors)
+
+
+def talked(
+    case: str, subject: str, *turns: TurnOutcome, complexity: str, category: str = "Quotes", tags: Sequence[str] = ()
+) -> Trial:
+    """Return a trial of a conversation, which passes when its turns do."""
+    verdict = Verdict.PASSED if all(turn.passed for turn in turns) else Verdict.FAILED
+    labels = Labels(complexity=complexity, category=category, tags=tags)
+    return replace(trial(planned(case, subject=subject), verdict), turns=turns, labels=labels)
+
+
+def report(*trials: Trial) -> Report:
+    """Return the report of trials."""
+    return reports.build({"id": "mine"}, {each.planned.key: each for each in trials}, [])
+
+
+TALKED = [
+    talked("one", "gpt-4.1", turn("client_search"), complexity="simple", category="Clients"),
+    talked("one", "mute", turn("client_search", called=False, replied=False, steps=1), complexity="simple"),
+    talked(
+        *("two", "gpt-4.1"),
+        *(turn("client_search", errors=1), turn("view_opportunity_details"), turn("create_quote", replied=False)),
+        complexity="complex",
+        tags=["dates", "refusal"],
+    ),
+    talked("three", "gpt-4.1", turn("create_quote", called=False, errors=2), complexity="medium", tags=["dates"]),
+    trial(planned("four", subject="mute"), Verdict.ERRORED),
+]
+
+
+def test_details(snapshot: SnapshotAssertion) -> None:
+    """Subjects side by side, then each breakdown; what a subject was not scored for is a dash, not a zero."""
+    assert snapshot == "\n".join(summary.details(report(*TALKED)))
+
+
+def test_details_are_told_suite_by_suite() -> None:
+    """Whose subjects need not be the same."""
+    other = replace(TALKED[0], planned=planned("one", suite="sales", subject="parrot"))
+
+    lines = list(summary.details(report(*TALKED, other)))
+
+    heads = [line.split("  ")[0] for before, line in pairwise(lines) if not before]
+    kinds = ["by complexity", "by category", "by tag", "by tool"]
+    assert ["crm", *(f"crm {kind}" for kind in kinds)] == heads[:5]
+    assert ["sales", *(f"sales {kind}" for kind in kinds if kind != "by tag")] == heads[5:]
+
+
+def test_trials_without_turns_have_no_details() -> None:
+    """The table has said everything."""
+    assert [] == list(summary.details(REPORT))
+    assert [] == list(summary.details(report(trial("one"), trial("two", Verdict.FAILED))))
+
+
+@pytest.mark.parametrize(
+    ("place", "called"), [("reports/mine.json", "reports/mine.json"), ("../else", "<parent>/else")]
+)
+def test_a_path_is_short_where_it_is_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, called: str
+) -> None:
+    """And whole where it is not."""
+    monkeypatch.chdir(tmp_path)
+
+    assert called.replace("<parent>", str(tmp_path.parent)) == summary.short((tmp_path / place).resolve())

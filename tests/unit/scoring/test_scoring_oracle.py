@@ -1,33 +1,112 @@
 """The perfect agent."""
 
-from pytest_crmeval.domain.messages import Reply, ToolError, ToolResult, agent_says, crm_says, user_says
+import pytest
+
+from pytest_crmeval.domain.conversation import Turn
+from pytest_crmeval.domain.expectation import Answer
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import Message, ToolError, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.play.conversation import play
 from pytest_crmeval.scoring.oracle import Oracle
-from tests.fakes import PaperCrm, call, calls, conversation, turn
+from tests.fakes import PaperCrm, call, calls, conversation, says, turn
 
-ADD = turn("Add Ada.", call("write", name="Ada", tags=["new"]))
+ADD = turn("Add Ada.", call("create_new_client", name="Ada", tags=["new"]))
+FIND = call("client_search", name="a")
+ADA, BOB = {"client_id": "c-1", "name": "Ada"}, {"client_id": "c-2", "name": "Bob"}
+REFUSAL = ToolResult(error=ToolError(kind="conflict", message="already in use"))
 
 
-def test_it_makes_the_call_of_the_answer_key() -> None:
+def answered(given: Turn, result: ToolResult) -> list[Message]:
+    """Return a dialogue in which the CRM has answered the expected call of the only turn."""
+    return [user_says("Please."), agent_says(calls(given.expectation.call)), crm_says([result])]
+
+
+def words(given: Turn, result: ToolResult, *, recites: bool = False) -> str:
+    """Return what the oracle says when the CRM has answered; it must not call anything else."""
+    reply = Oracle(conversation(given), recites=recites).reply(answered(given, result), ())
+    assert () == reply.calls
+    return reply.text
+
+
+@pytest.mark.parametrize("recites", [False, True])
+def test_it_makes_the_call_of_the_answer_key(*, recites: bool) -> None:
     """Nothing more, nothing less."""
-    assert calls(call("write", name="Ada", tags=["new"])) == Oracle(conversation(ADD)).reply(
-        [user_says("Add Ada.")], ()
-    )
+    oracle = Oracle(conversation(ADD), recites=recites)
+
+    assert calls(call("create_new_client", name="Ada", tags=["new"])) == oracle.reply([user_says("Add Ada.")], ())
 
 
-def test_when_the_crm_has_answered_it_says_so() -> None:
-    """A reply without calls ends the turn."""
-    messages = [user_says("Add Ada."), agent_says(Reply(calls=[call("write")])), crm_says([ToolResult(value={})])]
+def test_it_makes_the_call_as_the_case_writes_it() -> None:
+    """Not in the canonical form: the published score compares to the letter."""
+    nested = call("client_search", criteria={"name": "Ada"}, status=None)
 
-    assert Reply(text="Done.") == Oracle(conversation(ADD)).reply(messages, ())
+    assert calls(nested) == Oracle(conversation(turn("Find Ada.", nested))).reply([user_says("Find Ada.")], ())
+
+
+def test_of_a_change_that_was_made_it_says_so() -> None:
+    """Nobody asked for more."""
+    assert "Done." == words(ADD, ToolResult(value=ADA))
 
 
 def test_it_does_not_argue_with_a_refusal() -> None:
-    """A case may expect one."""
-    refusal = ToolResult(error=ToolError(kind="conflict", message="already in use"))
-    messages = [user_says("Add Ada."), agent_says(Reply(calls=[call("write")])), crm_says([refusal])]
+    """It passes it on; a case may expect one."""
+    assert "That was not possible: already in use" == words(ADD, REFUSAL)
 
-    assert Reply(text="Done.") == Oracle(conversation(ADD)).reply(messages, ())
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ([ADA, BOB], "Done: Ada, Bob."),
+        ([ADA, ADA], "Done: Ada."),
+        ([], "There is nothing like that in the CRM."),
+    ],
+)
+def test_it_says_what_was_found(value: Json, expected: str) -> None:
+    """By name, each once; or that there is nothing."""
+    assert expected == words(turn("Find a.", FIND), ToolResult(value=value))
+
+
+def test_it_says_what_the_case_wants_to_hear() -> None:
+    """References to this turn and those before it are those of the CRM that it plays on."""
+    case = conversation(turn("Add.", call("write")), turn("And?", FIND, facts=["{{turn_1.id}} and {{turn_2.id}}", 7]))
+
+    transcript = play(case, Oracle(case), PaperCrm())
+
+    assert "Done: row-1 and row-2, 7." == transcript.exchanges[1].reply
+
+
+def test_it_says_nothing_about_what_the_case_does_not_want_to_hear() -> None:
+    """No facts are not the same as facts that follow from the result."""
+    assert "Done." == words(turn("Find a.", FIND, facts=[]), ToolResult(value=[ADA]))
+
+
+class TestReciting:
+    """For the published score, which knows replies to the letter only."""
+
+    @pytest.mark.parametrize("result", [ToolResult(value=[ADA]), ToolResult(value=[]), REFUSAL])
+    def test_it_says_the_published_reply(self, result: ToolResult) -> None:
+        """True or not."""
+        published = turn("Find a.", FIND, answer=Answer(text="Found Zoe, made 2025-11-11.", others=("Found her.",)))
+
+        assert "Found Zoe, made 2025-11-11." == words(published, result, recites=True)
+
+    @pytest.mark.parametrize(
+        ("answer", "expected"),
+        [(Answer(others=("Found her.", "There.")), "Found her."), (Answer(), "Done."), (Answer(judged=True), "Done.")],
+    )
+    def test_without_a_text_it_says_what_counts_as_well(self, answer: Answer, expected: str) -> None:
+        """There is always something that it can say."""
+        assert expected == words(turn("Find a.", FIND, answer=answer), ToolResult(value=[ADA]), recites=True)
+
+    def test_without_a_published_reply_it_tells_the_truth(self) -> None:
+        """As it always does."""
+        assert "Done: Ada." == words(turn("Find a.", FIND), ToolResult(value=[ADA]), recites=True)
+
+    def test_it_recites_only_when_it_is_told_to(self) -> None:
+        """A published reply is often not true."""
+        published = turn("Find a.", FIND, answer=Answer(text="Found Zoe."))
+
+        assert "Done: Ada." == words(published, ToolResult(value=[ADA]))
 
 
 def test_it_plays_every_turn_in_its_order() -> None:
@@ -50,12 +129,26 @@ def test_it_plays_every_turn_in_its_order() -> None:
 
 def test_it_keeps_nothing_in_mind() -> None:
     """The messages decide: asked again, it answers the same, and the case stays as it was."""
-    case = conversation(ADD, turn("And Bob.", call("write", name="Bob")))
+    case = conversation(ADD, turn("And Bob.", call("write", name="Bob", after="{{turn_1.id}}")))
     oracle = Oracle(case)
-    second = [user_says("Add Ada."), agent_says(Reply(text="Done.")), user_says("And Bob.")]
+    first = answered(ADD, ToolResult(value={"id": "row-1"}))
+    second = [*first, agent_says(says("Done.")), user_says("And Bob.")]
 
     asked_late = oracle.reply(second, ())
 
-    assert calls(call("write", name="Bob")) == asked_late
+    assert calls(call("write", name="Bob", after="row-1")) == asked_late
     assert asked_late == oracle.reply(second, ())
-    assert call("write", name="Ada", tags=["new"]) == case.turns[0].expectation.call
+    assert calls(call("create_new_client", name="Ada", tags=["new"])) == oracle.reply(second[:1], ())
+    assert call("create_new_client", name="Ada", tags=["new"]) == case.turns[0].expectation.call
+
+
+def test_it_looks_at_no_tools() -> None:
+    """It knows what to call, also where there is nothing to be called."""
+    assert Oracle(conversation(ADD)).reply([user_says("Add Ada.")], ()) == Oracle(conversation(ADD)).reply(
+        [user_says("Add Ada.")], PaperCrm.tools
+    )
+
+
+def test_its_name_is_oracle() -> None:
+    """In every report."""
+    assert "oracle" == Oracle(conversation(ADD)).name

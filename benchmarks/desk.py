@@ -1,0 +1,275 @@
+"""What ``conversations.py`` measures: conversations, the SQL that they need, and a desk where both are gone through.
+
+The SQL is recorded while the oracle plays, with the ids that were generated, because later statements refer to them.
+Before it is measured it is replayed, and every row must come back the same: it is no less work than playing.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import psycopg
+from psycopg import sql
+from psycopg.abc import Params
+
+from pytest_crmeval.crm.databases import Address, Connection
+from pytest_crmeval.crm.postgres import PostgresCrm
+from pytest_crmeval.domain.conversation import Conversation, Seed
+from pytest_crmeval.domain.messages import Tool, ToolCall, ToolResult
+from pytest_crmeval.domain.state import TABLES, State
+from pytest_crmeval.options import DEFAULT_SCORERS
+from pytest_crmeval.play.conversation import observe, play, refer
+from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.scoring.named import SCORERS
+from pytest_crmeval.scoring.oracle import Oracle
+from pytest_crmeval.scoring.outcomes import outcomes_of
+
+BARE, EXACT, PLAY, TRIAL = "bare", "exact", "play", "trial"
+CONTENDERS = (BARE, EXACT, PLAY, TRIAL)
+KEYS = dict(TABLES.values())
+_INSERT = re.compile(rb'(INSERT INTO "(\w+)" AS t \()(.+? VALUES \()')
+
+Around = Callable[[str], AbstractContextManager[None]]
+"""Given the name of a part, a context for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What was executed, and what came of it."""
+
+    text: bytes
+    values: Params | None = None
+    rows: Sequence[tuple[Any, ...]] | None = None
+    """None if it is not of the kind that brings rows."""
+    failed: bool = False
+
+    def execute(self, connection: Connection) -> Sequence[tuple[Any, ...]] | None:
+        """Do it again, and fetch what it brings."""
+        if self.failed:
+            with suppress(psycopg.Error):
+                connection.execute(self.text, self.values)
+            return None
+        cursor = connection.execute(self.text, self.values)
+        return None if self.rows is None else cursor.fetchall()
+
+    @property
+    def saves(self) -> bool:
+        """Whether it makes a savepoint."""
+        return self.text.startswith(b"SAVEPOINT")
+
+
+BEGIN, ROLLBACK = Statement(text=b"BEGIN"), Statement(text=b"ROLLBACK")
+
+
+class Tape:
+    """Listens to a connection while a conversation is played on it."""
+
+    def __init__(self) -> None:
+        self._statements: list[Statement] = []
+        self._calls: list[int] = []
+        """How many statements there were before each call."""
+
+    @contextmanager
+    def __call__(self, part: str) -> Iterator[None]:
+        """Note where calls begin."""
+        self._calls += [len(self._statements)] if part == "calls" else []
+        yield
+
+    def listen(self) -> type[psycopg.Cursor[Any]]:
+        """Return cursors that are heard."""
+        tape = self._statements
+
+        class Heard(psycopg.Cursor[Any]):
+            def execute(self, query: Any, params: Params | None = None, **how: Any) -> "Heard":  # noqa: ANN401
+                text = _text(query, self)
+                try:
+                    super().execute(query, params, **how)
+                except psycopg.Error:
+                    tape.append(Statement(text=text, values=params, failed=True))
+                    raise
+                rows = self.fetchall() if self.description else None
+                tape.append(_pinned(text, params, rows))
+                if rows:
+                    self.scroll(0, "absolute")
+                return self
+
+        return Heard
+
+    def exact(self) -> list[Statement]:
+        """Return everything that was executed."""
+        return [BEGIN, *self._statements, ROLLBACK]
+
+    def bare(self) -> list[Statement]:
+        """Return what was executed with a savepoint before each call, whether one was made or not."""
+        made = [statement for statement in self._statements if statement.saves]
+        script = [BEGIN]
+        for place, statement in enumerate([*self._statements, ROLLBACK]):
+            script += made[:1] * self._calls.count(place)
+            script += [] if statement.saves else [statement]
+        return script
+
+
+def _text(query: str | bytes | sql.Composable, cursor: psycopg.Cursor[Any]) -> bytes:
+    if isinstance(query, sql.Composable):
+        return query.as_bytes(cursor)
+    return query if isinstance(query, bytes) else query.encode()
+
+
+def _pinned(text: bytes, values: Params | None, rows: Sequence[tuple[Any, ...]] | None) -> Statement:
+    """Return a statement that gives a new row the id that it got."""
+    found = _INSERT.match(text)
+    if found and rows and values is not None and not isinstance(values, Mapping):
+        key = KEYS[found[2].decode()]
+        text = b'%s"%s", %s%%s, %s' % (found[1], key.encode(), found[3], text[found.end() :])
+        values = [rows[0][0][key], *values]
+    return Statement(text=text, values=values, rows=rows)
+
+
+class Overheard:
+    """A CRM with something around each thing that is done with it."""
+
+    def __init__(self, crm: Crm, around: Around) -> None:
+        self._crm = crm
+        self._around = around
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """What can be called."""
+        return self._crm.tools
+
+    @contextmanager
+    def seeded(self, seed: Seed, now: datetime) -> Iterator[None]:
+        """Seed, and roll back."""
+        seeded = self._crm.seeded(seed, now)
+        with self._around("seed"):
+            seeded.__enter__()
+        yield
+        with self._around("rollback"):
+            seeded.__exit__(None, None, None)
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Call."""
+        with self._around("calls"):
+            return self._crm.call(call)
+
+    def snapshot(self) -> State:
+        """Take a snapshot."""
+        with self._around("snapshots"):
+            return self._crm.snapshot()
+
+
+class Watch:
+    """Adds up what each part takes by itself, and how much of it is spent on a statement by driver and server."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.waited: dict[str, float] = {}
+        self._inside = [""]
+
+    @contextmanager
+    def __call__(self, part: str) -> Iterator[None]:
+        """Count what happens now for ``part``, and not for what it is a part of."""
+        outer = self._inside[-1]
+        self._inside.append(part)
+        start = time.perf_counter()
+        yield
+        took = time.perf_counter() - start
+        self._inside.pop()
+        self.seconds[part] = self.seconds.get(part, 0.0) + took
+        self.seconds[outer] = self.seconds.get(outer, 0.0) - took
+
+    def over(self, wait: Callable[..., Any]) -> Callable[..., Any]:
+        """Return psycopg's ``wait``, in which it sends and receives, under watch."""
+
+        def watched(*given: Any, **named: Any) -> Any:  # noqa: ANN401 (as psycopg has it)
+            start, part = time.perf_counter(), self._inside[-1]
+            try:
+                return wait(*given, **named)
+            finally:
+                self.waited[part] = self.waited.get(part, 0.0) + time.perf_counter() - start
+
+        return watched
+
+
+class Desk:
+    """One process with its database, its conversations, and the SQL that they need."""
+
+    def __init__(self, address: Address, conversations: Sequence[Conversation]) -> None:
+        self._plain, self._connection = address.connect(), address.connect()
+        self._crm = PostgresCrm(self._connection)
+        self._conversations = conversations
+        tapes = [self._recorded(conversation) for conversation in conversations]
+        self._scripts = {BARE: [tape.bare() for tape in tapes], EXACT: [tape.exact() for tape in tapes]}
+        self._check()
+
+    def rate(self, contender: str) -> float:
+        """Go through all conversations once, and return how many a second that was."""
+        start = time.perf_counter()
+        if contender in self._scripts:
+            for script in self._scripts[contender]:
+                for statement in script:
+                    statement.execute(self._plain)
+        else:
+            go = partial(_play if contender == PLAY else trial, crm=self._crm)
+            for conversation in self._conversations:
+                go(conversation)
+        return len(self._conversations) / (time.perf_counter() - start)
+
+    def statements(self, contender: str) -> float:
+        """Return how many statements a conversation has executed, on average."""
+        return sum(map(len, self._scripts[contender])) / len(self._conversations)
+
+    def watched(self) -> tuple[Watch, int]:
+        """Try all conversations under a watch; return it, and how many the oracle passed."""
+        watch = Watch()
+        crm = Overheard(self._crm, watch)
+        with mock.patch.object(self._connection, "wait", watch.over(self._connection.wait)):
+            passed = [trial(conversation, crm, watch) for conversation in self._conversations]
+        return watch, sum(passed)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._plain.close()
+        self._connection.close()
+
+    def _recorded(self, conversation: Conversation) -> Tape:
+        tape = Tape()
+        with mock.patch.object(self._connection, "cursor_factory", tape.listen()):
+            _play(conversation, Overheard(self._crm, tape))
+        return tape
+
+    def _check(self) -> None:
+        """See that the recorded SQL does the same work."""
+        for statement in (one for scripts in self._scripts.values() for script in scripts for one in script):
+            rows = statement.execute(self._plain)
+            if rows != statement.rows:
+                raise SystemExit(f"{statement.text!r}\nbrought {statement.rows} when it was played, and now {rows}")
+
+
+def _play(conversation: Conversation, crm: Crm) -> None:
+    with crm.seeded(conversation.seed, conversation.now):
+        play(conversation, Oracle(conversation), crm)
+
+
+def _nothing(_part: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def trial(conversation: Conversation, crm: Crm, around: Around = _nothing) -> bool:
+    """Do what the fixture ``evaluate`` does; return whether the oracle passed."""
+    with around("turns and oracle"):
+        reference = refer(conversation, Oracle(conversation), crm)
+        evidence = observe(conversation, Oracle(conversation), crm, reference)
+    passed = []
+    for name in DEFAULT_SCORERS:
+        with around(f"score: {name}"):
+            passed.append(SCORERS[name](conversation, evidence).passed)
+    with around("outcomes"):
+        tuple(outcomes_of(conversation, evidence))
+    return all(passed)

@@ -1,0 +1,150 @@
+"""What a reply says in so many words and is otherwise: how many there are, who it is, what it was set to."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.domain.messages import Message, ToolCall
+from pytest_crmeval.domain.state import Row
+from pytest_crmeval.scoring.facts import names_of
+from pytest_crmeval.scoring.grounds import Grounds, kind_of
+from pytest_crmeval.scoring.mentions import COUNTS, MONTHS, Reading, read
+from pytest_crmeval.scoring.wording import asserts, claims, clauses_of
+
+_THINGS = (
+    r"(?:clients?|customers?|accounts?|contacts?|opportunit(?:y|ies)|deals?|quotes?|contracts?|documents?|companies"
+    r"|results?|match(?:es)?|records?)"
+)
+_COUNTED = re.compile(
+    rf"\b(?:found|returned|there\s+(?:is|are)|total\s+of|(?:you|we|they)\s+(?:\w+\s+)?have|has|shows?|lists?)\s+"
+    rf"(?:(?:a|an|the|only|just|total|of|exactly|currently|these|following)\s+|[*_]+)*(?P<number>\d+|{'|'.join(COUNTS)})[*_]*\s+"
+    rf"(?:[a-z][\w-]*\s+){{0,2}}?{_THINGS}\b",
+    re.IGNORECASE,
+)
+_SOMEBODY = re.compile(
+    r"\b(?:client|customer|contact|person|company|prospect|deal|opportunity)\s+(?:is\s+)?(?:(?:named|called)\s+)?"
+    r"[\"'\u201c\u2018*_`]*(?P<name>[A-Z\u00c0-\u00de][\w'\u2019-]*[^\W\d_])"
+)
+_WORDS = frozenset(
+    (
+        *("account", "active", "added", "amount", "approved", "at", "canceled", "cancelled", "client", "close"),
+        *("closed", "company", "contact", "contract", "created", "crm", "deal", "details", "document", "dr"),
+        *("draft", "due", "e-mail", "email", "expired", "for", "full", "has", "id", "in", "inactive", "industry"),
+        *("info", "information", "is", "mr", "mrs", "ms", "name", "negotiation", "note", "notes", "number", "on"),
+        *("opportunity", "overview", "owner", "pending", "phone", "probability", "profile", "proposal", "prospect"),
+        *("prospecting", "qualification", "quote", "record", "rejected", "search", "sent", "stage", "status"),
+        *(
+            "summary",
+            "title",
+            "to",
+            "update",
+            "updated",
+            "value",
+            "was",
+            "with",
+            "usd",
+            "eur",
+            "gbp",
+            "chf",
+            "utc",
+            "ok",
+        ),
+        *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+        *MONTHS,
+    )
+)
+"""What may stand in capitals next to a name without being one."""
+_STAGES = r"Prospecting|Qualification|Proposal|Negotiation|Closed[- ](?:Won|Lost)"
+_STATUSES = r"Active|Prospect|Inactive|Draft|Sent|Approved|Rejected|Cancell?ed|Pending|Expired"
+_VALUE = rf"[*_$\u20ac\u00a3\"'\u201c]*(\d[\d,.]*\d|{_STAGES}|{_STATUSES})\b(?!\s?(?:k|m|million)\b)"
+_CHOSEN = (
+    re.compile(rf"\b({_STAGES})\b"),
+    re.compile(rf"\bstatus\b[^.;?!\n]{{0,25}}?\b({_STATUSES})\b", re.IGNORECASE),
+)
+_BECAME = (
+    re.compile(
+        r"\b(?:adjusted|advanced|bumped|changed|decreased|increased|lowered|marked|moved|raised|reduced|revised|set|updated)"
+        rf"\b[^.;?!\n]{{0,80}}?\b(?:to|as)\s+{_VALUE}"
+    ),
+    re.compile(rf"\bnow\s+(?:(?:at|in|on|set\sto|an?)\s+)?{_VALUE}"),
+    re.compile(rf"\b(?:is|are)\s+{_VALUE}[*_]*\s+now\b"),
+)
+_WHOSE = re.compile(r"\b(?:for|at|with|to|on)\s+[\"'\u201c*_`]*(?P<name>[A-Z\u00c0-\u00de][\w'\u2019-]*[^\W\d_])")
+
+
+def contradictions(said: Reading, messages: Sequence[Message], grounds: Grounds) -> Iterator[str]:
+    """Yield what a reply says against everything that was heard before it; ``messages`` are those of its own turn."""
+    clauses = clauses_of(said.text)
+    yield from (f"{match[0]!r}" for match in _COUNTED.finditer(said.text) if not _counts_right(match, said, grounds))
+    yield from (name for name in _names(said.text, clauses, grounds) if not grounds.has_said(name))
+    chosen = [choice for clause in clauses if asserts(clause) for choice in _found(_CHOSEN, clause)]
+    yield from (choice for choice in chosen if not grounds.has_said(choice))
+    changed = [value for clause in clauses if asserts(clause) for value in _found(_BECAME, clause)]
+    yield from _mistaken(said, messages, clauses, grounds)
+    if changed:
+        now = Grounds()
+        now.add(messages)
+        yield from (f"that it is {value} now" for value in changed if not _is_heard(value, now))
+
+
+def _found(patterns: Sequence[re.Pattern[str]], clause: str) -> Iterator[str]:
+    for pattern in patterns:
+        yield from pattern.findall(clause)
+
+
+def _counts_right(match: re.Match[str], said: Reading, grounds: Grounds) -> bool:
+    """Whether there are so many of something, or as many as the reply names."""
+    word = match["number"].lower()
+    number = COUNTS.get(word) if word in COUNTS else int(word)
+    if number is None or number <= 1 or grounds.knows_number(number):
+        return True
+    rows = {str(sorted(row.items(), key=str)): row for row in grounds.rows()}
+    return number == sum(_is_named(row, said) for row in rows.values())
+
+
+def _is_named(row: Row, said: Reading) -> bool:
+    names = [name for name in names_of([row]) if isinstance(name, str)]
+    return bool(names) and all(map(said.says, names))
+
+
+def _names(text: str, clauses: Sequence[str], grounds: Grounds) -> Iterator[str]:
+    """Yield the names that a reply gives somebody.
+
+    Those that come after what it is, those beside the other half of a known name, those for whom something was done.
+    """
+    found = [match["name"] for match in _SOMEBODY.finditer(text)]
+    found += [match["name"] for clause in clauses if claims(clause) for match in _WHOSE.finditer(clause)]
+    for first, last in grounds.people:
+        if (first in text) is not (last in text):
+            found += [name for match in re.finditer(_beside(first, last), text) for name in match.groups() if name]
+    return (name for name in found if name.lower() not in _WORDS)
+
+
+def _mistaken(said: Reading, messages: Sequence[Message], clauses: Sequence[str], grounds: Grounds) -> Iterator[str]:
+    """Yield the names of rows to which a reply says something was done, when it was done to another one of the kind."""
+    touched = {str(value) for call in _writes_in(messages) for value in call.arguments.values()}
+    if not touched or not any(map(claims, clauses)):
+        return
+    rows = {row_id: row for row in grounds.rows() for row_id in [str(row[kind_of(row)])]}
+    kinds = {kind_of(rows[row_id]) for row_id in touched if row_id in rows}
+    right = [row for row_id, row in rows.items() if row_id in touched]
+    wrong = [row for row_id, row in rows.items() if row_id not in touched and kind_of(row) in kinds]
+    if wrong and not any(_is_named(row, said) for row in right):
+        told = read("\n".join(filter(claims, clauses)))
+        yield from (str(names_of([row])[0]) for row in wrong if _is_named(row, told))
+
+
+def _writes_in(messages: Sequence[Message]) -> Iterator[ToolCall]:
+    return (call for message in messages for call in message.calls if writes(call.tool))
+
+
+def _beside(first: str, last: str) -> str:
+    """Return the pattern of a first name with any last name, or a last name with any first name."""
+    name = r"([A-Z\u00c0-\u00de][a-z\u00df-\u00ff'\u2019-]+[a-z])"
+    return rf"\b{re.escape(first)} {name}(?<!ed)\b|\b{name}(?<!ed) {re.escape(last)}\b"
+
+
+def _is_heard(value: str, grounds: Grounds) -> bool:
+    if value[0].isdigit():
+        return all(map(grounds.bear_out, read(value).numbers))
+    return grounds.has_said(value)

@@ -1,0 +1,163 @@
+"""Oracles that do everything right and say something false, or nothing: only the reply can give them away."""
+
+from collections.abc import Iterator, Mapping
+
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.state import TABLES, Row
+from pytest_crmeval.scoring.facts import NOTHING
+from pytest_crmeval.scoring.grounds import rows_in
+from pytest_crmeval.scoring.rehearsal import ENTITIES, Rehearsal, entity_named, key_of, told_facts
+from pytest_crmeval.scoring.turns import Played
+from pytest_crmeval.scoring.variants import Kinds, Variant, says
+
+INVENTED = "Umbrella Holdings"
+NAMES: Mapping[str, str] = {"Client": "name", "Company": "name", "Contact": "last_name", "Opportunity": "name"}
+"""Entity -> what its rows are called by."""
+PLEASANTRIES = ("Done.", "Here is what you asked for.", "I have looked that up for you.")
+INVENTIONS = ("The total is 987,654.32.", "That is up 43.7 % on last year.", "It is due on 2031-08-19.")
+FAILURES = (
+    "I could not do that.",
+    "Unfortunately this failed.",
+    "Sorry, there was an error.",
+    "That was not possible: the CRM refused it.",
+    "I'm unable to do this right now.",
+    "No changes were made.",
+)
+SUCCESSES = (
+    "Done.",
+    "All set, the change is saved.",
+    "No problem, that is done.",
+    "Done! You only need to tell them.",
+    "I've updated it, and everything is saved.",
+)
+
+
+def silence(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Say nothing."""
+    for turn in rehearsal.turns:
+        yield from (says(turn, text) for text in ("", " \n"))
+
+
+def no_facts(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Say something pleasant, and nothing of what was asked for."""
+    for turn in rehearsal.turns:
+        yield from (says(turn, text) for text in PLEASANTRIES if told_facts(turn))
+
+
+def invented_figure(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Add a figure that nobody has ever heard of."""
+    for turn in rehearsal.turns:
+        yield from (says(turn, f"{turn.exchange.reply} {more}") for more in INVENTIONS)
+
+
+def false_figure(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Say another figure than the one asked for, or the one just written."""
+    for turn in (*rehearsal.reads, *rehearsal.writes):
+        facts = told_facts(turn)
+        for fact in (*facts, *(turn.expected.arguments.values() if turn.writes else ())):
+            if isinstance(fact, int | float) and not isinstance(fact, bool):
+                told = [str(other) for other in facts if other != fact]
+                wrong = (f"{fact * 1.37 + 3:,.2f}", f"{fact * 10 + 1234:,.0f}")
+                yield from (says(turn, f"Done: {', '.join([*told, text])}.") for text in wrong)
+
+
+def false_name(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Name another record than the one that was found."""
+    for turn in rehearsal.reads:
+        facts = told_facts(turn)
+        for place, fact in enumerate(facts):
+            if isinstance(fact, str) and fact != NOTHING:
+                told = [*map(str, facts[:place]), _another(rehearsal, turn, fact), *map(str, facts[place + 1 :])]
+                yield says(turn, f"Found: {', '.join(told)}.")
+
+
+def false_count(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Name what was found, and count it wrong."""
+    for turn in rehearsal.reads:
+        rows = list(rows_in(turn.wanted))
+        if rows and turn.expected.tool.endswith("_search"):
+            told, noun = ", ".join(map(str, told_facts(turn))), TABLES[ENTITIES[key_of(rows[0])]][0]
+            yield from (says(turn, f"I found {len(rows) + more} {noun}: {told}.") for more in (2, 7))
+
+
+def false_choice(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Say that the row is now in another stage, or of another status, than was written."""
+    for turn in rehearsal.writes:
+        for name, value in rehearsal.arguments(turn, "choice"):
+            for other in rehearsal.choices(turn.expected.tool, name) if name != "entity_type" else ():
+                if other != value:
+                    yield says(turn, f"Done: the {name} is {other} now.")
+
+
+def false_record(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Say that it was done to another record than it was."""
+    for turn in rehearsal.writes:
+        for name, _ in rehearsal.arguments(turn, "id"):
+            entity, right = entity_named(turn, name), turn.expected.arguments[name]
+            row = next((row for row_id, row in rehearsal.survivors(entity) if row_id == right), None)
+            yield from (says(turn, f"Done for {other}.") for other in _others(rehearsal, row or {}))
+
+
+def denied_find(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Say that there is nothing, where there is something."""
+    for turn in rehearsal.reads:
+        facts = told_facts(turn)
+        if facts and facts[0] not in (NOTHING, 0):
+            told = ", ".join(map(str, facts))
+            yield says(turn, "There is nothing like that in the CRM.")
+            if rows := list(rows_in(turn.wanted)):
+                noun = ENTITIES[key_of(rows[0])].lower()
+                yield says(turn, f"I could not find the {noun} {told}.")
+                yield says(turn, f"There is no {noun} {told} in the CRM, sorry.")
+
+
+def invented_find(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Say that something was found, where there is nothing."""
+    for turn in rehearsal.reads:
+        if told_facts(turn) == [NOTHING]:
+            yield says(turn, f"Done: {INVENTED}.")
+            yield says(turn, f"I found {INVENTED}.")
+            yield says(turn, f"I found one: {INVENTED}. There are no others.")
+
+
+def denied_write(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Say that it could not be done, when it was."""
+    for turn in rehearsal.writes:
+        yield from (says(turn, text) for text in FAILURES)
+
+
+def claimed_success(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Say that it was done, when it was refused."""
+    for turn in rehearsal.refusals:
+        yield from (says(turn, text) for text in SUCCESSES)
+
+
+LIES: Kinds = {
+    "silence": silence,
+    "no facts": no_facts,
+    "invented figure": invented_figure,
+    "false figure": false_figure,
+    "false name": false_name,
+    "false count": false_count,
+    "false choice": false_choice,
+    "false record": false_record,
+    "denied find": denied_find,
+    "invented find": invented_find,
+    "denied write": denied_write,
+    "claimed success": claimed_success,
+}
+
+
+def _another(rehearsal: Rehearsal, turn: Played, fact: Json) -> str:
+    """Return what another row of the same entity is called; an invented name if there is none."""
+    row: Row = next((row for row in rows_in(turn.wanted) if fact in row.values()), {})
+    return next(_others(rehearsal, row), INVENTED)
+
+
+def _others(rehearsal: Rehearsal, row: Row) -> Iterator[str]:
+    """Yield what other rows of the same entity are called, unless that contains the name of this one."""
+    entity = ENTITIES.get(key_of(row), "")
+    column = NAMES.get(entity, "")
+    for other in rehearsal.evidence.after[TABLES[entity][0]] if column else ():
+        if str(row[column]).casefold() not in str(other[column]).casefold():
+            yield str(other[column])

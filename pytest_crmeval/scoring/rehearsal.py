@@ -1,0 +1,129 @@
+"""A case after the oracle has played it: what is known about its turns, and so what can be varied."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pytest_crmeval.domain.calls import canonical
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.evidence import Evidence
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import Tool, ToolCall
+from pytest_crmeval.domain.state import TABLES, Row
+from pytest_crmeval.scoring.facts import facts_of
+from pytest_crmeval.scoring.grounds import rows_in
+from pytest_crmeval.scoring.turns import Played, turns_of
+
+ENTITIES: Mapping[str, str] = {key: entity for entity, (_, key) in TABLES.items()}
+"""Primary key -> entity."""
+_SORTS: Mapping[str, str] = {
+    "date": "date",
+    "date-time": "moment",
+    "uuid": "id",
+    "email": "email",
+    "number": "number",
+    "integer": "number",
+    "array": "list",
+}
+"""Format or type of a JSON Schema -> sort of value; what is not here is text."""
+
+
+class Rehearsal:
+    """One case, the oracle's trial of it, and the tools that there are."""
+
+    def __init__(self, case: Conversation, evidence: Evidence, tools: Sequence[Tool]) -> None:
+        self.case = case
+        self.evidence = evidence
+        self.turns: Sequence[Played] = tuple(turns_of(case, evidence))
+        self.seeded = frozenset(row_id for rows in case.seed.values() for row_id in rows)
+        self._schemas = {tool.name: tool.parameters for tool in tools}
+
+    @property
+    def reads(self) -> Iterator[Played]:
+        """The turns that ask, and are answered."""
+        return (turn for turn in self.turns if turn.made is not None and not turn.writes)
+
+    @property
+    def writes(self) -> Iterator[Played]:
+        """The turns that change something, and are let."""
+        return (turn for turn in self.turns if turn.made is not None and turn.writes)
+
+    @property
+    def refusals(self) -> Iterator[Played]:
+        """The turns that are refused, as the case expects."""
+        return (turn for turn in self.turns if turn.made is None and not turn.expectation.succeeds)
+
+    def parameters(self, tool: str) -> Mapping[str, Mapping[str, Json]]:
+        """Return the arguments that a tool takes, each with its JSON Schema."""
+        found = self._schemas.get(tool, {}).get("properties")
+        schemas = found if isinstance(found, Mapping) else {}
+        return {name: schema for name, schema in schemas.items() if isinstance(schema, Mapping)}
+
+    def required(self, tool: str) -> Sequence[str]:
+        """Return the arguments that a tool must be given."""
+        found = self._schemas.get(tool, {}).get("required")
+        return [str(name) for name in found] if isinstance(found, Sequence) else []
+
+    def choices(self, tool: str, name: str) -> Sequence[Json]:
+        """Return what an argument may be, where that is listed."""
+        found = self.parameters(tool).get(name, {}).get("enum")
+        return found if isinstance(found, Sequence) else ()
+
+    def arguments(self, turn: Played, *sorts: str) -> Iterator[tuple[str, Json]]:
+        """Yield the arguments of a turn's call that are of some sorts, as the case has them."""
+        schemas = self.parameters(turn.expected.tool)
+        for name, value in template(turn).arguments.items():
+            if name in schemas and sort_of(name, schemas[name]) in sorts:
+                yield name, value
+
+    def survivors(self, entity: str) -> Iterator[tuple[str, Row]]:
+        """Yield the seeded rows of an entity that are still there at the end, with their ids."""
+        table, key = TABLES.get(entity, ("", ""))
+        for row in self.evidence.after.get(table, ()):
+            if str(row[key]) in self.seeded:
+                yield str(row[key]), row
+
+    def is_idle(self, turn: Played) -> bool:
+        """Whether a turn changes a row into what it is already."""
+        before, after = self.row_before(turn), turn.made.value if turn.made else None
+        return before is not None and before == after
+
+    def row_before(self, turn: Played) -> Row | None:
+        """Return the row that a turn changes, as it was before; None if the turn changes none."""
+        key = next((name for name in turn.expected.arguments if name in ENTITIES), "")
+        if not turn.expected.tool.startswith(("modify_", "cancel_")) or not key:
+            return None
+        rows = list(self.evidence.reference.before.get(TABLES[ENTITIES[key]][0], ()))
+        for earlier in self.turns[: turn.number - 1]:
+            rows += [row for _, result in earlier.calls for row in rows_in(result.value) if key_of(row) == key]
+        return next((row for row in reversed(rows) if row[key] == turn.expected.arguments[key]), None)
+
+
+def template(turn: Played) -> ToolCall:
+    """Return the call of a turn in canonical form, with its references as the case has them."""
+    return canonical(turn.expectation.call)
+
+
+def entity_named(turn: Played, name: str) -> str:
+    """Return what the id in an argument is the id of; empty if it is of nothing that is known."""
+    return str(turn.expected.arguments.get("entity_type")) if name == "entity_id" else ENTITIES.get(name, "")
+
+
+def sort_of(name: str, schema: Mapping[str, Json]) -> str:
+    """Return what sort of value an argument takes: choice, date, moment, id, email, number, list, file, text."""
+    if "enum" in schema or name == "file_name":
+        return "choice" if "enum" in schema else "file"
+    return _SORTS.get(str(schema.get("format"))) or _SORTS.get(str(schema.get("type"))) or "text"
+
+
+def key_of(row: Row) -> str:
+    """Return the primary key of a row: of several ids the last in the order of references; empty if it has none."""
+    return next((key for key in reversed(ENTITIES) if key in row), "")
+
+
+def searches(turn: Played) -> bool:
+    """Whether the call of a turn takes filters."""
+    return turn.expected.tool.endswith("_search") or turn.expected.tool == "summarize_opportunities"
+
+
+def told_facts(turn: Played) -> list[Json]:
+    """Return the facts that the reply of a turn has to say."""
+    return facts_of(turn.expectation, turn.expected.tool, turn.wanted, turn.outputs)

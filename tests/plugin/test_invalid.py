@@ -1,0 +1,219 @@
+"""``--crmeval-invalid``: a case that nobody can pass is reported apart."""
+
+import json
+import os
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.projects import case, failing, report_of
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+GATE = "crmeval_gates = crm.pass_rate >= 0.60"
+HALF = ("--crmeval-agent", "bots:Half")
+MINE = f"invalid-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"  # workers share a server
+RUN = ("--crmeval-run", MINE)
+
+
+def unfilled(case_id: str) -> dict[str, Any]:
+    """Return a case whose user says what nobody filled in."""
+    record = case(case_id)
+    record["turns"][0]["user_utterance"] = "Add Ada Ltd, ada@ada.example, {status}."
+    return record
+
+
+def unseedable(case_id: str) -> dict[str, Any]:
+    """Return a case that starts with a row which the CRM can't hold."""
+    row = {"name": "Bo", "status": "Active", "colour": "red"}
+    return case(case_id, initial_entities={"seed_data": {"Client": {"7c9e6679-7425-40de-944b-e07fc1f90ae7": row}}})
+
+
+def contradictory(case_id: str) -> dict[str, Any]:
+    """Return a case whose own call the CRM refuses, and the case expects it to succeed."""
+    record = case(case_id)
+    record["turns"][0]["expected_args"]["status"] = "Sleeping"
+    record["turns"][0]["user_utterance"] = "Add Ada Ltd, ada@ada.example, Sleeping."
+    return record
+
+
+def counts(pytester: pytest.Pytester) -> tuple[int, ...]:
+    """Return planned, passed, failed, errored, invalid and not run of the only subject."""
+    (standing,) = report_of(pytester.path)["results"]
+    return tuple(standing[name] for name in ("planned", "passed", "failed", "errored", "invalid", "not_run"))
+
+
+def verdicts(pytester: pytest.Pytester) -> list[str]:
+    """Return the verdicts that have been written, in order."""
+    lines = (pytester.path / f"reports/{MINE}/trials.jsonl").read_text().splitlines()
+    return [record["trial"]["verdict"] for line in lines if "trial" in (record := json.loads(line))]
+
+
+@WAYS
+def test_an_invalid_case_is_reported_apart(project: Project, xdist: list[str]) -> None:
+    """Skipped in pytest's own words; no failure, no score, and not in the pass rate; the run is complete."""
+    pytester = project([case("one"), unfilled("two"), failing("three")])
+
+    pytester.runpytest(*HALF, *xdist).assert_outcomes(passed=1, failed=1, skipped=1)
+
+    report = report_of(pytester.path)
+    schema = json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(report)
+    assert (3, 1, 1, 0, 1, 0) == counts(pytester)
+    assert (0.5, True) == (report["results"][0]["pass_rate"], report["complete"])
+    assert [("invalid", [], [])] == [
+        (trial["verdict"], trial["scores"], trial["turns"]) for trial in report["trials"] if trial["case"] == "two"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (unfilled, "{status}"),
+        (unseedable, "seed_data.Client"),
+        (contradictory, "turn 1: the case expects otherwise of its own call create_new_client"),
+    ],
+)
+def test_what_is_wrong_is_told_with_file_and_line(
+    project: Project, broken: Callable[[str], dict[str, Any]], said: str
+) -> None:
+    """In pytest's summary and in the report: it is a mistake in a file, not in our code and not an agent's."""
+    pytester = project([case("one"), broken("two")])
+
+    result = pytester.runpytest("-rs", "-p", "no:xdist")
+
+    result.assert_outcomes(passed=1, skipped=1)
+    place = f"{pytester.path}/cases.jsonl:2: two: "
+    (reason,) = [trial["reason"] for trial in report_of(pytester.path)["trials"] if trial["case"] == "two"]
+    assert reason.startswith(place)
+    assert said in reason
+    assert f"invalid: {place}" in result.stdout.str()
+    assert "Traceback" not in result.stdout.str()
+
+
+@WAYS
+def test_the_summary_names_invalid_cases(project: Project, xdist: list[str]) -> None:
+    """In a column of their own and with who knows more: one case is one, however many agents there are."""
+    pytester = project([case("one"), unfilled("two")])
+
+    result = pytester.runpytest("--crmeval-agent=oracle", *HALF, *xdist)
+
+    result.stdout.fnmatch_lines(
+        [
+            "suite  subject    cases  passed  failed  errored  invalid  not run  pass rate",
+            "crm    bots:Half      2       1       0        0        1        0      1.000",
+            "crm    oracle         2       1       0        0        1        0      1.000",
+            "1 case is invalid: crmeval lint cases.jsonl",
+            "for example cases.jsonl:2: two: turn 1: *{status}*",
+        ]
+    )
+
+
+def test_where_all_cases_are_sound_nothing_is_said(project: Project) -> None:
+    """Most runs look like this."""
+    result = project().runpytest()
+
+    result.stdout.no_fnmatch_line("*invalid*")
+
+
+@WAYS
+@pytest.mark.parametrize("ini", ["", GATE], ids=["without a gate", "with a gate"])
+def test_an_invalid_case_does_not_turn_a_run_red(project: Project, xdist: list[str], ini: str) -> None:
+    """By itself."""
+    pytester = project([case("one"), unfilled("two")], ini=ini)
+
+    assert pytest.ExitCode.OK == pytester.runpytest(*xdist).ret
+
+
+def test_a_gate_may_forbid_invalid_cases(project: Project) -> None:
+    """For those who want to know at once."""
+    result = project([case("one"), unfilled("two")], ini="crmeval_gates = crm.invalid == 0").runpytest()
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(["gate crm.invalid == 0: BREACHED (invalid is 1)"])
+
+
+def test_a_suite_of_invalid_cases_has_no_pass_rate(project: Project) -> None:
+    """A gate on it can't hold: nothing was measured."""
+    result = project([unfilled("one"), unfilled("two")], ini=GATE).runpytest()
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.60: BREACHED (no trial was scored)"])
+
+
+@WAYS
+@pytest.mark.parametrize("broken", [unfilled, contradictory])
+def test_an_invalid_case_can_be_played_all_the_same(
+    project: Project, xdist: list[str], broken: Callable[[str], dict[str, Any]]
+) -> None:
+    """Then it has a score like any other."""
+    pytester = project([broken("one")])
+
+    pytester.runpytest("--crmeval-invalid", "play", *xdist)
+
+    (trial,) = report_of(pytester.path)["trials"]
+    assert trial["verdict"] in {"passed", "failed"}
+    assert trial["scores"]
+    assert "play" == report_of(pytester.path)["run"]["parts"][0]["invalid"]
+
+
+def test_what_can_not_be_seeded_can_not_be_played(project: Project) -> None:
+    """There is no world to play it in."""
+    pytester = project([unseedable("one")])
+
+    pytester.runpytest("--crmeval-invalid", "play").assert_outcomes(skipped=1)
+
+    assert (1, 0, 0, 0, 1, 0) == counts(pytester)
+
+
+@WAYS
+def test_a_resumed_run_does_not_look_at_an_invalid_case_again(project: Project, xdist: list[str]) -> None:
+    """Nobody can pass it until its content changes; the run is as green as before."""
+    pytester = project([case("one"), unfilled("two")])
+    pytester.runpytest(*RUN, *xdist).assert_outcomes(passed=1, skipped=1)
+
+    result = pytester.runpytest(*RUN, *xdist)
+
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.fnmatch_lines(["crmeval run: *(0 to play, resumed: 2 done)", "1 case is invalid: *"])
+    assert ["invalid", "passed"] == sorted(verdicts(pytester))
+
+
+def test_a_mended_case_is_played(project: Project) -> None:
+    """What was wrong with its old content does not count any more."""
+    project([unfilled("one")]).runpytest(*RUN)
+    pytester = project([case("one")])
+
+    pytester.runpytest(*RUN).assert_outcomes(passed=1)
+
+    assert ["invalid", "passed"] == verdicts(pytester)
+    assert (1, 1, 0, 0, 0, 0) == counts(pytester)
+
+
+@WAYS
+def test_a_run_may_go_on_with_playing_what_is_invalid(project: Project, xdist: list[str]) -> None:
+    """Then all of it is played, and what was valid is not played again."""
+    pytester = project([case("one"), unfilled("two")])
+    pytester.runpytest(*RUN, *xdist)
+
+    pytester.runpytest(*RUN, "--crmeval-invalid=play", *xdist)
+
+    assert ["invalid", "passed", "passed"] == sorted(verdicts(pytester))
+    assert (2, 2, 0, 0, 0, 0) == counts(pytester)
+
+
+@WAYS
+def test_a_run_that_played_what_is_invalid_can_not_go_on_without(project: Project, xdist: list[str]) -> None:
+    """Some invalid cases would have a score, and some not; nothing is written."""
+    pytester = project([unfilled("one"), unfilled("two")])
+    pytester.runpytest(*RUN, "--crmeval-invalid=play", "-k", "one", *xdist)
+
+    result = pytester.runpytest(*RUN, *xdist)
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines([f"ERROR: crmeval: the run '{MINE}' was begun with --crmeval-invalid=play, and *"])
+    assert 1 == len(verdicts(pytester))

@@ -1,0 +1,338 @@
+"""A trial as a person wants to read it."""
+
+import re
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pytest_crmeval.domain.explanation import ROWS, WIDTH, Colour, Pen, explanation
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import (
+    Message,
+    Reply,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    agent_says,
+    crm_says,
+    user_says,
+)
+from pytest_crmeval.domain.score import Score
+from pytest_crmeval.domain.transcript import Exchange, Transcript
+from tests.fakes import call, says
+
+ESCAPE = re.compile(r"\x1b\[([\d;]*)m")
+TAGS = {colour.value: colour.name.lower() for colour in Colour} | {"0": "/"}
+
+
+def tagged(text: str) -> str:
+    """Return a coloured text as a person can read it in a snapshot."""
+    return ESCAPE.sub(lambda found: f"<{TAGS[found[1]]}>", text)
+
+
+def told(
+    *exchanges: Exchange, scores: tuple[Score, ...] = (), transcript: Transcript | None = None, colored: bool = False
+) -> list[str]:
+    """Return the lines of an explanation."""
+    return list(explanation(transcript or Transcript(exchanges=exchanges), scores, Pen(colored)))
+
+
+def turn(*messages: Message, cut: bool = False) -> Exchange:
+    """Return a turn that starts with the user's word."""
+    return Exchange(messages=[user_says("Please."), *messages], cut=cut)
+
+
+def result_of(result: ToolResult) -> list[str]:
+    """Return how a result is told."""
+    lines = told(turn(agent_says(Reply(calls=[call("look")])), crm_says([result])))
+    return lines[3:]
+
+
+ACME: dict[str, Json] = {"client_id": "c-acme", "name": "Acme", "owner": None, "amount": 84000.5}
+WRONG = Transcript(
+    exchanges=[
+        turn(
+            agent_says(
+                Reply(text="Let me see.", calls=[call("client_search", name="Acme"), call("look", at=[1, None])])
+            ),
+            crm_says(
+                [ToolResult(value=[ACME]), ToolResult(error=ToolError(kind="unknown_tool", message="No 'look'."))]
+            ),
+            agent_says(says("There is Acme.\n\nNothing else.")),
+        ),
+        turn(
+            agent_says(Reply(calls=[call("modify_client", client_id="c-acme", owner="Lena")])),
+            crm_says([ToolResult(value={**ACME, "owner": "Lena"})]),
+            cut=True,
+        ),
+        turn(agent_says(says("Done."))),
+    ]
+)
+MISSED = (
+    Score(
+        name="state",
+        value=0.0,
+        reason="clients Acme (c-acme): owner expected 'Dana, VP', actual 'Lena'\n"
+        "opportunities Vans (o-vans): was deleted\n"
+        "opportunities Bikes (o-bikes): should have been deleted\n"
+        "notes: missing: content='Call back.'\n"
+        "notes: 2 too many: content='Hello.'",
+    ),
+    Score(name="calls", value=2 / 3, reason="turn 3: no call was answered; expected add_note(content='Call back.')"),
+    Score(name="reply", value=1 / 3, reason="turn 2: it said nothing\nturn 3: the reply does not say 84000.5"),
+    Score(name="polite", value=1.0, reason="turn 1: as polite as can be"),
+    Score(name="brief", value=0.5, threshold=0.75),
+)
+
+
+def test_an_explanation_reads_like_a_dialogue(snapshot: SnapshotAssertion) -> None:
+    """Who said what, which calls, what came back, each fault beside its turn, and at the end what is wrong in all."""
+    assert snapshot == "\n".join(told(transcript=WRONG, scores=MISSED))
+
+
+def test_an_explanation_leads_the_eye(snapshot: SnapshotAssertion) -> None:
+    """Faults are red; of a difference what should be there is green, and what should not is red."""
+    assert snapshot == tagged("\n".join(told(transcript=WRONG, scores=MISSED, colored=True)))
+
+
+def test_colours_change_no_word() -> None:
+    """Without them the text is the same."""
+    plain, coloured = (told(transcript=WRONG, scores=MISSED, colored=colored) for colored in (False, True))
+
+    assert plain == [ESCAPE.sub("", line) for line in coloured]
+    assert plain != coloured
+
+
+def test_every_colour_ends_on_its_line() -> None:
+    """Pytest puts an ``E`` before each line, and that is not ours to colour."""
+    for line in told(transcript=WRONG, scores=MISSED, colored=True):
+        codes = ESCAPE.findall(line)
+
+        assert ["0"] * (len(codes) // 2) == codes[1::2]
+        assert "0" not in codes[::2]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("a b: c expected 1, actual 2", "a b: c expected <green>1</>, actual <red>2</>"),
+        ("a b: c expected None, actual 'x, y'", "a b: c expected <green>None</>, actual <red>'x, y'</>"),
+        ("notes: missing: content='x'", "<green>notes: missing: content='x'</>"),
+        ("notes: 3 missing: content='x'", "<green>notes: 3 missing: content='x'</>"),
+        ("clients Acme (c-1): was deleted", "<green>clients Acme (c-1): was deleted</>"),
+        ("notes: too many: content='x'", "<red>notes: too many: content='x'</>"),
+        ("clients c-1: should have been deleted", "<red>clients c-1: should have been deleted</>"),
+        ("anything else", "<red>anything else</>"),
+    ],
+)
+def test_what_should_be_there_is_green_and_what_should_not_is_red(line: str, expected: str) -> None:
+    """In a difference of the whole."""
+    (shown,) = told(scores=(Score(name="state", value=0.0, reason=line),), colored=True)
+
+    assert f"  <red>✗</> state: {expected}" == tagged(shown)
+
+
+def test_what_is_right_needs_no_words() -> None:
+    """A score that passed has nothing to explain, whatever its reason."""
+    assert [] == told(scores=(Score(name="state", value=0.8, threshold=0.8, reason="turn 1: almost\nall"),))
+
+
+def test_a_score_without_a_reason_tells_what_it_missed() -> None:
+    """A scorer of somebody else need not give one."""
+    assert ["  ✗ state: 0.790, below 0.800"] == told(scores=(Score(name="state", value=0.79, threshold=0.8),))
+
+
+def test_every_fault_of_a_turn_is_beside_it() -> None:
+    """In the order of the scores, after what was said."""
+    scores = (
+        Score(name="calls", value=0.0, reason="turn 2: not made: look()"),
+        Score(name="reply", value=0.0, reason="turn 1: it said nothing\nturn 2: it said nothing"),
+    )
+
+    assert [
+        "  turn 1",
+        "    user   Please.",
+        "    ✗ reply: it said nothing",
+        "  turn 2",
+        "    user   Please.",
+        "    ✗ calls: not made: look()",
+        "    ✗ reply: it said nothing",
+    ] == told(turn(), turn(), scores=scores)
+
+
+def test_a_fault_of_a_turn_that_was_not_played_is_told_after_the_dialogue() -> None:
+    """It is not lost."""
+    scores = (Score(name="calls", value=0.0, reason="turn 7: not made: look()"),)
+
+    assert ["  turn 1", "    user   Please.", "  ✗ turn 7: calls: not made: look()"] == told(turn(), scores=scores)
+
+
+def test_a_conversation_that_was_not_played_has_no_lines() -> None:
+    """Nothing was said, and nothing was wrong."""
+    assert [] == told()
+
+
+def test_a_user_who_says_nothing_is_shown() -> None:
+    """An empty utterance is part of the case; an empty reply is silence."""
+    silence = Exchange(messages=[user_says(""), agent_says(Reply())])
+
+    assert ["  turn 1", "    user   "] == told(silence)
+
+
+def test_a_speech_of_several_lines_stays_one() -> None:
+    """Its lines are below each other."""
+    speech = told(Exchange(messages=[user_says("One\nTwo\n\nFour")]))
+
+    assert ["    user   One", "           Two", "           ", "           Four"] == speech[1:]
+
+
+def test_a_turn_that_was_cut_says_so() -> None:
+    """Before its faults, which may come from it."""
+    scores = (Score(name="reply", value=0.0, reason="turn 1: it said nothing"),)
+
+    assert ["    (stopped: the agent used up its steps)", "    ✗ reply: it said nothing"] == told(
+        turn(cut=True), scores=scores
+    )[2:]
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (call("look"), "look()"),
+        (call("look", name="Ada", tags=["a", None]), "look(name='Ada', tags=['a', None])"),
+        (ToolCall(tool="look", arguments={}), "look()"),
+    ],
+)
+def test_a_call_reads_like_a_call(made: ToolCall, expected: str) -> None:
+    """Arguments as they were sent."""
+    assert [f"    agent  → {expected}"] == told(turn(agent_says(Reply(calls=[made]))))[2:]
+
+
+@pytest.mark.parametrize("arguments", [None, [1], "name", 7])
+def test_a_call_whose_arguments_are_no_object_is_shown_all_the_same(arguments: Any) -> None:  # noqa: ANN401 (JSON)
+    """The trial has failed, and this is why."""
+    made = ToolCall(tool="look", arguments=arguments)
+
+    assert [f"    agent  → look({arguments!r})"] == told(turn(agent_says(Reply(calls=[made]))))[2:]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, "None"),
+        (True, "True"),
+        (7.5, "7.5"),
+        ("a word", "'a word'"),
+        ({}, ""),
+        ({"id": "a", "owner": None, "amount": 0, "name": ""}, "id='a', amount=0, name=''"),
+    ],
+)
+def test_a_result_that_is_no_list_is_told_on_one_line(value: Json, expected: str) -> None:
+    """What a row does not say is left out."""
+    assert [f"    crm    ← {expected}"] == result_of(ToolResult(value=value))
+
+
+def test_rows_are_counted_and_told_below_each_other() -> None:
+    """With what the agent was told about them."""
+    found = ToolResult(value=[{"id": "a", "owner": None}, {"id": "b"}], note="These are the first 2 of 9 rows.")
+
+    assert ["    crm    ← 2 rows (These are the first 2 of 9 rows.)", "             id='a'", "             id='b'"] == (
+        result_of(found)
+    )
+
+
+@pytest.mark.parametrize(("value", "count"), [([], "0 rows"), ([1], "1 row"), ([1, 2], "2 rows")])
+def test_rows_are_counted_in_english(value: Json, count: str) -> None:
+    """One row, several rows."""
+    assert f"    crm    ← {count}" == result_of(ToolResult(value=value))[0]
+
+
+def test_a_search_that_finds_half_the_crm_does_not_fill_the_terminal() -> None:
+    """The first rows, and how many more there are."""
+    _, *rows, more = result_of(ToolResult(value=[{"id": number} for number in range(ROWS + 3)]))
+
+    assert [f"             id={number}" for number in range(ROWS)] == rows
+    assert "             … and 3 more" == more
+
+
+def test_rows_that_fit_are_all_told() -> None:
+    """There is nothing more."""
+    assert 1 + ROWS == len(result_of(ToolResult(value=list(range(ROWS)))))
+
+
+def test_a_refusal_is_told_with_its_kind() -> None:
+    """A note about a value has no place beside it."""
+    refusal = ToolResult(error=ToolError(kind="timeout", message="This took too long."))
+
+    assert ["    crm    ← timeout: This took too long."] == result_of(refusal)
+
+
+def test_results_are_told_in_the_order_of_the_calls() -> None:
+    """All calls of a reply, then all that came back."""
+    both = turn(
+        agent_says(Reply(text="Both.", calls=[call("a"), call("b")])),
+        crm_says([ToolResult(value=1), ToolResult(value=2)]),
+    )
+
+    assert [
+        "    agent  Both.",
+        "    agent  → a()",
+        "    agent  → b()",
+        "    crm    ← 1",
+        "    crm    ← 2",
+    ] == told(both)[2:]
+
+
+LONG = "x" * WIDTH
+
+
+@pytest.mark.parametrize(
+    ("exchange", "shown"),
+    [
+        pytest.param(turn(crm_says([ToolResult(value=LONG)])), f"'{LONG[1:]}… ({WIDTH + 2} characters)", id="value"),
+        pytest.param(turn(crm_says([ToolResult(value=[LONG])])), f"'{LONG[1:]}… ({WIDTH + 2} characters)", id="row"),
+        pytest.param(
+            turn(crm_says([ToolResult(error=ToolError(kind="conflict", message=LONG))])),
+            f"conflict: {LONG[10:]}… ({WIDTH + 10} characters)",
+            id="refusal",
+        ),
+        pytest.param(turn(agent_says(Reply(calls=[call(LONG)]))), f"{LONG}… ({WIDTH + 2} characters)", id="call"),
+    ],
+)
+def test_what_is_long_is_shortened(exchange: Exchange, shown: str) -> None:
+    """And its length is told."""
+    assert told(exchange)[-1].endswith(f" {shown}")
+
+
+def test_what_fits_is_shown_whole() -> None:
+    """To the last character."""
+    fits = LONG[2:]
+
+    assert [f"    crm    ← '{fits}'"] == result_of(ToolResult(value=fits))
+
+
+def test_words_are_never_shortened() -> None:
+    """What was said is what is judged."""
+    speech = "word " * WIDTH + "end"
+
+    assert f"    agent  {speech}" == told(turn(agent_says(says(speech))))[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "colours", "written"),
+    [
+        ("a", [Colour.RED], "\x1b[31ma\x1b[0m"),
+        ("a", [Colour.BOLD, Colour.RED], "\x1b[1;31ma\x1b[0m"),
+        ("a", [], "a"),
+        ("", [Colour.RED], ""),
+    ],
+)
+def test_a_pen_writes_in_colours(text: str, colours: list[Colour], written: str) -> None:
+    """In several at once, or in none; nothing is not coloured."""
+    assert written == Pen(colored=True)(text, *colours)
+
+
+def test_a_pen_without_colours_writes_plainly() -> None:
+    """It is the default."""
+    assert "a" == Pen()("a", Colour.RED)

@@ -1,0 +1,226 @@
+"""How a subject did in conversations."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pytest_crmeval.domain.metrics import (
+    KINDS,
+    Breakdown,
+    Group,
+    Metrics,
+    breakdown_from,
+    breakdown_of,
+    metrics_of,
+)
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
+from tests.fakes import planned, trial
+
+RIGHT = TurnOutcome(tool="client_search", called=True, replied=True, steps=2, errors=0)
+RECOVERED = replace(RIGHT, steps=4, errors=2)
+MUMBLED = replace(RIGHT, replied=False)
+LOST = TurnOutcome(tool="create_quote", called=False, replied=False, steps=1, errors=3)
+LUCKY = replace(LOST, replied=True, errors=0)
+
+
+def played(*turns: TurnOutcome, verdict: Verdict = Verdict.PASSED, **labels: str | Sequence[str]) -> Trial:
+    """Return a trial with turns and labels."""
+    return replace(trial(verdict=verdict), turns=turns, labels=Labels.from_dict(labels))
+
+
+def test_strict_success_is_the_pass_rate() -> None:
+    """Of whole trials, whatever their turns were like."""
+    trials = [played(RIGHT), played(RIGHT), played(RIGHT), played(RIGHT, verdict=Verdict.FAILED)]
+
+    assert 0.75 == metrics_of(trials).strict_success
+
+
+def test_a_turn_is_a_success_when_calls_and_reply_are_right() -> None:
+    """Each of them has its own rate, too."""
+    metrics = metrics_of([played(RIGHT, MUMBLED, LOST, LUCKY)])
+
+    assert (0.25, 0.5, 0.5) == (metrics.turn_success, metrics.tool_success, metrics.reply_success)
+
+
+def test_all_turns_count_alike() -> None:
+    """Nine turns of a long case weigh nine times as much as the one turn of a short one."""
+    assert 0.9 == metrics_of([played(*[RIGHT] * 9), played(LOST)]).turn_success
+
+
+def test_steps_are_the_mean_over_all_turns() -> None:
+    """Two, two, four and one."""
+    assert 2.25 == metrics_of([played(RIGHT, MUMBLED), played(RECOVERED, LOST)]).steps_per_turn
+
+
+def test_errors_are_made_up_for_in_a_turn_that_is_right() -> None:
+    """A turn that ends wrong has recovered from nothing."""
+    metrics = metrics_of([played(RIGHT, RECOVERED), played(LOST, RECOVERED)])
+
+    assert (7, 4) == (metrics.errors, metrics.recovered_errors)
+
+
+def test_trials_are_counted_by_the_turn_that_went_wrong_first() -> None:
+    """What went wrong after it is no news; a trial without a wrong turn is not counted."""
+    trials = [played(RIGHT, LOST), played(LOST, LOST), played(RIGHT, MUMBLED, LOST), played(RIGHT)]
+
+    assert {1: 1, 2: 2} == metrics_of(trials).first_failed_turn
+
+
+def test_the_turn_that_went_wrong_first_is_told_in_order() -> None:
+    """The second before the tenth, also in the document."""
+    trials = [played(*[RIGHT] * 9, LOST), played(RIGHT, LOST)]
+
+    assert ["2", "10"] == list(json.loads(json.dumps(metrics_of(trials).to_dict()))["first_failed_turn"])
+
+
+def test_a_run_without_a_wrong_turn_has_an_empty_histogram() -> None:
+    """And no errors: that is news, so it is there."""
+    found = metrics_of([played(RIGHT)]).to_dict()
+
+    assert ({}, 0, 0) == (found["first_failed_turn"], found["errors"], found["recovered_errors"])
+
+
+@pytest.mark.parametrize("verdict", [Verdict.ERRORED, Verdict.INVALID])
+def test_what_was_not_scored_does_not_count(verdict: Verdict) -> None:
+    """Though its turns, as far as they went, are on record."""
+    trials = [played(RIGHT, complexity="simple"), played(LOST, verdict=verdict, complexity="simple")]
+
+    assert metrics_of(trials[:1]) == metrics_of(trials)
+    assert breakdown_of(trials[:1]) == breakdown_of(trials)
+
+
+@pytest.mark.parametrize("trials", [[], [trial(verdict=Verdict.ERRORED)]], ids=["nothing", "nothing scored"])
+def test_the_metrics_of_nothing_are_absent(trials: list[Trial]) -> None:
+    """None is not zero."""
+    assert Metrics() == metrics_of(trials)
+    assert {} == metrics_of(trials).to_dict()
+    assert {} == breakdown_of(trials)
+
+
+def test_trials_without_turns_have_their_pass_rate() -> None:
+    """A question is no conversation; neither is a trial that was recorded before turns were."""
+    assert {"strict_success": 0.5} == metrics_of([trial("one"), trial("two", Verdict.FAILED)]).to_dict()
+
+
+def test_cases_are_told_apart_by_their_labels() -> None:
+    """Each group has its own counts and rates."""
+    trials = [
+        played(RIGHT, complexity="simple", category="Quotes"),
+        played(RIGHT, RIGHT, LOST, LUCKY, complexity="medium", category="Quotes", verdict=Verdict.FAILED),
+    ]
+    simple = Group(
+        cases=1, passed=1, failed=0, pass_rate=1.0, turns=1, turn_success=1.0, tool_success=1.0, reply_success=1.0
+    )
+    medium = Group(
+        cases=1, passed=0, failed=1, pass_rate=0.0, turns=4, turn_success=0.5, tool_success=0.5, reply_success=0.75
+    )
+    both = Group(
+        cases=2, passed=1, failed=1, pass_rate=0.5, turns=5, turn_success=0.6, tool_success=0.6, reply_success=0.8
+    )
+
+    found = breakdown_of(trials)
+
+    assert {"simple": simple, "medium": medium} == found["complexity"]
+    assert {"Quotes": both} == found["category"]
+
+
+def test_a_case_with_several_tags_counts_under_each_of_them() -> None:
+    """Once, also when a tag was given twice."""
+    trials = [played(RIGHT, tags=["refusal", "dates", "dates"]), played(LOST, tags=["dates"], verdict=Verdict.FAILED)]
+
+    assert {"dates": (2, 0.5), "refusal": (1, 1.0)} == {
+        tag: (group.cases, group.pass_rate) for tag, group in breakdown_of(trials)["tag"].items()
+    }
+
+
+def test_turns_are_told_apart_by_their_tool() -> None:
+    """A tool has turns and no cases: whether a case passed is not its doing."""
+    trials = [played(RIGHT, LUCKY), played(MUMBLED, verdict=Verdict.FAILED)]
+
+    assert {
+        "client_search": Group(turns=2, turn_success=0.5, tool_success=1.0, reply_success=0.5),
+        "create_quote": Group(turns=1, turn_success=0.0, tool_success=0.0, reply_success=1.0),
+    } == breakdown_of(trials)["tool"]
+
+
+def test_the_cases_of_a_label_may_have_no_turns() -> None:
+    """They are counted all the same."""
+    group = breakdown_of([played(category="Quotes")])["category"]["Quotes"]
+
+    assert {"cases": 1, "passed": 1, "failed": 0, "pass_rate": 1.0} == group.to_dict()
+
+
+def test_what_no_case_has_a_label_for_is_absent() -> None:
+    """Such as everything that was recorded before there were labels."""
+    assert ["tool"] == list(breakdown_of([played(RIGHT)]))
+    assert {} == breakdown_of([trial()])
+
+
+def test_labels_are_told_in_an_order_to_be_read() -> None:
+    """Simple before complex, all others by name; what is told apart, always in the same order."""
+    found = breakdown_of(
+        [
+            played(RIGHT, complexity=complexity, category=category, tags=[category])
+            for complexity, category in [("complex", "b"), ("huge", "c"), ("simple", "a"), ("medium", "b")]
+        ]
+    )
+
+    assert list(KINDS) == list(found)
+    assert ["simple", "medium", "complex", "huge"] == list(found["complexity"])
+    assert ["a", "b", "c"] == list(found["category"]) == list(found["tag"])
+
+
+TRIALS = [
+    played(RIGHT, RECOVERED, complexity="medium", category="Clients", tags=["dates"]),
+    played(RIGHT, LOST, complexity="medium", category="Quotes", tags=["dates", "refusal"], verdict=Verdict.FAILED),
+    Trial.invalid(planned("two"), "cases.jsonl:2: two: turn 1: {stage}", Labels(complexity="simple")),
+]
+
+
+def written(found: Breakdown) -> dict[str, dict[str, Any]]:
+    """Return a breakdown as it is on disk."""
+    return {kind: {label: group.to_dict() for label, group in groups.items()} for kind, groups in found.items()}
+
+
+def test_the_document(snapshot: SnapshotAssertion) -> None:
+    """What a report says of each subject."""
+    assert snapshot == {"metrics": metrics_of(TRIALS).to_dict(), "by": written(breakdown_of(TRIALS))}
+
+
+@pytest.mark.parametrize("trials", [TRIALS, TRIALS[2:], [trial()]], ids=["played", "invalid", "without turns"])
+def test_what_was_written_can_be_read(trials: list[Trial]) -> None:
+    """As it was."""
+    metrics, by = metrics_of(trials), breakdown_of(trials)
+
+    assert metrics == Metrics.from_dict(json.loads(json.dumps(metrics.to_dict())))
+    assert by == breakdown_from(json.loads(json.dumps(written(by))))
+
+
+def test_fields_that_are_not_known_yet_are_passed_over() -> None:
+    """A newer release wrote them."""
+    assert Metrics(errors=1) == Metrics.from_dict({"errors": 1, "cost": 0.5})
+    assert Group(turns=1) == Group.from_dict({"turns": 1, "cost": 0.5})
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [7, "high", {"errors": "many"}, {"first_failed_turn": 7}, {"first_failed_turn": {"one": 1}}, {"errors": []}],
+)
+def test_junk_is_no_metrics(junk: Any) -> None:  # noqa: ANN401 (JSON)
+    """Whoever reads a report catches these two."""
+    with pytest.raises((TypeError, ValueError)):
+        Metrics.from_dict(junk)
+
+
+@pytest.mark.parametrize(
+    "junk", [7, {"tag": 7}, {"tag": {"dates": 7}}, {"tag": {"dates": {"cases": "many"}}}, {"tag": {"dates": "high"}}]
+)
+def test_junk_is_no_breakdown(junk: Any) -> None:  # noqa: ANN401 (JSON)
+    """Neither."""
+    with pytest.raises((TypeError, ValueError)):
+        breakdown_from(junk)
