@@ -9,9 +9,12 @@ exact
     The same with the savepoints that *play* really makes, which are fewer.
 play
     Seed, turns and rollback; nothing is scored. The aims are half of the bare speed, and 150 conversations a second,
-    per process, on a quiet core: two processes share two cores with the server.
+    per process, on a quiet core.
 trial
     All that a trial costs: the reference plays and then the agent, three snapshots, three scorers, outcomes.
+
+*By CPU* is what there would be on a quiet core: conversations per CPU second of the process and its server process, of
+which one always waits for the other.
 
 Then as a user does it, with pytest, alone and with ``-n 2``. *Played* goes by the seconds in the report, which are the
 agent's part of a trial. *Wall* goes by what each further conversation adds to a run: the difference to the same run
@@ -31,8 +34,9 @@ from itertools import product
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Wire
 from pathlib import Path
+from statistics import mean, median
 
-from benchmarks.desk import BARE, CONTENDERS, EXACT, PLAY, TRIAL, Desk
+from benchmarks.desk import BARE, CONTENDERS, EXACT, PLAY, TRIAL, Desk, Pass
 from benchmarks.measuring import Spread, embedded_server, heading, pytest_command, take_turns, timed
 from pytest_crmeval.crm.databases import Address, RunDatabases
 from pytest_crmeval.datasets.conversations import index
@@ -64,9 +68,10 @@ class Worker:
         """Let it go through its conversations."""
         self._wire.send(contender)
 
-    def told(self) -> float:
-        """Return how many a second it did."""
-        return float(self._wire.recv())
+    def told(self) -> Pass:
+        """Return how it went."""
+        gone: Pass = self._wire.recv()
+        return gone
 
     def close(self) -> None:
         """Send it home."""
@@ -79,14 +84,14 @@ def _serve(wire: Wire, address: Address, path: Path) -> None:
     wire.send("ready")
     with suppress(EOFError):
         while True:
-            wire.send(desk.rate(wire.recv()))
+            wire.send(desk.passed(wire.recv()))
 
 
-def together(workers: Sequence[Worker], contender: str) -> float:
-    """Let all go through their conversations at the same time, and return what each did a second."""
+def together(workers: Sequence[Worker], contender: str) -> Sequence[Pass]:
+    """Let all go through their conversations at the same time."""
     for worker in workers:
         worker.ask(contender)
-    return sum([worker.told() for worker in workers]) / len(workers)
+    return [worker.told() for worker in workers]
 
 
 def measure(databases: RunDatabases, path: Path) -> None:
@@ -100,20 +105,23 @@ def measure(databases: RunDatabases, path: Path) -> None:
             f"{name}, {processes}": partial(together, workers[processes], name)
             for processes, name in product(PROCESSES, CONTENDERS)
         }
-        rates = take_turns(contenders, ROUNDS)
+        passes = take_turns(contenders, ROUNDS)
     for processes in PROCESSES:
         print(f"{processes}, conversations a second each")
-        print("\n".join(_lines({name: rates[f"{name}, {processes}"] for name in CONTENDERS})), flush=True)
+        print("\n".join(_lines({name: passes[f"{name}, {processes}"] for name in CONTENDERS})), flush=True)
 
 
-def _lines(rates: Mapping[str, Sequence[float]]) -> Iterator[str]:
+def _lines(passes: Mapping[str, Sequence[Sequence[Pass]]]) -> Iterator[str]:
+    rates = {name: [mean(gone.rate for gone in each) for each in passes[name]] for name in CONTENDERS}
+    quiet = {name: median(gone.quiet_rate for each in passes[name] for gone in each) for name in CONTENDERS}
     for name in CONTENDERS:
-        aim = _aim(QUICK, Spread(rates[name]).median) if name == PLAY else ""
-        yield f"  {name:<14} {Spread(rates[name]).shown('/s', digits=0)}{aim}"
+        aim = _aim(QUICK, quiet[name]) if name == PLAY else ""
+        yield f"  {name:<14} {Spread(rates[name]).shown('/s', digits=0)}, by CPU {quiet[name]:.0f} /s{aim}"
     for name, peer in product((PLAY, TRIAL), (BARE, EXACT)):
         ratio = Spread([this / that for this, that in zip(rates[name], rates[peer], strict=True)])
-        aim = _aim(SHARE, ratio.median) if (name, peer) == (PLAY, BARE) else ""
-        yield f"  {f'{name} / {peer}':<14} {ratio.shown('of it')}{aim}"
+        by_cpu = quiet[name] / quiet[peer]
+        aim = _aim(SHARE, by_cpu) if (name, peer) == (PLAY, BARE) else ""
+        yield f"  {f'{name} / {peer}':<14} {ratio.shown('of it')}, by CPU {by_cpu:.2f}{aim}"
 
 
 def _aim(wanted: float, found: float) -> str:

@@ -19,6 +19,24 @@ class Scripted:
         return Reply(text=self.answer.text) if messages[-1].speaker == "crm" else self.answer
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parrot:
+    """Calls nothing, and says what may be right whatever was asked: what the user said, and nothing definite."""
+
+    name: str = "parrot"
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Bluff: an answer that was asked for, a change that was made, a refusal and an empty search all sound so."""
+        del tools
+        heard = " ".join(message.text for message in messages if message.speaker == "user")
+        return Reply(text=f"Done: {heard}\nThere was nothing else, and what could not be done was not done.")
+
+
 def mute() -> Scripted:
     """Return the agent that says nothing and does nothing; it must score 0.000."""
     return Scripted(name="mute")
+
+
+def parrot() -> Parrot:
+    """Return the agent that says a lot and does nothing; it must score 0.000."""
+    return Parrot()

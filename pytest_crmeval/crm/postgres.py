@@ -49,7 +49,7 @@ class PostgresCrm:
         set_json_loads(msgspec.json.decode, connection)
         connection.prepare_threshold = 2  # few queries, many times
         limit = sql.Literal(f"{max(1, round(timeout_seconds * 1000))}ms")
-        connection.execute(sql.SQL("SET statement_timeout = {}").format(limit))
+        connection.execute(sql.SQL("SET TIME ZONE 'UTC'; SET statement_timeout = {}").format(limit))
 
     @property
     def tools(self) -> Sequence[Tool]:
@@ -108,8 +108,8 @@ class PostgresCrm:
             query = _planting(tuple(rows))
             self._connection.execute(query, [Jsonb(found, dumps=msgspec.json.encode) for found in rows.values()])
         except (psycopg.DataError, psycopg.IntegrityError) as error:
-            told = f"{error.diag.table_name or ''} {_told(error)} {error.diag.message_detail or ''}".strip()
-            raise SeedError(f"seed_data: {told}") from error
+            entity = next((f".{name}" for name, (table, _) in TABLES.items() if table == error.diag.table_name), "")
+            raise SeedError(f"seed_data{entity}: {_told(error)} {error.diag.message_detail or ''}".strip()) from error
 
 
 @cache  # bounded by the tables that there are

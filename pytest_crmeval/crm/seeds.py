@@ -30,8 +30,9 @@ def planted(seed: Seed, now: datetime) -> dict[str, list[dict[str, Any]]]:
 
 def _row(entity: Entity, row_id: str, given: Mapping[str, Json], now: datetime) -> dict[str, Any]:
     where = f"seed_data.{entity.name}.{row_id}"
+    given = {name: value for name, value in given.items() if value is not None}
     given = {**entity.defaults, **given, entity.key: row_id}
-    if missing := [name for name in entity.required if given.get(name) is None]:
+    if missing := [name for name in entity.required if name not in given]:
         raise SeedError(f"{where}.{missing[0]}: is missing")
     if unknown := sorted(given.keys() - entity.columns.keys()):
         raise SeedError(f"{where}.{unknown[0]}: there is no such attribute; there are {', '.join(entity.columns)}")
@@ -46,7 +47,7 @@ def _planted(entity: Entity, where: str, name: str, value: Json) -> Any:  # noqa
         planted = None if value is None else entity.columns[name].plant(name, value)
     except Refusal as refusal:
         raise SeedError(f"{where}.{name}: {refusal}") from None
-    if name in entity.required and planted == "":
+    if name in entity.required and isinstance(planted, str) and not planted.strip():
         raise SeedError(f"{where}.{name}: is blank")
     return planted
 

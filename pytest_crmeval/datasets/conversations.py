@@ -102,6 +102,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
+    """Return one line of a file as a record; DatasetError says where it is wrong."""
     try:
         record = _DECODER.decode(line)
     except msgspec.ValidationError as error:

@@ -29,10 +29,11 @@ def canonical(call: ToolCall) -> ToolCall:
     elif call.tool.startswith("modify_") and isinstance(nested := arguments.get("updates"), Mapping):
         del arguments["updates"]
         arguments = {**nested, **_given(arguments)}
+    given = _given(arguments)
     for alias, name in ARGUMENT_ALIASES.get(call.tool, {}).items():
-        if alias in arguments:
-            arguments.setdefault(name, arguments.pop(alias))
-    return ToolCall(tool=TOOL_ALIASES.get(call.tool, call.tool), arguments=_given(arguments))
+        if alias in given:
+            given.setdefault(name, given.pop(alias))
+    return ToolCall(tool=TOOL_ALIASES.get(call.tool, call.tool), arguments=given)
 
 
 def writes(tool: str) -> bool:

@@ -24,7 +24,7 @@ CORRUPTED: Kinds = {**FLAWS, **MISREADINGS, **LIES}
 """What must not pass."""
 EQUIVALENT: Kinds = {**EQUIVALENTS, **WORDINGS}
 """What must pass."""
-TRIES = 250
+TRIES = 200
 """How often each kind is tried, if there are so many variants of it."""
 AIM = 0.99
 """The share of corrupted oracles that must be caught, and of equivalent ones that must be accepted."""
@@ -52,6 +52,10 @@ class Miss:
     """What was different from what the oracle does."""
     reason: str = ""
     """Why it was not accepted; empty if it should not have been."""
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives."""
+        return {"case": self.case, "turn": self.turn, "what": self.what, "reason": self.reason}
 
     def __str__(self) -> str:
         """Return one line."""
@@ -83,14 +87,11 @@ class Tally:
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives."""
-        misses = [
-            {"case": miss.case, "turn": miss.turn, "what": miss.what, "reason": miss.reason} for miss in self.misses
-        ]
         figures: JsonObject = {
             "tried": self.tried,
             "right": self.right,
             "share": round(self.share, 6),
-            "misses": misses,
+            "misses": [miss.to_dict() for miss in self.misses],
         }
         return {**figures, "why": WHY[self.kind]} if self.misses and self.kind in WHY else figures
 
@@ -158,7 +159,7 @@ def calibrate(  # noqa: PLR0913 (each is another thing, and most are left out)
     bluffers: Sequence[Agent] = (),
     recites: bool = False,
     tries: int = TRIES,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int], None] | None = None,
 ) -> Calibration:
     """Play ``cases`` with the oracle, with ``bluffers``, who must never pass, and with what is not quite the oracle.
 
@@ -175,7 +176,8 @@ def calibrate(  # noqa: PLR0913 (each is another thing, and most are left out)
             bluff = Variant(turn=1, what="no call at all")
             agents[bluffer.name].add(bench.judged(case, observe(case, bluffer), bluff, passes=False))
         bench.vary(case, evidence, round(tries * done / len(cases)))
-        progress(done)
+        if progress:
+            progress(done)
     names = tuple(bench.names)
     return Calibration(
         cases=len(cases), scorers=names, agents=agents, corrupted=bench.corrupted, equivalent=bench.equivalent

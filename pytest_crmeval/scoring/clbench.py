@@ -5,6 +5,7 @@ passes, chains can be scored, and numbers are numbers. An agent here may make se
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeGuard
 
 from pytest_crmeval.domain.conversation import Conversation, Segment
 from pytest_crmeval.domain.evidence import Evidence
@@ -12,7 +13,7 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.references import resolve, resolved
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.scoring.turns import Played, turns_of
+from pytest_crmeval.scoring.turns import Played, told, turns_of
 
 CRITERIA: Mapping[str, Sequence[str]] = {
     "client_search": ("client_id", "name", "email", "status"),
@@ -30,11 +31,10 @@ ANY_ERROR = "validation error"
 def clbench(case: Conversation, evidence: Evidence) -> Score:
     """Score the share of turns, or of a chain's segments, that went as published; all of them must."""
     faults = [_fault(turn) for turn in turns_of(case, evidence)]
-    told = [f"turn {number}: {fault}" for number, fault in enumerate(faults, start=1) if fault]
     if not case.segments:
-        return Score(name="clbench", value=1 - len(told) / len(faults), reason="\n".join(told))
+        return Score(name="clbench", value=faults.count("") / len(faults), reason=told(faults))
     held = [_ends_as_expected(segment, turns) for segment, turns in _split(case, faults)]
-    reason = "" if all(held) else "\n".join(told) or "no segment may be without the failure that it expects"
+    reason = "" if all(held) else told(faults) or "no segment may be without the failure that it expects"
     return Score(name="clbench", value=sum(held) / len(held), reason=reason)
 
 
@@ -54,18 +54,19 @@ def _ends_as_expected(segment: Segment, turns: Sequence[tuple[bool, str]]) -> bo
 
 
 def _fault(turn: Played) -> str:
-    matching = [result for call, result in turn.exchange.calls if _matches(turn, call)]
     if not turn.expectation.succeeds:
         refusals = [result for _, result in turn.exchange.calls if result.refused]
         return "" if any(_as_expected(result, turn.expectation.refusal) for result in refusals) else "no such refusal"
+    expected = resolved(turn.expectation.call, turn.outputs)
+    matching = [result for call, result in turn.exchange.calls if _matches(expected, call)]
     if all(result.refused for result in matching):
         return f"no successful call matches {turn.expectation.call.tool}"
     return "" if _answers(turn) else "the reply is none of those that count"
 
 
-def _matches(turn: Played, call: ToolCall) -> bool:
-    expected = resolved(turn.expectation.call, turn.outputs)
-    return call.tool == expected.tool and _covers(_nested(expected), _nested(call))
+def _matches(expected: ToolCall, call: ToolCall) -> bool:
+    called = call.tool == expected.tool and isinstance(call.arguments, Mapping)
+    return called and _covers(_nested(expected), _nested(call))
 
 
 def _as_expected(result: ToolResult, text: str) -> bool:
@@ -90,15 +91,24 @@ def _covers(expected: Json, actual: Json) -> bool:
         return expected.strip() == actual.strip()
     if isinstance(expected, int | float) and isinstance(actual, int | float | str):
         return _number(actual) == float(expected)
-    if isinstance(expected, Sequence) and isinstance(actual, Sequence) and not isinstance(actual, str):
-        return len(expected) == len(actual) and all(map(_covers, expected, actual))
+    if _is_list(expected) and _is_list(actual):
+        return len(expected) == len(actual) and all(map(_covers_item, expected, actual))
     return expected == actual
+
+
+def _covers_item(expected: Json, actual: Json) -> bool:
+    """Whether an item of a list is as expected: objects may hold more, all else is the same."""
+    return _covers(expected, actual) if isinstance(expected, Mapping) else expected == actual
+
+
+def _is_list(value: Json) -> TypeGuard[Sequence[Json]]:
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def _number(value: float | str) -> float | None:
     try:
         return float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -17,7 +17,7 @@ _THINGS = (
 )
 _COUNTED = re.compile(
     rf"\b(?:found|returned|there\s+(?:is|are)|total\s+of|(?:you|we|they)\s+(?:\w+\s+)?have|has|shows?|lists?)\s+"
-    rf"(?:(?:a|an|the|only|just|total|of|exactly|currently|these|following)\s+|[*_]+)*(?P<number>\d+|{'|'.join(COUNTS)})[*_]*\s+"
+    rf"(?:(?:a|an|the|only|just|total|of|exactly|currently|these|following)\s+|[*_])*(?P<number>\d{1, 6}|{'|'.join(COUNTS)})[*_]*\s+"
     rf"(?:[a-z][\w-]*\s+){{0,2}}?{_THINGS}\b",
     re.IGNORECASE,
 )
@@ -135,7 +135,7 @@ def _mistaken(said: Reading, messages: Sequence[Message], clauses: Sequence[str]
 
 
 def _writes_in(messages: Sequence[Message]) -> Iterator[ToolCall]:
-    return (call for message in messages for call in message.calls if writes(call.tool))
+    return (call for message in messages for call in message.calls if writes(str(call.tool)))
 
 
 def _beside(first: str, last: str) -> str:

@@ -60,7 +60,7 @@ def other_spelling(rehearsal: Rehearsal) -> Iterator[Variant]:
     for turn in rehearsal.turns:
         call = template(turn)
         spellings: Mapping[str, Mapping[str, Json]] = {
-            "floats": {name: float(value) for name, value in rehearsal.arguments(turn, "number") if _is_number(value)},
+            "floats": dict(_floats(rehearsal, turn)),
             "space around text": {name: f" {value} " for name, value in rehearsal.arguments(turn, "text")},
             "nulls": {name: None for name in rehearsal.parameters(call.tool) if name not in call.arguments},
         }
@@ -190,8 +190,10 @@ def _call(tool: str, **arguments: Json) -> ToolCall:
     return ToolCall(tool=tool, arguments=arguments)
 
 
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _floats(rehearsal: Rehearsal, turn: Played) -> Iterator[tuple[str, float]]:
+    for name, value in rehearsal.arguments(turn, "number"):
+        if isinstance(value, int):
+            yield name, float(value)
 
 
 def _others(rehearsal: Rehearsal, turn: Played) -> Iterator[Sequence[ToolCall]]:

@@ -14,6 +14,8 @@ PAIRED = 40
 """Of more numbers than this, any figure is the difference of two."""
 LARGE = 100
 """From here on numbers are amounts; below, percentages and counts. Nobody adds the ones to the others."""
+HUGE = 10**15
+"""No amount of this world; and more than a float can hold is no number at all."""
 RULES = (99.0, 10_000_000.0)
 """The bounds that tools tell of themselves: of a probability, of an amount."""
 _IDS = tuple(key for _, key in reversed([*TABLES.values()]))
@@ -105,7 +107,7 @@ class Grounds:
                 self._people.add((str(value.get("first_name")), str(value["last_name"])))
         elif isinstance(value, Sequence):
             self._unheard += value
-        elif value is not None and not isinstance(value, bool):
+        elif value is not None and not isinstance(value, bool) and abs(value) < HUGE:
             self._numbers.add(float(value))
 
     def _read(self) -> None:

@@ -41,7 +41,7 @@ _DATES = tuple(
 _TIME = re.compile(r"(?<![\d:])\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?!\d)")
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 _SHORT_ID = re.compile(r"(?<![\w-])(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{8}(?![\w-])", re.IGNORECASE)
-_EMAIL = re.compile(r"[^\W_][\w.+-]*@[\w-]+(?:\.[^\W_](?:[\w-]*[^\W_])?)+")
+_EMAIL = re.compile(r"(?<![^\W_])[^\W_][\w.+-]*@[\w-]+(?:\.[^\W_](?:[\w-]*[^\W_])?)+")
 _PHONE = re.compile(
     r"(?<![\w.,])(?:\+\d[\d ().\u00a0/-]{5,}\d|\(\d{2,5}\)[ .-]?\d[\d .-]{4,}\d"
     r"|(?:\d{3}[-.])?\d{3}[-.]\d{4}|0\d{1,4}[ /-]\d[\d -]{3,}\d)(?![\w,])"
@@ -149,7 +149,7 @@ class Reading:
         """Whether the text says a name for itself, and not only in the longer ones of ``others`` that hold it."""
         sought = words_of(text)
         longer = sum(sought != words_of(other) and sought in words_of(other) for other in others)
-        return self.says(text) and (not longer or self.words.count(sought) > longer)
+        return self.says(text) and (not longer or len(re.findall(rf"(?={re.escape(sought)})", self.words)) > longer)
 
     def _says_text(self, text: str) -> bool:
         if is_id(text):

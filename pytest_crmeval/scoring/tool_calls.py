@@ -56,8 +56,10 @@ def _fault(turn: Played, seeded: set[str]) -> str:
 
 def _tries(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
     """Whether a call asks for what is to be refused; it may ask for more, and is refused all the same."""
-    if call.tool != expected.tool or not (result.refused or call == expected):
+    if call.tool != expected.tool or not isinstance(call.arguments, Mapping):
         return False
+    if not result.refused:
+        return call == expected
     given = {name: _small(value) for name, value in call.arguments.items()}
     return all(name in given and given[name] == _small(value) for name, value in expected.arguments.items())
 

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable, Sequence
 
-_CLAUSE = re.compile(r"(?<=[.!?;])[\s*_]+|\n+|\s+[\u2014\u2013]\s+|,?\s+(?:but|however|though|although|and|so|yet)\s+")
+_CLAUSE = re.compile(
+    r"(?<=[.!?;])[\s*_]+|\n+|(?<!\s)\s+[\u2014\u2013]\s+|(?<!\s),?\s+(?:but|however|though|although|and|so|yet)\s+"
+)
 _DEEDS = (
     r"(?:re)?(?:added|adjusted|advanced|amended|applied|appended|assigned|attached|booked|bumped|canceled|cancelled|changed"
     r"|cloned|completed|converted|copied|corrected|created|decreased|deleted|drafted|duplicated|edited|entered|extended"

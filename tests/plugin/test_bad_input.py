@@ -74,6 +74,21 @@ def test_an_unknown_field(project: Project) -> None:
     )
 
 
+@WAYS
+def test_a_chain_that_does_not_hold_together(project: Project, xdist: list[str]) -> None:
+    """Its segments must cover its turns."""
+    pytester = project([case("one", chain_id="c", segment_boundaries=[2])])
+
+    assert "cases.jsonl:1: segment_boundaries: must rise to the last turn, 1, found [2]" in complaint(pytester, *xdist)
+
+
+def test_a_time_without_a_zone(project: Project) -> None:
+    """Nobody would know when that is."""
+    pytester = project([case("one", now="2026-03-02T09:30:00")])
+
+    assert "cases.jsonl:1: now: Expected `datetime` with a timezone component" in complaint(pytester)
+
+
 def test_a_missing_field(project: Project) -> None:
     """What is needed is named."""
     assert "cases.jsonl:1: line: Object missing required field `turns`" in complaint(
@@ -174,6 +189,20 @@ def test_a_gate_that_can_not_be_read(project: Project, gate: str, answer: str) -
 def test_a_run_id_that_is_no_name(project: Project, run: str) -> None:
     """It becomes a folder and a database."""
     assert "use up to 40 letters, digits" in complaint(project(), f"--crmeval-run={run}")
+
+
+@WAYS
+@pytest.mark.parametrize("name", ["stat", "", "state,calls"])
+def test_an_unknown_scorer(project: Project, xdist: list[str], name: str) -> None:
+    """The known ones are told."""
+    assert f"--crmeval-scorer {name!r}: there is no such scorer; try state, calls, reply, clbench" in complaint(
+        project(), f"--crmeval-scorer={name}", *xdist
+    )
+
+
+def test_an_unknown_way_with_invalid_cases(project: Project) -> None:
+    """There are two."""
+    assert "--crmeval-invalid: invalid choice: 'skip' (choose from" in complaint(project(), "--crmeval-invalid=skip")
 
 
 @pytest.mark.parametrize("sample", ["0", "-3"])

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.projects import case, report_of
+from tests.projects import case, report_of, turned
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
@@ -52,7 +52,7 @@ def test_a_conftest_brings_its_own_scorers(project: Project) -> None:
         from pytest_crmeval import Score
 
         def polite(case, evidence):
-            last = evidence.transcript.exchanges[-1].messages[-1].text
+            last = evidence.transcript.exchanges[-1].reply
             return Score(name="polite", value=float("please" in last), reason=f"said {last!r}")
 
         @pytest.fixture(scope="session")
@@ -64,9 +64,76 @@ def test_a_conftest_brings_its_own_scorers(project: Project) -> None:
     result = pytester.runpytest()
 
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E *polite 0.000: said 'Done.'"])
+    result.stdout.fnmatch_lines(["E *oracle failed one (crm, * s): polite 0.000", "E *✗ polite: said 'Done.'"])
     (trial,) = report_of(pytester.path)["trials"]
     assert [("polite", 0.0)] == [(score["name"], score["value"]) for score in trial["scores"]]
+
+
+CURT = """
+from bots import Half
+from pytest_crmeval import Reply
+
+class Curt(Half):
+    name = "curt"
+
+    def reply(self, messages, tools):
+        reply = super().reply(messages, tools)
+        return reply if reply.calls else Reply()
+"""
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("chosen", "verdict", "names"),
+    [
+        pytest.param([], "failed", ["state", "calls", "reply"], id="default"),
+        pytest.param(["state"], "passed", ["state"], id="state"),
+        pytest.param(["calls", "state", "calls"], "passed", ["calls", "state"], id="calls and state"),
+        pytest.param(["reply"], "failed", ["reply"], id="reply"),
+        pytest.param(["clbench"], "passed", ["clbench"], id="clbench"),
+    ],
+)
+def test_scorers_are_chosen_by_name(
+    project: Project, xdist: list[str], chosen: list[str], verdict: str, names: list[str]
+) -> None:
+    """All that are chosen must pass, each once, and no other counts: this agent is right, but says nothing."""
+    pytester = project([case("one")])
+    pytester.makepyfile(curt=CURT)
+
+    pytester.runpytest("--crmeval-agent", "curt:Curt", *(f"--crmeval-scorer={name}" for name in chosen), *xdist)
+
+    (trial,) = report_of(pytester.path)["trials"]
+    assert (verdict, names) == (trial["verdict"], [score["name"] for score in trial["scores"]])
+
+
+@WAYS
+def test_the_oracle_passes_the_published_score(project: Project, xdist: list[str]) -> None:
+    """It says the published reply to the letter then, though that is not true; otherwise it tells the truth."""
+    record = turned(expected_response={"text": "Created Ada Ltd (c-0815) on 2025-11-11."})
+    pytester = project([record])
+
+    pytester.runpytest("--crmeval-scorer", "clbench", *xdist).assert_outcomes(passed=1)
+    pytester.runpytest(*xdist).assert_outcomes(passed=1)
+
+
+def test_a_fixture_goes_before_an_option(project: Project) -> None:
+    """What a conftest says is what the project measures."""
+    pytester = project([case("one")])
+    pytester.makeconftest(
+        """
+        import pytest
+        from pytest_crmeval import Score
+
+        @pytest.fixture(scope="session")
+        def scorers():
+            return [lambda case, evidence: Score(name="mine", value=1.0)]
+        """
+    )
+
+    pytester.runpytest("--crmeval-scorer", "state").assert_outcomes(passed=1)
+
+    (trial,) = report_of(pytester.path)["trials"]
+    assert ["mine"] == [score["name"] for score in trial["scores"]]
 
 
 def test_without_scorers_there_is_no_verdict(project: Project) -> None:

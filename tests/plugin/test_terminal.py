@@ -47,10 +47,12 @@ def test_a_failure_shows_dialogue_and_difference(project: Project) -> None:
 
     result.stdout.fnmatch_lines(
         [
-            "E *bots:Half failed two (crm, * s)",
-            "E *state 0.000: clients: 1 missing: *name='Ada Ltd'*",
-            "E *1 user: Please create Ada Ltd, ada@ada.example, active.",
-            "E *1 agent: Done.",
+            "E *bots:Half failed two (crm, * s): state 0.000, calls 0.000, reply 1.000",
+            "E *turn 1",
+            "E *user   Please create Ada Ltd, ada@ada.example, active.",
+            "E *agent  Done.",
+            "E *✗ calls: no call was answered; expected create_new_client(name='Ada Ltd', *)",
+            "E *✗ state: clients: missing: name='Ada Ltd', *",
         ]
     )
 
@@ -71,5 +73,5 @@ def test_help_teaches(pytester: pytest.Pytester) -> None:
     """Options and settings are in ``--help``."""
     said = pytester.runpytest("--help").stdout.str()
 
-    for name in ("--crmeval-agent", "--crmeval-sample", "--crmeval-run", "crmeval_gates", "crmeval_agents"):
+    for name in ("--crmeval-agent", "--crmeval-scorer", "--crmeval-invalid", "crmeval_gates", "crmeval_agents"):
         assert name in said

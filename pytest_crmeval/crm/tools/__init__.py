@@ -37,6 +37,16 @@ def _checked(call: ToolCall) -> tuple[Entry, Taken]:
         name = printable(str(call.tool)[:SHOWN])
         raise Refusal("unknown_tool", f"There is no tool '{name}'; the tools are: {', '.join(sorted(TOOLS))}.")
     taken = entry.take(canonical(call).arguments)
-    if entry.changes and len(taken) == len(entry.required) and "updates" not in call.arguments:
-        raise invalid("Must provide either updates dict or keyword args")
+    if entry.changes:
+        _refuse_idle(call, taken, entry.changes.key)
     return entry, taken
+
+
+def _refuse_idle(call: ToolCall, taken: Taken, key: str) -> None:
+    """Refuse a change that does not say what to change (V12), or that would change the id."""
+    updates = call.arguments.get("updates")
+    if not isinstance(updates, Mapping):
+        if taken.keys() == {key}:
+            raise invalid("Must provide either updates dict or keyword args")
+    elif updates.get(key, taken[key]) != taken[key]:
+        raise invalid(f"Unsupported fields for update: ['{key}'].")

@@ -37,7 +37,7 @@ def modify_opportunity(world: World, row: dict[str, Any], changes: Taken) -> Too
 def clone_opportunity(world: World, taken: Taken) -> ToolResult:
     """Open a deal like another one."""
     row = world.find("Opportunity", taken["opportunity_id"])
-    copied = {name: row[name] for name in COPIED if row[name] is not None}
+    copied = {name: row[name] for name in COPIED if row[name] is not None and str(row[name]).strip()}
     entry = _BY_NAME["create_new_opportunity"]
     return create_new_opportunity(world, entry.take({**copied, "name": f"{row['name']} (Clone)"}))
 

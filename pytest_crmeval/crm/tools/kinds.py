@@ -21,6 +21,9 @@ ROOM = Decimal(10) ** 12
 EMAIL_ROOM = 320
 EXTENSIONS = ("csv", "doc", "docx", "key", "pdf", "ppt", "pptx", "txt", "xlsx")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+"""fromisoformat alone also takes 20270305 and 2027-W09-5."""
+_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _FILE_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -105,8 +108,7 @@ def _number(label: str, value: object) -> Decimal:
 
 
 def _positive(label: str, value: object) -> Decimal:
-    number = _number(label, value)
-    if number <= 0:
+    if _numeral(label, value) <= 0 or not (number := _number(label, value)):
         raise invalid(f"{label} must be greater than zero.")
     return number
 
@@ -134,10 +136,11 @@ def _sought_number(label: str, value: object) -> float:
 def _day(label: str, value: object) -> date:
     wrong = invalid(f"{label} must be a valid ISO-8601 date (YYYY-MM-DD).")
     try:
-        moment = datetime.fromisoformat(text(label, value))
+        given = text(label, value)
+        moment = datetime.fromisoformat(given)
     except (ValueError, Refusal):
         raise wrong from None
-    if moment.time() != time():
+    if not _DAY.match(given) or moment.time() != time():
         raise wrong
     return moment.date()
 
@@ -160,11 +163,16 @@ def _file_name(label: str, value: object) -> str:
     return name
 
 
+def uuid(value: str) -> UUID | None:
+    """Return an id as searches return it; None if it is none, in whatever other form Python would take it."""
+    return UUID(value) if _ID.fullmatch(value) else None
+
+
 def _sought_id(label: str, value: object) -> UUID:
-    try:
-        return UUID(text(label, value))
-    except ValueError:
-        raise invalid(f"{label} must be an id, such as a search returns.") from None
+    found = uuid(text(label, value))
+    if found is None:
+        raise invalid(f"{label} must be an id, such as a search returns.")
+    return found
 
 
 def _texts(label: str, value: object) -> list[str]:

@@ -69,7 +69,7 @@ class Entry:
             raise invalid(f"{self.name} has no argument '{name}'; it takes: {', '.join(known) or 'none'}.")
         if name in self.changes.columns:
             raise invalid(f"Unsupported {self.changes.name.lower()} fields for update: ['{name}'].")
-        raise invalid(f"{self.changes.name} has no field named '{name}'; it has: {', '.join(self.optional)}.")
+        raise invalid(f"{self.changes.name} has no field named '{name}'. It has: {', '.join(self.optional)}.")
 
 
 def searching(entity: Entity, description: str) -> Entry:

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
-from uuid import UUID
 
 import psycopg
 from psycopg import sql
 
 from pytest_crmeval.crm.tools.entities import CLIENT, ENTITIES, Entity
-from pytest_crmeval.crm.tools.kinds import Refusal
+from pytest_crmeval.crm.tools.kinds import Refusal, uuid
 from pytest_crmeval.domain.messages import ToolResult
 
 Connection = psycopg.Connection[Any]
@@ -43,7 +42,7 @@ class World:
 
     def find(self, entity: str, row_id: str) -> Row:
         """Return one row, or refuse (V7)."""
-        row = self._one(_finding(entity), [found]) if (found := _uuid(row_id)) else None
+        row = self._one(_finding(entity), [found]) if (found := uuid(row_id)) else None
         if row is None:
             raise Refusal("not_found", f"{entity} not found with ID '{row_id[:100]}'.")
         found_row: Row = row
@@ -150,10 +149,3 @@ _BY_EMAIL = (
     .format(sql.SQL(CLIENT.order))
     .as_bytes()
 )
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
