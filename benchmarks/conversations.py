@@ -46,7 +46,7 @@ SOURCES = (EVALS / "data" / "crm.jsonl", Path(__file__).parents[2] / "shared" / 
 """Our conversations, and the published ones where they are at hand; the last is played with pytest, too."""
 ENOUGH = 120
 """Conversations of one pass; a file that has fewer is repeated."""
-ROUNDS, RUNS = 5, 3
+ROUNDS, RUNS = 4, 3
 SHARE, QUICK = 0.5, 150.0
 """The aims."""
 PROCESSES: Mapping[str, Sequence[str]] = {"one process": ("-p", "no:xdist"), "two processes": ("-n", "2")}
@@ -62,7 +62,6 @@ class Worker:
         self._process = context.Process(target=_serve, args=(theirs, address, path), daemon=True)
         self._process.start()
         theirs.close()
-        self._wire.recv()  # it is ready
 
     def ask(self, contender: str) -> None:
         """Let it go through its conversations."""
@@ -81,7 +80,6 @@ class Worker:
 
 def _serve(wire: Wire, address: Address, path: Path) -> None:
     desk = Desk(address, [ref.read() for ref in index([path])])
-    wire.send("ready")
     with suppress(EOFError):
         while True:
             wire.send(desk.passed(wire.recv()))
@@ -100,6 +98,7 @@ def measure(databases: RunDatabases, path: Path) -> None:
         closing(Worker(databases.clone(f"{path.stem}-1"), path)) as one,
         closing(Worker(databases.clone(f"{path.stem}-2"), path)) as other,
     ):
+        together([one, other], BARE)  # both have recorded then
         workers = dict(zip(PROCESSES, ([one], [one, other]), strict=True))
         contenders = {
             f"{name}, {processes}": partial(together, workers[processes], name)

@@ -75,7 +75,8 @@ def _report(options: argparse.Namespace) -> int:
         report = reports.load(options.reports / f"{options.run}.json")
     except reports.ReportError as error:
         raise _UsageError(error) from error
-    lines = [f"run {report.run['id']}, {report.run['started']}", *summary.table(report)]
+    head = f"run {report.run['id']}, {report.run['started']}"
+    lines = [head, *summary.table(report), *summary.invalid(report), *summary.details(report)]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 

@@ -76,7 +76,7 @@ def asks(
 
 def case_of(*turns: Turn, seed: Sequence[str] = ()) -> Conversation:
     """Return a conversation; ``seed`` are the ids of the rows that it starts with."""
-    seeded = {"Client": {row_id: {} for row_id in seed}}
+    seeded: Seed = {"Client": {row_id: {} for row_id in seed}}
     return Conversation(id="one", fingerprint="f00d", turns=turns, seed=seeded)
 
 

@@ -12,7 +12,11 @@ from pytest_crmeval.domain.transcript import Transcript
 
 ROWS = 5
 """So many rows of a result are shown."""
+LINES = 80
+"""So many lines of a turn are shown."""
 WIDTH = 240
+SPEECH = 1000
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _TURN = re.compile(r"turn (\d+): (.*)", re.DOTALL)
 _DIFFERENCE = re.compile(r"(?P<where>.*?) expected (?P<expected>.*), actual (?P<actual>.*)", re.DOTALL)
 
@@ -35,7 +39,7 @@ class Pen:
 
     def __call__(self, text: str, *colours: Colour) -> str:
         """Return ``text`` in colour."""
-        return f"\x1b[{';'.join(colours)}m{text}\x1b[0m" if self.colored and text else text
+        return f"\x1b[{';'.join(colours)}m{text}\x1b[0m" if self.colored and colours and text else text
 
 
 def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen) -> Iterator[str]:
@@ -49,8 +53,7 @@ def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen) -> It
             whole.append((score, line))
     for number, exchange in enumerate(transcript.exchanges, start=1):
         yield pen(f"  turn {number}", Colour.BOLD)
-        for message in exchange.messages:
-            yield from _lines(message, pen)
+        yield from _shortened([line for message in exchange.messages for line in _lines(message, pen)])
         if exchange.cut:
             yield "    (stopped: the agent used up its steps)"
         yield from (pen(f"    ✗ {fault}", Colour.RED) for fault in faults.pop(number, ()))
@@ -58,6 +61,14 @@ def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen) -> It
         yield from (pen(f"  ✗ turn {number}: {fault}", Colour.RED) for fault in told)
     for score, line in whole:
         yield f"  {pen('✗', Colour.RED)} {score.name}: {_difference(line, pen)}"
+
+
+def _shortened(lines: Sequence[str]) -> Sequence[str]:
+    """Leave out the middle of a turn that has no end: what matters is how it began and how it ended."""
+    if len(lines) <= LINES:
+        return lines
+    half = LINES // 2
+    return [*lines[:half], f"    … {len(lines) - LINES} lines left out", *lines[-half:]]
 
 
 def _reasons(scores: Sequence[Score]) -> Iterator[tuple[Score, str]]:
@@ -69,7 +80,7 @@ def _reasons(scores: Sequence[Score]) -> Iterator[tuple[Score, str]]:
 
 def _difference(line: str, pen: Pen) -> str:
     """Show in green what should be there, in red what should not."""
-    if found := _DIFFERENCE.fullmatch(line):
+    if " missing: " not in line and " too many: " not in line and (found := _DIFFERENCE.fullmatch(line)):
         expected, actual = pen(found["expected"], Colour.GREEN), pen(found["actual"], Colour.RED)
         return f"{found['where']} expected {expected}, actual {actual}"
     if " missing: " in line or line.endswith(": was deleted"):
@@ -89,8 +100,8 @@ def _lines(message: Message, pen: Pen) -> Iterator[str]:
 
 def _spoken(speaker: str, text: str, pen: Pen, *colours: Colour) -> Iterator[str]:
     first, *rest = text.splitlines() or [""]
-    yield f"    {speaker:<6} {pen(first, *colours)}"
-    yield from (f"    {'':<6} {pen(line, *colours)}" for line in rest)
+    yield f"    {speaker:<6} {pen(_short(first, SPEECH), *colours)}"
+    yield from (f"    {'':<6} {pen(_short(line, SPEECH), *colours)}" for line in rest)
 
 
 def _call(call: ToolCall) -> str:
@@ -123,5 +134,7 @@ def _said(value: Json) -> str:
     return ", ".join(f"{name}={item!r}" for name, item in value.items() if item is not None)
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= WIDTH else f"{text[:WIDTH]}… ({len(text)} characters)"
+def _short(text: str, width: int = WIDTH) -> str:
+    """Return what fits in a line, and nothing that would steer the terminal."""
+    plain = _CONTROL.sub(lambda match: repr(match[0])[1:-1], text[:width])
+    return plain if len(text) <= width else f"{plain}… ({len(text)} characters)"

@@ -93,5 +93,5 @@ def _field(match: re.Match[str], outputs: Outputs) -> Json:
 def _turns(messages: Sequence[Message]) -> Iterator[Answered]:
     """Yield the answered calls of each turn."""
     starts = [place for place, message in enumerate(messages) if message.speaker == "user"]
-    for start, end in zip(starts, [*starts[1:], None], strict=True):
+    for start, end in zip(starts, [*starts[1:], None], strict=False):
         yield answered_in(messages[start:end])

@@ -52,8 +52,9 @@ class Labels:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the labels that ``to_dict`` wrote; a case that has none has none."""
-        tags = tuple(map(_text, record.get("tags", ())))
-        return cls(complexity=record.get("complexity", ""), category=record.get("category", ""), tags=tags)
+        labels = {"complexity": "", "category": "", "tags": (), **dict(record)}
+        tags = tuple(map(_text, labels["tags"]))
+        return cls(complexity=_text(labels["complexity"]), category=_text(labels["category"]), tags=tags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +131,7 @@ class Trial:
         scores = ", ".join(f"{score.name} {score.value:.3f}" for score in self.scores)
         lines = [f"{head}: {scores}" if scores else head]
         lines += [self.reason] if self.reason else []
-        return printable("\n".join([*lines, *explanation(self.transcript, self.scores, pen)]))
+        return "\n".join([*lines, *explanation(self.transcript, self.scores, pen)])
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives: the only thing that xdist and disks carry."""

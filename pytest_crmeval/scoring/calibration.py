@@ -35,11 +35,21 @@ SHORT = 200
 Observe = Callable[[Conversation, Agent], Evidence]
 """Lets an agent play a case on a CRM of its own; the reference of a case is made once."""
 
+_OVERWRITTEN = (
+    "the state is compared at the end: what a later turn writes over leaves no trace; and where a case says itself "
+    "what a table ends with, the columns that it does not name may hold anything"
+)
 WHY: Mapping[str, str] = {
-    "filters dropped": "rows beside those that were asked for are named as if they belonged to them; but an honest "
-    "agent may name others for contrast, and words alone don't tell the one from the other",
+    "choice changed": _OVERWRITTEN,
+    "argument added": _OVERWRITTEN,
+    "extra write": _OVERWRITTEN,
+    "filters dropped": "rows that were not asked for are told as if they had been; but an honest agent may name others "
+    "for contrast, and words alone don't tell the one from the other",
+    "false name": "signs don't count in names: uk-old and uk_old are the same words",
+    "false count": "a number that was heard of something else passes for a count",
+    "false record": "a name passes that was heard of something else",
 }
-"""Kind that no scorer can catch without fail -> why not."""
+"""Kind that scorers can't always catch -> why not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +111,6 @@ class Calibration:
     """What the scores made of agents whose every step is known."""
 
     cases: int
-    scorers: Sequence[str]
     agents: Mapping[str, Tally]
     """Those that do nothing but one thing: the oracle, which must always pass, and the others, which never may."""
     corrupted: Mapping[str, Tally]
@@ -127,7 +136,6 @@ class Calibration:
         """Return JSON primitives."""
         return {
             "cases": self.cases,
-            "scorers": list(self.scorers),
             "holds": self.holds,
             "passed": {name: round(_passed(name, tally), 6) for name, tally in self.agents.items()},
             "caught": round(self.caught, 6),
@@ -139,8 +147,7 @@ class Calibration:
 
     def lines(self) -> Iterator[str]:
         """Yield a table of all kinds, and then what was judged wrongly."""
-        yield f"{self.cases} conversations, judged by {', '.join(self.scorers)}"
-        yield from ("", f"{'agent':24}{'tried':>8}{'passed':>10}{'share':>8}")
+        yield from (f"{self.cases} conversations", "", f"{'agent':24}{'tried':>8}{'passed':>10}{'share':>8}")
         for name, tally in self.agents.items():
             passed = _passed(name, tally)
             yield f"{name:24}{tally.tried:8}{round(passed * tally.tried):10}{passed:8.3f}"
@@ -178,10 +185,7 @@ def calibrate(  # noqa: PLR0913 (each is another thing, and most are left out)
         bench.vary(case, evidence, round(tries * done / len(cases)))
         if progress:
             progress(done)
-    names = tuple(bench.names)
-    return Calibration(
-        cases=len(cases), scorers=names, agents=agents, corrupted=bench.corrupted, equivalent=bench.equivalent
-    )
+    return Calibration(cases=len(cases), agents=agents, corrupted=bench.corrupted, equivalent=bench.equivalent)
 
 
 class _Bench:
@@ -192,8 +196,6 @@ class _Bench:
         self._scorers = scorers
         self._tools = tools
         self._recites = recites
-        self.names: dict[str, None] = {}
-        """The names of the scores, in their order."""
         self.corrupted = {kind: Tally(kind=kind) for kind in CORRUPTED}
         self.equivalent = {kind: Tally(kind=kind) for kind in EQUIVALENT}
 
@@ -208,12 +210,11 @@ class _Bench:
 
     def judged(self, case: Conversation, evidence: Evidence, variant: Variant, *, passes: bool) -> Miss | None:
         """Score a trial, and return it if it does not pass that should, or passes that should not."""
-        scores = [scorer(case, evidence) for scorer in self._scorers]
-        self.names.update((score.name, None) for score in scores)
-        faults = [score for score in scores if not score.passed]
-        if passes is not bool(faults):
+        scores = (scorer(case, evidence) for scorer in self._scorers)
+        fault = next((score for score in scores if not score.passed), None)
+        if passes is (fault is None):
             return None
-        return Miss(case=case.id, turn=variant.turn, what=variant.what, reason="; ".join(map(_told, faults)))
+        return Miss(case=case.id, turn=variant.turn, what=variant.what, reason=_told(fault) if fault else "")
 
     def _tried(self, rehearsal: Rehearsal, variant: Variant, *, passes: bool) -> Miss | None:
         case = rehearsal.case

@@ -9,51 +9,39 @@ from pytest_crmeval.domain.state import Row
 from pytest_crmeval.scoring.facts import names_of
 from pytest_crmeval.scoring.grounds import Grounds, kind_of
 from pytest_crmeval.scoring.mentions import COUNTS, MONTHS, Reading, read
-from pytest_crmeval.scoring.wording import asserts, claims, clauses_of
+from pytest_crmeval.scoring.wording import asserts, claims, clauses_of, sentences_of
 
 _THINGS = (
     r"(?:clients?|customers?|accounts?|contacts?|opportunit(?:y|ies)|deals?|quotes?|contracts?|documents?|companies"
     r"|results?|match(?:es)?|records?)"
 )
 _COUNTED = re.compile(
-    rf"\b(?:found|returned|there\s+(?:is|are)|total\s+of|(?:you|we|they)\s+(?:\w+\s+)?have|has|shows?|lists?)\s+"
-    rf"(?:(?:a|an|the|only|just|total|of|exactly|currently|these|following)\s+|[*_])*(?P<number>\d{1, 6}|{'|'.join(COUNTS)})[*_]*\s+"
-    rf"(?:[a-z][\w-]*\s+){{0,2}}?{_THINGS}\b",
+    r"\b(?:found|returned|there\s+(?:is|are)|total\s+of|(?:you|we|they)\s+(?:\w+\s+)?have|has|shows?|lists?)\s+"
+    r"(?:(?:a|an|the|only|just|total|of|exactly|currently|these|following)\s+|[*_])*"
+    rf"(?P<number>\d{{1,6}}|{'|'.join(COUNTS)})[*_]*\s+(?:[a-z][\w-]*\s+){{0,2}}?{_THINGS}\b",
     re.IGNORECASE,
 )
+_NAME = r"[\"'\u201c\u2018*_`]*(?P<name>(?!I['\u2019])[A-Z\u00c0-\u00de][\w'\u2019-]*[^\W\d_])"
 _SOMEBODY = re.compile(
-    r"\b(?:client|customer|contact|person|company|prospect|deal|opportunity)\s+(?:is\s+)?(?:(?:named|called)\s+)?"
-    r"[\"'\u201c\u2018*_`]*(?P<name>[A-Z\u00c0-\u00de][\w'\u2019-]*[^\W\d_])"
+    r"\b(?:the|an?|new|our|your|added|created|updated|deleted)\s+(?:client|customer|contact|person|company|prospect|deal"
+    rf"|opportunity)\s+(?:is\s+)?(?:(?:named|called)\s+)?{_NAME}"
 )
+_WHOSE = re.compile(rf"\b(?:for|at|with|to|on)\s+{_NAME}")
 _WORDS = frozenset(
-    (
-        *("account", "active", "added", "amount", "approved", "at", "canceled", "cancelled", "client", "close"),
-        *("closed", "company", "contact", "contract", "created", "crm", "deal", "details", "document", "dr"),
-        *("draft", "due", "e-mail", "email", "expired", "for", "full", "has", "id", "in", "inactive", "industry"),
-        *("info", "information", "is", "mr", "mrs", "ms", "name", "negotiation", "note", "notes", "number", "on"),
-        *("opportunity", "overview", "owner", "pending", "phone", "probability", "profile", "proposal", "prospect"),
-        *("prospecting", "qualification", "quote", "record", "rejected", "search", "sent", "stage", "status"),
-        *(
-            "summary",
-            "title",
-            "to",
-            "update",
-            "updated",
-            "value",
-            "was",
-            "with",
-            "usd",
-            "eur",
-            "gbp",
-            "chf",
-            "utc",
-            "ok",
-        ),
-        *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
-        *MONTHS,
+    re.findall(
+        r"\S+",
+        """
+        account active added all amount any approved at both canceled cancelled client close closed closed-lost
+        closed-won company contact contract created crm deal details document draft due each e-mail email
+        expired for full has her his id ids in inactive industry info information is it its me more name
+        negotiation new next note notes number on opportunity our overview owner pending phone probability
+        profile proposal prospect prospecting qualification quote record rejected search sent stage status
+        summary that the their them this title to update updated us value was with you your dr mr mrs ms monday
+        tuesday wednesday thursday friday saturday sunday
+        """,
     )
-)
-"""What may stand in capitals next to a name without being one."""
+).union(MONTHS)
+"""What may stand in capitals where names do, without being one."""
 _STAGES = r"Prospecting|Qualification|Proposal|Negotiation|Closed[- ](?:Won|Lost)"
 _STATUSES = r"Active|Prospect|Inactive|Draft|Sent|Approved|Rejected|Cancell?ed|Pending|Expired"
 _VALUE = rf"[*_$\u20ac\u00a3\"'\u201c]*(\d[\d,.]*\d|{_STAGES}|{_STATUSES})\b(?!\s?(?:k|m|million)\b)"
@@ -69,7 +57,7 @@ _BECAME = (
     re.compile(rf"\bnow\s+(?:(?:at|in|on|set\sto|an?)\s+)?{_VALUE}"),
     re.compile(rf"\b(?:is|are)\s+{_VALUE}[*_]*\s+now\b"),
 )
-_WHOSE = re.compile(r"\b(?:for|at|with|to|on)\s+[\"'\u201c*_`]*(?P<name>[A-Z\u00c0-\u00de][\w'\u2019-]*[^\W\d_])")
+SEVERAL = 3
 
 
 def contradictions(said: Reading, messages: Sequence[Message], grounds: Grounds) -> Iterator[str]:
@@ -77,19 +65,32 @@ def contradictions(said: Reading, messages: Sequence[Message], grounds: Grounds)
     clauses = clauses_of(said.text)
     yield from (f"{match[0]!r}" for match in _COUNTED.finditer(said.text) if not _counts_right(match, said, grounds))
     yield from (name for name in _names(said.text, clauses, grounds) if not grounds.has_said(name))
-    chosen = [choice for clause in clauses if asserts(clause) for choice in _found(_CHOSEN, clause)]
+    chosen = [choice for sentence in sentences_of(said.text) for choice in _chosen(sentence)]
     yield from (choice for choice in chosen if not grounds.has_said(choice))
-    changed = [value for clause in clauses if asserts(clause) for value in _found(_BECAME, clause)]
     yield from _mistaken(said, messages, clauses, grounds)
+    changed = [value for clause in clauses if asserts(clause) for value in _changed(clause)]
     if changed:
         now = Grounds()
         now.add(messages)
         yield from (f"that it is {value} now" for value in changed if not _is_heard(value, now))
 
 
-def _found(patterns: Sequence[re.Pattern[str]], clause: str) -> Iterator[str]:
-    for pattern in patterns:
-        yield from pattern.findall(clause)
+def _chosen(sentence: str) -> Sequence[str]:
+    """Return the stages and statuses that a sentence says to be so; who names several lists them."""
+    found = [choice for pattern in _CHOSEN for choice in pattern.findall(sentence)]
+    return found if len(found) < SEVERAL and asserts(sentence) else ()
+
+
+def _changed(clause: str) -> Iterator[str]:
+    """Yield what a clause says something has become: a stage, a status, a number that is no part of a date."""
+    for pattern in _BECAME:
+        for value in pattern.findall(clause):
+            if not value[0].isdigit() or _values(value) <= _values(clause):
+                yield value
+
+
+def _values(text: str) -> set[float]:
+    return {figure.value for figure in read(text).numbers}
 
 
 def _counts_right(match: re.Match[str], said: Reading, grounds: Grounds) -> bool:
@@ -117,7 +118,7 @@ def _names(text: str, clauses: Sequence[str], grounds: Grounds) -> Iterator[str]
     for first, last in grounds.people:
         if (first in text) is not (last in text):
             found += [name for match in re.finditer(_beside(first, last), text) for name in match.groups() if name]
-    return (name for name in found if name.lower() not in _WORDS)
+    return (name for name in found if name.lower() not in _WORDS and not name.isupper())
 
 
 def _mistaken(said: Reading, messages: Sequence[Message], clauses: Sequence[str], grounds: Grounds) -> Iterator[str]:
@@ -140,7 +141,7 @@ def _writes_in(messages: Sequence[Message]) -> Iterator[ToolCall]:
 
 def _beside(first: str, last: str) -> str:
     """Return the pattern of a first name with any last name, or a last name with any first name."""
-    name = r"([A-Z\u00c0-\u00de][a-z\u00df-\u00ff'\u2019-]+[a-z])"
+    name = r"([A-Z\u00c0-\u00de][\w'\u2019-]+[^\W\d_])"
     return rf"\b{re.escape(first)} {name}(?<!ed)\b|\b{name}(?<!ed) {re.escape(last)}\b"
 
 

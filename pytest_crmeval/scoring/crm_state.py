@@ -1,5 +1,6 @@
 """Whether the CRM ended as the reference calls leave it."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -15,6 +16,7 @@ from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State
 KEYS = dict(TABLES.values())
 """Table -> primary key."""
 
+_NUMERAL = re.compile(r"-?\d+(\.\d+)?")
 NAMES = ("name", "last_name", "file_name", "content", "amount", "value")
 """What a person calls a row by; the first that it has."""
 
@@ -41,15 +43,31 @@ def crm_state(case: Conversation, evidence: Evidence) -> Score:
 
 def _held(table: str, expected: Sequence[Json], actual: Sequence[Row]) -> Iterator[str]:
     """Compare a table with the rows that the case says it ends with, in the columns that it names."""
-    left = list(actual)
-    for row in sorted(expected, key=lambda row: -len(_items(row))):
-        match = next((held for held in left if all(_same(held.get(name), item) for name, item in _items(row))), None)
-        if match is None:
+    fits = {
+        place: [at for at, held in enumerate(actual) if _fits(_items(row), held)] for place, row in enumerate(expected)
+    }
+    holders: dict[int, int] = {}
+    for place, row in enumerate(expected):
+        if not _seated(place, fits, holders, set()):
             yield f"{table}: missing: {_said(dict(_items(row)))}"
-        else:
-            left.remove(match)
-    for row in left:
-        yield f"{table}: too many: {_said(row)}"
+    for at, row in enumerate(actual):
+        if at not in holders:
+            yield f"{table}: too many: {_said(row)}"
+
+
+def _seated(place: int, fits: Mapping[int, Sequence[int]], holders: dict[int, int], tried: set[int]) -> bool:
+    """Find a row for an expected one; whoever holds it already is given another, if there is one."""
+    for at in fits[place]:
+        if at not in tried:
+            tried.add(at)
+            if at not in holders or _seated(holders[at], fits, holders, tried):
+                holders[at] = place
+                return True
+    return False
+
+
+def _fits(wanted: Sequence[tuple[str, Json]], held: Row) -> bool:
+    return all(_same(held.get(name), item) for name, item in wanted)
 
 
 def _items(row: Json) -> list[tuple[str, Json]]:
@@ -58,7 +76,7 @@ def _items(row: Json) -> list[tuple[str, Json]]:
 
 def _same(actual: Json, expected: Json) -> bool:
     if isinstance(actual, int | float) and isinstance(expected, str):
-        return str(actual) == expected or str(float(actual)) == expected
+        return _NUMERAL.fullmatch(expected) is not None and float(expected) == actual
     return actual == expected
 
 

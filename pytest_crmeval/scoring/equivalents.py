@@ -6,7 +6,7 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.scoring.grounds import rows_in
-from pytest_crmeval.scoring.rehearsal import ENTITIES, Rehearsal, key_of, template
+from pytest_crmeval.scoring.rehearsal import ENTITIES, Rehearsal, key_of, name_of, template
 from pytest_crmeval.scoring.turns import Played
 from pytest_crmeval.scoring.variants import Kinds, Variant, at_once, instead
 
@@ -89,13 +89,19 @@ def other_tool(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def wider_search(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Search without filters, or list everything, and tell only what was asked for."""
+    """Search without filters, or list everything, and tell only what was asked for; or the others, for contrast."""
     for turn in rehearsal.reads:
         entity, _, kind = turn.expected.tool.partition("_")
-        if kind == "search":
-            yield instead(turn, _call(turn.expected.tool), what=f"{turn.expected.tool} without filters", knows=True)
-            table = f"list_{TABLES[entity.capitalize()][0]}"
-            yield instead(turn, _call(table), what=f"{table}, not {turn.expected.tool}", knows=True)
+        if kind != "search":
+            continue
+        search, listing = _call(turn.expected.tool), _call(f"list_{TABLES[entity.capitalize()][0]}")
+        yield instead(turn, search, what=f"{search.tool} without filters", knows=True)
+        yield instead(turn, listing, what=f"{listing.tool}, not {search.tool}", knows=True)
+        found = [name_of(row) for row in rows_in(turn.wanted)]
+        others = [name_of(row) for _, row in rehearsal.survivors(entity.capitalize())]
+        for other in (name for name in others if name and name not in found):
+            text = f"{turn.exchange.reply} The others, such as {other}, don't match."
+            yield instead(turn, search, what=f"{search.tool} without filters, said {text!r}", text=text)
 
 
 def corrected(rehearsal: Rehearsal) -> Iterator[Variant]:

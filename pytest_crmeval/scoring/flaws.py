@@ -195,14 +195,13 @@ def extra_delete(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def swapped_writes(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Make two changes of one row, each in the turn of the other, where the last one stays."""
-    changes = [turn for turn in rehearsal.writes if turn.expected.tool.startswith("modify_")]
-    for one, other in combinations(changes, 2):
+    """Do two things to one row, each in the turn of the other, where the order matters."""
+    for one, other in combinations(rehearsal.turns, 2):
         mine, yours = one.expected.arguments, other.expected.arguments
         same_row = any(name in ENTITIES and mine[name] == yours.get(name) for name in mine)
-        if same_row and any(mine[name] != yours[name] for name in mine.keys() & yours.keys()):
+        if one.writes and other.writes and same_row and _order_matters(one, other):
             steps = {one.number: [[other.expectation.call]], other.number: [[one.expectation.call]]}
-            yield Variant(turn=one.number, what=f"the change of turn {other.number} first", steps=steps)
+            yield Variant(turn=one.number, what=f"what was asked in turn {other.number} first", steps=steps)
 
 
 FLAWS: Kinds = {
@@ -244,6 +243,17 @@ def _makers(rehearsal: Rehearsal, turn: Played, entity: str) -> Iterator[Played]
             yield earlier
 
 
+def _order_matters(one: Played, other: Played) -> bool:
+    """Whether two writes to one row end otherwise in the other order: the last change stays, a copy is of its time."""
+    changes = {"cancel_quote": {"status": "Canceled"}}
+    mine = changes.get(one.expected.tool, one.expected.arguments)
+    yours = changes.get(other.expected.tool, other.expected.arguments)
+    if other.expected.tool == "clone_opportunity":
+        return one.expected.tool == "modify_opportunity"
+    overwritten = any(mine[name] != yours[name] for name in mine.keys() & yours.keys())
+    return overwritten or (not other.expectation.succeeds and str(mine.get("stage")).startswith("Closed"))
+
+
 def _says_nothing(rehearsal: Rehearsal, turn: Played, name: str) -> bool:
     """Whether an argument writes what is there without it: already, or by default."""
     given = turn.expected.arguments
@@ -255,10 +265,13 @@ def _says_nothing(rehearsal: Rehearsal, turn: Played, name: str) -> bool:
 
 
 def _unasked(rehearsal: Rehearsal) -> Iterator[ToolCall]:
+    """Yield writes that nobody asked for; none that a later turn writes over, so that no trace is left."""
     yield UNASKED
+    written = {name for turn in rehearsal.writes for name in turn.expected.arguments}
     for entity, (tool, column) in SPARE.items():
         for row_id, _ in rehearsal.survivors(entity):
-            yield ToolCall(tool=tool, arguments={TABLES[entity][1]: row_id, column: "Unasked"})
+            if column not in written:
+                yield ToolCall(tool=tool, arguments={TABLES[entity][1]: row_id, column: "Unasked"})
             note = {"entity_type": entity, "entity_id": row_id, "content": "Nobody asked for this note."}
             yield ToolCall(tool="add_note", arguments=note)
 

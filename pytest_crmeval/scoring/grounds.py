@@ -1,6 +1,7 @@
 """Whether the figures of a reply stand on something: what the user said, what the CRM answered, or sums of these."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from itertools import combinations
 
 from pytest_crmeval.domain.json import Json
@@ -33,7 +34,8 @@ class Grounds:
         self._emails: set[str] = set()
         self._phones: set[str] = set()
         self._days: set[Day] = set()
-        self._numbers: set[float] = {*RULES}
+        self._numbers: set[float] = set()
+        self._years: set[float] = set()
         self._people: set[tuple[str, str]] = set()
         self._results: list[Json] = []
 
@@ -65,7 +67,7 @@ class Grounds:
     def bear_out(self, figure: Figure) -> bool:
         """Whether a figure was heard, or counts, adds up, compares or shortens what was."""
         self._read()
-        if figure.value in self._numbers or any(map(figure.means, self._numbers)):
+        if figure.value in self._numbers or any(map(figure.means, (*self._numbers, *self._years, *RULES))):
             return True
         if any(map(figure.means, self._sums())) or any(map(figure.means, _pairs(self._numbers, figure))):
             return True
@@ -125,7 +127,7 @@ class Grounds:
         self._phones |= heard.phones
         for day in (day for days in heard.dates for day in days):
             self._days.add(day)
-            self._numbers.add(float(day[0] or 0))
+            self._years.add(float(day[0] or 0))
         for figure in heard.numbers:
             self._numbers.update(number for number in (figure.value, figure.other) if number is not None)
 
@@ -144,7 +146,12 @@ class Grounds:
         for row in self.rows():
             kinds.setdefault(kind_of(row), {})[row[kind_of(row)]] = row
         together = [list(rows.values()) for rows in kinds.values()]
-        return set().union(*map(sums, self._results), *map(sums, together))
+        return set().union(*map(sums, self._results), *map(sums, together), self._spans())
+
+    def _spans(self) -> Iterator[float]:
+        """Yield the days between any two dates."""
+        dates = [date(year, month, day) for year, month, day in self._days if year]
+        return (float(abs((one - other).days)) for one, other in combinations(dates, 2))
 
 
 def kind_of(row: Row) -> str:
@@ -212,15 +219,15 @@ def _counts(figure: Figure) -> bool:
 
 
 def _pairs(known: set[float], figure: Figure) -> Iterator[float]:
-    """Yield what two known numbers make: their sum and difference, and in percent one of the other."""
+    """Yield what two known numbers make: sum and difference, the one by the other, the one in percent of the other."""
     if len(known) > PAIRED:
         return
     for one, other in combinations(known, 2):
         small, large = sorted((one, other))
         if (small < LARGE) is (large < LARGE):
             yield from (one + other, large - small)
-        elif small < LARGE:
-            yield small * large / 100
+        elif 1 < small < LARGE:
+            yield from (small * large / 100, large / small)
         if figure.percent and small > 0:
             for share in (small / large, large / small):
                 yield from (share * 100, abs(share - 1) * 100)

@@ -1,18 +1,16 @@
 """Oracles that do everything right and say something false, or nothing: only the reply can give them away."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.state import TABLES, Row
 from pytest_crmeval.scoring.facts import NOTHING
 from pytest_crmeval.scoring.grounds import rows_in
-from pytest_crmeval.scoring.rehearsal import ENTITIES, Rehearsal, entity_named, key_of, told_facts
+from pytest_crmeval.scoring.rehearsal import ENTITIES, Rehearsal, entity_named, key_of, name_of, told_facts
 from pytest_crmeval.scoring.turns import Played
 from pytest_crmeval.scoring.variants import Kinds, Variant, says
 
 INVENTED = "Umbrella Holdings"
-NAMES: Mapping[str, str] = {"Client": "name", "Company": "name", "Contact": "last_name", "Opportunity": "name"}
-"""Entity -> what its rows are called by."""
 PLEASANTRIES = ("Done.", "Here is what you asked for.", "I have looked that up for you.")
 INVENTIONS = ("The total is 987,654.32.", "That is up 43.7 % on last year.", "It is due on 2031-08-19.")
 FAILURES = (
@@ -74,9 +72,9 @@ def false_name(rehearsal: Rehearsal) -> Iterator[Variant]:
 def false_count(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Name what was found, and count it wrong."""
     for turn in rehearsal.reads:
-        rows = list(rows_in(turn.wanted))
-        if rows and turn.expected.tool.endswith("_search"):
-            told, noun = ", ".join(map(str, told_facts(turn))), TABLES[ENTITIES[key_of(rows[0])]][0]
+        rows, facts = list(rows_in(turn.wanted)), told_facts(turn)
+        if rows and turn.expected.tool.endswith("_search") and NOTHING not in facts:
+            told, noun = ", ".join(map(str, facts)), TABLES[ENTITIES[key_of(rows[0])]][0]
             yield from (says(turn, f"I found {len(rows) + more} {noun}: {told}.") for more in (2, 7))
 
 
@@ -90,12 +88,12 @@ def false_choice(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def false_record(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Say that it was done to another record than it was."""
+    """Say that it was done to another record than it was: to one that the CRM has shown before."""
     for turn in rehearsal.writes:
         for name, _ in rehearsal.arguments(turn, "id"):
             entity, right = entity_named(turn, name), turn.expected.arguments[name]
-            row = next((row for row_id, row in rehearsal.survivors(entity) if row_id == right), None)
-            yield from (says(turn, f"Done for {other}.") for other in _others(rehearsal, row or {}))
+            row = next((row for row_id, row in rehearsal.survivors(entity) if row_id == right), {})
+            yield from (says(turn, f"Done for {other}.") for other in _others(row, _shown(rehearsal, turn)))
 
 
 def denied_find(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -151,13 +149,20 @@ LIES: Kinds = {
 def _another(rehearsal: Rehearsal, turn: Played, fact: Json) -> str:
     """Return what another row of the same entity is called; an invented name if there is none."""
     row: Row = next((row for row in rows_in(turn.wanted) if fact in row.values()), {})
-    return next(_others(rehearsal, row), INVENTED)
+    there = [other for rows in rehearsal.evidence.after.values() for other in rows]
+    return next((name for name in _others(row, there) if str(fact) not in name), INVENTED)
 
 
-def _others(rehearsal: Rehearsal, row: Row) -> Iterator[str]:
+def _shown(rehearsal: Rehearsal, turn: Played) -> list[Row]:
+    """Return the rows that were shown before a turn."""
+    earlier = rehearsal.turns[: turn.number - 1]
+    return [row for turn in earlier for _, result in turn.calls for row in rows_in(result.value)]
+
+
+def _others(row: Row, rows: Sequence[Row]) -> Iterator[str]:
     """Yield what other rows of the same entity are called, unless that contains the name of this one."""
-    entity = ENTITIES.get(key_of(row), "")
-    column = NAMES.get(entity, "")
-    for other in rehearsal.evidence.after[TABLES[entity][0]] if column else ():
-        if str(row[column]).casefold() not in str(other[column]).casefold():
-            yield str(other[column])
+    key, name = key_of(row), name_of(row)
+    for other in rows if name else ():
+        another = key_of(other) == key and other[key] != row[key]  # a row may have had another name before
+        if another and name.casefold() not in name_of(other).casefold():
+            yield name_of(other)

@@ -14,6 +14,13 @@ from pytest_crmeval.scoring.turns import Played, turns_of
 
 ENTITIES: Mapping[str, str] = {key: entity for entity, (_, key) in TABLES.items()}
 """Primary key -> entity."""
+NAMES: Mapping[str, Sequence[str]] = {
+    "client_id": ("name",),
+    "company_id": ("name",),
+    "contact_id": ("first_name", "last_name"),
+    "opportunity_id": ("name",),
+}
+"""Primary key -> what a row is called by; the others have no name."""
 _SORTS: Mapping[str, str] = {
     "date": "date",
     "date-time": "moment",
@@ -123,6 +130,11 @@ def sort_of(name: str, schema: Mapping[str, Json]) -> str:
 def key_of(row: Row) -> str:
     """Return the primary key of a row: of several ids the last in the order of references; empty if it has none."""
     return next((key for key in reversed(list(ENTITIES)) if key in row), "")
+
+
+def name_of(row: Row) -> str:
+    """Return what a row is called; empty if it has no name."""
+    return " ".join(str(row[column]) for column in NAMES.get(key_of(row), ()))
 
 
 def searches(turn: Played) -> bool:

@@ -13,7 +13,7 @@ from pytest_crmeval.scoring.facts import MANY, NOTHING, facts_of, names_of
 from pytest_crmeval.scoring.grounds import Grounds
 from pytest_crmeval.scoring.mentions import Reading, read
 from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
-from pytest_crmeval.scoring.wording import says_absent, says_failed, says_no, says_none
+from pytest_crmeval.scoring.wording import says_absent, says_failed, says_no, says_none, without_offers
 
 
 def reply(case: Conversation, evidence: Evidence) -> Score:
@@ -46,7 +46,9 @@ def _fault(turn: Played, grounds: Grounds) -> str:
     found = [fact for fact in facts if fact not in (NOTHING, 0)]
     if found and turn.expectation.succeeds and says_absent(text, lambda clause: any(map(read(clause).says, found))):
         return "the reply says that there is nothing, and there is"
-    untrue = [*grounds.baseless(said), *contradictions(said, turn.exchange.messages, grounds)]
+    stated = without_offers(text)
+    baseless = grounds.baseless(said if stated == text else read(stated))
+    untrue = [*baseless, *contradictions(said, turn.exchange.messages, grounds)]
     return f"the reply says {', '.join(untrue)}, which nobody has said" if untrue else ""
 
 

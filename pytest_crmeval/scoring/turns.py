@@ -1,6 +1,6 @@
 """A trial turn by turn: what was expected, what was done, what the reference calls brought."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_crmeval.domain.calls import canonical, writes
@@ -77,7 +77,7 @@ def told(faults: Sequence[str]) -> str:
 class Remembered:
     """Faults by turn; those of the last trial are kept, because scorers and metrics ask for the same."""
 
-    def __init__(self, find: Callable[[Conversation, Evidence], Iterator[str]]) -> None:
+    def __init__(self, find: Callable[[Conversation, Evidence], Iterable[str]]) -> None:
         self._find = find
         self._last: tuple[Conversation, Evidence, Sequence[str]] | None = None
 

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Sequence
 
+_SENTENCE = re.compile(r"(?<=[.!?;])[\s*_]+|\n+")
 _CLAUSE = re.compile(
-    r"(?<=[.!?;])[\s*_]+|\n+|(?<!\s)\s+[\u2014\u2013]\s+|(?<!\s),?\s+(?:but|however|though|although|and|so|yet)\s+"
+    rf"{_SENTENCE.pattern}|(?<!\s)\s+[\u2014\u2013]\s+|(?<!\s),?\s+(?:but|however|though|although|and|so|yet)\s+"
 )
 _DEEDS = (
     r"(?:re)?(?:added|adjusted|advanced|amended|applied|appended|assigned|attached|booked|bumped|canceled|cancelled|changed"
@@ -80,6 +81,10 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 
+_OFFER = re.compile(
+    r"\?[\s*_\"')]*$|\b(?:let\sme\sknow|(?:would|if)\syou(?:['\u2019]d)?\s(?:like|want))\b", re.IGNORECASE
+)
+
 
 def says_no(text: str) -> bool:
     """Whether a reply to what can't be done says so, or asks back; and does not say that it was done."""
@@ -120,10 +125,22 @@ def claims(clause: str) -> bool:
 
 
 def asserts(clause: str) -> bool:
-    """Whether a clause says that something is so: it does not ask, offer, deny or list what could be."""
+    """Whether a clause or sentence says that something is so: it does not ask, offer, deny or list what could be."""
     return not (clause.rstrip("*_ ").endswith("?") or _OPEN.search(clause))
 
 
 def clauses_of(text: str) -> Sequence[str]:
     """Return the clauses of a text."""
     return [clause for clause in _CLAUSE.split(text) if clause.strip()]
+
+
+def sentences_of(text: str) -> Sequence[str]:
+    """Return the sentences of a text."""
+    return [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
+
+
+def without_offers(text: str) -> str:
+    """Return a text without what it only asks or offers."""
+    sentences = sentences_of(text)
+    stated = [sentence for sentence in sentences if not _OFFER.search(sentence)]
+    return text if len(stated) == len(sentences) else " ".join(stated)

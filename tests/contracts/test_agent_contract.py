@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.agents.scripted import Scripted, mute
+from pytest_crmeval.agents.scripted import Scripted, mute, parrot
 from pytest_crmeval.datasets.conversations import index
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.expectation import Answer, Expectation
@@ -27,6 +27,8 @@ CASE = conversation(
 ADAPTERS: Mapping[str, Callable[[], Agent]] = {
     "oracle": lambda: Oracle(CASE),
     "mute": mute,
+    "parrot": parrot,
+    "reciting oracle": lambda: Oracle(CASE, recites=True),
     "scripted": lambda: Scripted(name="closer", answer=Reply(text="Deal!", calls=[call("write", name="Deal")])),
 }
 ASKED = [user_says("Add Ada.")]

@@ -28,7 +28,7 @@ TAGS = {colour.value: colour.name.lower() for colour in Colour} | {"0": "/"}
 
 def tagged(text: str) -> str:
     """Return a coloured text as a person can read it in a snapshot."""
-    return ESCAPE.sub(lambda found: f"<{TAGS[found[1]]}>", text)
+    return ESCAPE.sub(lambda found: f"<{TAGS.get(found[1], found[1])}>", text)
 
 
 def told(

@@ -151,6 +151,7 @@ def test_seconds_are_rounded_to_what_can_be_measured() -> None:
         {**WRONG.to_dict(), "scores": None},
         {**WRONG.to_dict(), "labels": None},
         {**WRONG.to_dict(), "labels": {"tags": [7]}},
+        {**WRONG.to_dict(), "labels": {"complexity": 7}},
         {**WRONG.to_dict(), "turns": [{}]},
         {**WRONG.to_dict(), "turns": 7},
     ],

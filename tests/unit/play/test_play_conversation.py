@@ -224,9 +224,9 @@ class TestWhatTheUserRefersTo:
         )
         note, other = calls(call("write", about="row-1")), calls(call("write", about="row-7"))
 
-        transcript = play(case, Reciting(WRITE, says("Ok."), note, other, says("Ok.")), PaperCrm())
+        transcript = play(case, Reciting(WRITE, says("Ok."), other, note, says("Ok.")), PaperCrm())
 
-        assert "Call row-2." == transcript.exchanges[2].messages[0].text
+        assert "Call row-3." == transcript.exchanges[2].messages[0].text
 
     def test_an_utterance_is_text(self) -> None:
         """Also when it is nothing but a reference to a number."""

@@ -1,0 +1,163 @@
+"""What is counted when agents whose every step is known are judged."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from pytest_crmeval.agents.scripted import mute
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.evidence import Evidence, Reference
+from pytest_crmeval.domain.score import Score
+from pytest_crmeval.play.conversation import observe, refer
+from pytest_crmeval.ports.agent import Agent
+from pytest_crmeval.ports.scorer import Scorer
+from pytest_crmeval.scoring.calibration import KEPT, Calibration, Miss, Tally, calibrate, spread
+from pytest_crmeval.scoring.oracle import Oracle
+from pytest_crmeval.scoring.variants import Variant
+from tests.fakes import PaperCrm, call, conversation, turn
+
+CASE = conversation(turn("Look.", call("look", name="Ada")), turn("Look again.", call("look", name="Bob")))
+
+
+def on_paper(case: Conversation, agent: Agent) -> Evidence:
+    """Let an agent play on paper."""
+    crm = PaperCrm()
+    reference: Reference = refer(case, Oracle(case), crm)
+    return observe(case, agent, crm, reference)
+
+
+def always(value: float) -> Scorer:
+    """Return a scorer that has made up its mind."""
+
+    def scorer(case: Conversation, evidence: Evidence) -> Score:
+        del case, evidence
+        return Score(name="stubborn", value=value, reason="" if value else "never good enough")
+
+    return scorer
+
+
+def asked_twice(case: Conversation, evidence: Evidence) -> Score:
+    """Score whether exactly the expected calls were made, with words at the end of each turn."""
+    wanted = [turn.expectation.call for turn in case.turns]
+    made = [call for exchange in evidence.transcript.exchanges for call, _ in exchange.calls]
+    spoken = all(exchange.reply.strip() for exchange in evidence.transcript.exchanges)
+    return Score(name="strict", value=float(made == wanted and spoken))
+
+
+def calibrated(*scorers: Scorer, tries: int = 50, progress: Callable[[int], None] | None = None) -> Calibration:
+    """Calibrate scorers on one case that plays on paper."""
+    return calibrate([CASE], on_paper, scorers, tools=PaperCrm.tools, bluffers=[mute()], tries=tries, progress=progress)
+
+
+def test_a_scorer_that_lets_everything_pass_catches_nothing() -> None:
+    """And accepts everything; that is not enough."""
+    found = calibrated(always(1.0))
+
+    assert {"oracle": 1.0, "mute": 1.0} == found.to_dict()["passed"]
+    assert (0.0, 1.0) == (found.caught, found.accepted)
+    assert not found.holds
+
+
+def test_a_scorer_that_lets_nothing_pass_accepts_nothing() -> None:
+    """And catches everything; that is not enough either."""
+    found = calibrated(always(0.0))
+
+    assert {"oracle": 0.0, "mute": 0.0} == found.to_dict()["passed"]
+    assert (1.0, 0.0) == (found.caught, found.accepted)
+    assert not found.holds
+
+
+def test_each_kind_has_figures_of_its_own() -> None:
+    """A scorer that counts calls sees who leaves one out, and takes who makes one more for a cheat."""
+    found = calibrated(asked_twice)
+
+    assert 1.0 == found.corrupted["read dropped"].share
+    assert 1.0 == found.corrupted["silence"].share
+    assert 0.0 == found.corrupted["invented figure"].share
+    assert 0.0 == found.equivalent["extra reads"].share
+
+
+def test_one_scorer_is_enough_to_catch() -> None:
+    """As with the verdict: all of them must be content."""
+    assert 1.0 == calibrated(always(1.0), always(0.0)).caught
+
+
+def test_the_first_misses_are_told_with_their_reasons() -> None:
+    """Where, what, and, if it should have been accepted, why it was not."""
+    found = calibrated(always(0.0))
+
+    told = "\n".join(found.lines())
+    assert "equivalent call corrected: 4 of 4 judged wrongly" in told
+    assert "one, turn 1: looks wrong at first -> stubborn: never good enough" in told
+
+
+def test_a_kind_that_was_never_tried_has_no_share() -> None:
+    """It must not look as if all of it had been caught."""
+    (line,) = (line for line in calibrated(always(1.0)).lines() if line.startswith("date changed"))
+
+    assert ["date", "changed", "0", "0", "-"] == line.split()
+
+
+def test_each_kind_is_tried_as_often_as_asked_for() -> None:
+    """If there are so many variants of it."""
+    found = calibrated(always(1.0), tries=3)
+
+    assert {3} == {tally.tried for tally in found.equivalent.values() if tally.tried > 2}
+    assert 2 == found.corrupted["read dropped"].tried
+
+
+def test_what_one_case_has_no_variants_for_is_left_to_the_next() -> None:
+    """Tries are spread over all cases, but not lost."""
+    plain = conversation(turn("Look.", call("look")))
+    cases = [plain, plain, CASE]
+
+    found = calibrate(cases, on_paper, [always(1.0)], tools=(), tries=4)
+
+    assert 4 == found.corrupted["read dropped"].tried
+
+
+def test_progress_is_told() -> None:
+    """After each case."""
+    told: list[int] = []
+
+    calibrated(always(1.0), tries=1, progress=told.append)
+
+    assert [1] == told
+
+
+def test_the_figures_are_json() -> None:
+    """For programs."""
+    found = calibrated(asked_twice)
+
+    document = json.loads(json.dumps(found.to_dict()))
+    assert {"passed", "caught", "accepted", "agents", "corrupted", "equivalent", "cases", "holds"} == document.keys()
+    assert {"tried": 2, "right": 2, "share": 1.0, "misses": []} == document["corrupted"]["read dropped"]
+
+
+def test_of_many_misses_the_first_are_kept() -> None:
+    """All of them are counted."""
+    tally = Tally(kind="silence")
+
+    for number in range(KEPT + 3):
+        tally.add(Miss(case="one", turn=number, what="said ''"))
+    tally.add(None)
+
+    assert (KEPT + 4, 1) == (tally.tried, tally.right)
+    assert list(range(KEPT)) == [miss.turn for miss in tally.misses]
+
+
+def test_a_miss_of_a_kind_that_can_not_always_be_caught_says_why() -> None:
+    """Nobody has to look for a fault that is a limit."""
+    tally = Tally(kind="filters dropped")
+    tally.add(Miss(case="one", turn=1, what="all of them"))
+
+    assert "words alone" in str(tally.to_dict()["why"])
+
+
+@pytest.mark.parametrize(("most", "expected"), [(1, [3]), (2, [3, 1]), (3, [3, 4, 1]), (9, [0, 1, 2, 3, 4])])
+def test_variants_are_taken_from_everywhere(most: int, expected: list[int]) -> None:
+    """Not only from the first turn; where to begin is up to the caller."""
+    variants = [Variant(turn=number, what="") for number in range(5)]
+
+    assert expected == [variant.turn for variant in spread(variants, most, 3)]

@@ -1,0 +1,484 @@
+"""Whether the replies say what the user asked for, and nothing that is not so."""
+
+import pytest
+
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import ToolResult
+from pytest_crmeval.domain.score import Score
+from pytest_crmeval.scoring.reply import reply
+from tests.fakes import call
+from tests.plays import (
+    FIND_FLEET,
+    FLEET,
+    HARBOR,
+    LARGE_QUOTE,
+    MIRA,
+    SMALL_QUOTE,
+    asks,
+    case_of,
+    found,
+    refused,
+    row,
+    trial,
+    uid,
+)
+
+
+def after_one_call(case: Conversation, result: ToolResult, text: str) -> Score:
+    """Score what is said when the expected call of the only turn has been answered."""
+    expected = case.turns[0].expectation.call
+    return reply(case, trial(case, [(expected, result)], [expected], text))
+
+
+DEAL = case_of(asks("Find the fleet tracking deal.", FIND_FLEET))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fleet tracking rollout",
+        "I found the deal **Fleet tracking rollout**: it is in Proposal, worth $84,000, at 55 %.",
+        (
+            "Here's the deal you're looking for:\n\n- **Name:** Fleet Tracking Rollout\n- **Stage:** Proposal\n"
+            "- **Amount:** $84,000.00\n- **Close date:** November 30, 2025\n- **Probability:** 55%\n- **Owner:** Dana"
+        ),
+        "| Name | Stage | Close |\n|---|---|---|\n| Fleet tracking rollout | Proposal | 30/11/2025 |",
+        "Fleet tracking rollout, $84k, closing on 30 Nov 2025 (Dana's).",
+        "Fleet tracking rollout closes on the 30th of November; it is worth 84 000 USD.",
+        "Fleet tracking rollout: 84'000, due 11/30/2025.",
+        "Fleet tracking rollout: \u20ac84.000,00, f\u00e4llig am 30.11.2025.",
+        f"Found it: Fleet tracking rollout (ID `{uid('fleet')}`), with client {uid('harbor')}.",
+        f"Found it: Fleet tracking rollout (ID {uid('fleet')[:8]}\u2026).",
+        "I found 1 opportunity: Fleet tracking rollout. Would you like me to also send the quote?",
+        "I found one deal: Fleet tracking rollout. No other deals match, and nothing was changed.",
+        "Fleet tracking rollout is in Proposal. It has no notes yet. Shall I move it to Negotiation?",
+        "Fleet tracking rollout is in the Proposal stage; the next stages would be Negotiation and Closed-Won.",
+        "Fleet tracking rollout was created on Nov 12, 2025 at 09:00 UTC and closes in 18 days.",
+        "Fleet tracking rollout: its weighted value is $46,200 (55% of $84,000).",
+        "1. Fleet tracking rollout\n\nLet me know if you'd like more details!",
+        "```json\n{'name': 'Fleet tracking rollout', 'amount': 84000.0, 'close_date': '2025-11-30'}\n```",
+        "I couldn't find a deal named exactly \u201cfleet tracking\u201d, but Fleet tracking rollout must be the one.",
+    ],
+)
+def test_a_truthful_reply_to_a_search_passes(text: str) -> None:
+    """In whatever format."""
+    assert Score(name="reply", value=1.0) == after_one_call(DEAL, found([FLEET]), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it said nothing"),
+        (" \n", "it said nothing"),
+        ("Done.", "the reply does not say 'Fleet tracking rollout'"),
+        ("I found the deal Fleet management.", "the reply does not say 'Fleet tracking rollout'"),
+        ("I couldn't find a deal like that.", "the reply does not say 'Fleet tracking rollout'"),
+        ("I could not find Fleet tracking rollout.", "the reply says that there is nothing, and there is"),
+        (
+            "I searched for Fleet tracking rollout, but no matching deals exist. Shall I create it?",
+            "the reply says that there is nothing, and there is",
+        ),
+        (
+            "There is no deal called Fleet tracking rollout in the CRM.",
+            "the reply says that there is nothing, and there is",
+        ),
+        ("Fleet tracking rollout, $85,000.", "the reply says 85,000, which nobody has said"),
+        ("Fleet tracking rollout, $84,001.", "the reply says 84,001, which nobody has said"),
+        ("Fleet tracking rollout, $840k.", "the reply says 840,000, which nobody has said"),
+        ("Fleet tracking rollout, at 65 %.", "the reply says 65 %, which nobody has said"),
+        ("Fleet tracking rollout, at 20 %.", "the reply says 20 %, which nobody has said"),
+        ("Fleet tracking rollout closes on Nov 29, 2025.", "the reply says 2025-11-29, which nobody has said"),
+        ("Fleet tracking rollout closes on 30 November 2026.", "the reply says 2026-11-30, which nobody has said"),
+        ("Fleet tracking rollout closes on Dec 11.", "the reply says ????-12-11, which nobody has said"),
+        (f"Fleet tracking rollout ({uid('other')}).", f"the reply says {uid('other')}, which nobody has said"),
+        ("Fleet tracking rollout (ID 0badc0de\u2026).", "the reply says 0badc0de, which nobody has said"),
+        ("Fleet tracking rollout, contact fleet@x.example.", "the reply says fleet@x.example, which nobody has said"),
+        ("Fleet tracking rollout, call +1 555 0199.", "the reply says 15550199, which nobody has said"),
+        (
+            "I found 3 deals, among them Fleet tracking rollout.",
+            "the reply says 'found 3 deals', which nobody has said",
+        ),
+        ("Fleet tracking rollout is in Negotiation.", "the reply says Negotiation, which nobody has said"),
+    ],
+)
+def test_a_false_reply_to_a_search_fails(text: str, reason: str) -> None:
+    """Another figure, another day, an invented id or address, another name, another count, or nothing at all."""
+    assert Score(name="reply", value=0.0, reason=f"turn 1: {reason}") == after_one_call(DEAL, found([FLEET]), text)
+
+
+QUOTES = case_of(asks("Which quotes does it have?", call("quote_search", opportunity_id=uid("fleet"))))
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("There are two quotes: $75,000 (Draft) and $1.2M (Sent).", True),
+        ("Both are listed here:\n\n1. **USD 75,000.00**, draft\n2. **USD 1,200,000.00**, sent", True),
+        ("1,2 Mio. \u20ac and 75.000 \u20ac", True),
+        ("You have 2 quotes, 1.2 million and 75 thousand; that's $1,275,000 in total, $637,500 on average.", True),
+        ("There are 2 quotes. The larger one, $1,200,000, is $1,125,000 above the other, $75,000.", True),
+        ("The $1.2M quote is 1,500% above the $75K one.", True),
+        ("$75,000 and $1,200,000, both valid until Mar 31st, 2026. 1 quote is still a draft.", True),
+        ("There is one quote: $75,000.", False),
+        ("There are two quotes: $75,000 and $1.3M.", False),
+        ("You have 5 quotes, e.g. $75,000 and $1.2M.", False),
+        ("There are two quotes, $75,000 and $1.2M; together $1,285,000.", False),
+        ("$75,000 and $1.2M, valid until April 30, 2026.", False),
+        ("There are no quotes.", False),
+    ],
+)
+def test_amounts_of_several_rows(text: str, passes: bool) -> None:  # noqa: FBT001 (a table)
+    """Each must be said; what they make together may be."""
+    assert passes is after_one_call(QUOTES, found([SMALL_QUOTE, LARGE_QUOTE]), text).passed
+
+
+CONTACT = case_of(asks("Who is our contact at Harbor Light?", call("contact_search", client_id=uid("harbor"))))
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("Mira O'Brien", True),
+        (("Your contact is Mira O\u2019Brien (Head of Procurement), [mira.obrien@harborlight.example]"
+         "(mailto:mira.obrien@harborlight.example)."), True),
+        ("| First | Last | E-mail |\n|---|---|---|\n| Mira | O'Brien | MIRA.OBRIEN@harborlight.example |", True),
+        ("Mira O'Brien's title is Head of Procurement; there's no phone number on file.", True),
+        ("MIRA O'BRIEN", True),
+        ("Mira O'Neill", False),
+        ("Mara O'Brien", False),
+        ("Mira O'Brien, mira@harborlight.example", False),
+        ("I couldn't find anybody.", False),
+    ],
+)  # fmt: skip
+def test_names_and_addresses(text: str, passes: bool) -> None:  # noqa: FBT001 (a table)
+    """With any kind of apostrophe; but the right ones."""
+    assert passes is after_one_call(CONTACT, found([MIRA]), text).passed
+
+
+CLIENT = case_of(asks("Do we know Harbor Light?", call("client_search", name="harbor light")))
+
+
+@pytest.mark.parametrize(
+    ("phone", "passes"),
+    [
+        ("+1 555 0101", True),
+        ("+1 (555) 0101", True),
+        ("+1-555-0101", True),
+        ("555-0101", True),
+        ("+1 555 0102", False),
+        ("555-0102", False),
+        ("(555) 010-2222", False),
+    ],
+)
+def test_telephone_numbers(phone: str, passes: bool) -> None:  # noqa: FBT001 (a table)
+    """However they are grouped, and with their country or without."""
+    text = f"Yes, Harbor Light Logistics; their number is {phone}."
+
+    assert passes is after_one_call(CLIENT, found([HARBOR]), text).passed
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Juniper & Sons", "Juniper and Sons"),
+        ("Juniper & Sons", "Juniper &amp; Sons"),
+        ("M\u00fcnzberg GmbH", "MU\u0308NZBERG GmbH"),
+        ("Wei\u00df AG", "WEISS AG"),
+        ("McDonald's", "McDonalds"),
+        ("McDonald's", "McDonald\u2019s account is active"),
+        ("Lumen Fiber", "Lumen Fiber's account is active"),
+        ("No Limits", "I found **No Limits**"),
+        ("100% electric", "100 % electric"),
+        ("Rock_Solid", "Rock\\_Solid"),
+    ],
+)
+def test_names_in_other_letters(name: str, text: str) -> None:
+    """Who is meant is clear."""
+    assert after_one_call(CLIENT, found([{**HARBOR, "name": name}]), text).passed
+
+
+def test_a_name_that_is_part_of_another_one_is_said_for_itself() -> None:
+    """Who names only the copy has not named the original."""
+    rows: Json = [FLEET, {**FLEET, "opportunity_id": uid("clone"), "name": "Fleet tracking rollout (Clone)"}]
+
+    assert not after_one_call(DEAL, found(rows), "Fleet tracking rollout (Clone)").passed
+    assert after_one_call(DEAL, found(rows), "Fleet tracking rollout, Fleet tracking rollout (Clone)").passed
+
+
+DETAILS = case_of(asks("How is the quote?", call("quote_details", quote_id=uid("small"))))
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "passes"),
+    [
+        ("Canceled", "It was cancelled; it had been over $75,000.", True),
+        ("Canceled", "It is a draft over $75,000.", False),
+        ("Draft", "It is a draft over $75,000.", True),
+        ("Draft", "It is a draft over $57,000.", False),
+    ],
+)
+def test_details_of_one_row(status: str, text: str, passes: bool) -> None:  # noqa: FBT001 (a table)
+    """What a quote is about: its amount, its status, in either spelling."""
+    assert passes is after_one_call(DETAILS, found({**SMALL_QUOTE, "status": status}), text).passed
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("There is nothing like that in the CRM.", True),
+        ("I couldn't find any deal called \u201cfleet tracking\u201d. Would you like me to create it?", True),
+        ("No deals match.", True),
+        ("I found 0 results.", True),
+        ("Zero.", True),
+        ("My search came back empty.", True),
+        ("You don't have a deal with that name.", True),
+        ("There isn't any.", True),
+        ("I don't see one. Did you mean another name?", True),
+        ("I found one: Fleet tracking rollout.", False),
+        ("I found it. No other fields are set.", False),
+        ("Yes, it is there; no problem.", False),
+        ("Fleet tracking is in Proposal, with no close date.", False),
+    ],
+)
+def test_when_nothing_was_found_the_reply_says_so(text: str, passes: bool) -> None:  # noqa: FBT001 (a table)
+    """In any words."""
+    assert passes is after_one_call(DEAL, found([]), text).passed
+
+
+MANY = case_of(asks("Show me all clients.", call("client_search")))
+CLIENTS = [
+    row("client", name, name=name)
+    for name in ("Ada", "Bob", "Cy", "Dee", "Eve", "Fay", "Gus", "Hal", "Ida", "Joe", "Kim")
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("You have 11 clients.", True),
+        ("There are eleven clients, from Ada to Kim.", True),
+        ("Ada, Bob, Cy, Dee, Eve, Fay, Gus, Hal, Ida, Joe, Kim", True),
+        ("You have 12 clients.", False),
+        ("Ada, Bob, Cy, Dee, Eve, Fay, Gus, Hal, Ida and Joe", False),
+    ],
+)
+def test_many_rows_are_counted_or_named(text: str, passes: bool) -> None:  # noqa: FBT001 (a table)
+    """Nobody wants to hear more than ten names; but who tells all of them need not count."""
+    assert passes is after_one_call(MANY, found(CLIENTS), text).passed
+
+
+def test_rows_that_were_cut_off_may_be_counted_too() -> None:
+    """The CRM says how many there are besides those that it shows."""
+    cut = found(CLIENTS, note="These are the first 11 of 120 rows: narrow the search.")
+
+    assert after_one_call(MANY, cut, "You have 120 clients; here are some of them.").passed
+    assert not after_one_call(MANY, cut, "You have 130 clients; here are some of them.").passed
+
+
+def test_the_facts_of_the_case_go_before() -> None:
+    """Where the case says what the user wants to hear, that counts, with references resolved."""
+    case = case_of(asks("When does it close?", FIND_FLEET, facts=["{{turn_1.close_date}}", "{{turn_1.probability}}"]))
+
+    assert after_one_call(case, found([FLEET]), "On Sunday, Nov 30, with 55 percent.").passed
+    assert not after_one_call(case, found([FLEET]), "Fleet tracking rollout closes at 55 percent.").passed
+
+
+RAISE = call("modify_opportunity", opportunity_id=uid("fleet"), stage="Negotiation", probability=75)
+MOVE = case_of(asks("Find the fleet deal.", FIND_FLEET), asks("Move it to Negotiation at 75 percent.", RAISE))
+MOVED = {**FLEET, "stage": "Negotiation", "probability": 75}
+
+
+def after_the_move(text: str) -> Score:
+    """Score what is said after a change that was made."""
+    answers = [(FIND_FLEET, found([FLEET])), (RAISE, found(MOVED))]
+    return reply(MOVE, trial(MOVE, answers, [FIND_FLEET], "Fleet tracking rollout", [RAISE], text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Done.",
+        "All set!",
+        "Negotiation, 75 %.",
+        "I've moved **Fleet tracking rollout** from Proposal to **Negotiation** and raised its probability to 75%.",
+        (
+            "The deal has been updated:\n\n| Field | Old | New |\n|---|---|---|\n| Stage | Proposal | Negotiation |\n"
+            "| Probability | 55% | 75% |"
+        ),
+        "Fleet tracking rollout is now in Negotiation at 75% (+20 points). I did not change the amount.",
+        "\u2705 Updated! No other fields were changed. Would you like me to also send the quote?",
+        "The stage is Negotiation now, the amount is still $84,000, and it closes on Nov 30.",
+        "I've updated the deal, but I couldn't find a contact to notify.",
+        "Moved to Negotiation. Note that closed deals can't be edited any more.",
+        "The deal isn't in Proposal any more; it has been moved to Negotiation.",
+        "Consider it done \u2014 nothing else was touched.",
+    ],
+)
+def test_a_truthful_reply_to_a_change_passes(text: str) -> None:
+    """Extra remarks do no harm."""
+    assert Score(name="reply", value=1.0) == after_the_move(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I couldn't update the deal.",
+        "I was unable to update the opportunity. The stage is still Proposal.",
+        "Unfortunately the update failed. Please contact support.",
+        "That was not possible: the deal was not found.",
+        "The CRM rejected the change.",
+        "No changes were made.",
+        "I haven't moved it yet; please confirm first.",
+        "I've moved it to Negotiation at 80 %.",
+        "I've moved it to Closed-Won at 75 %.",
+        "I've moved it from Negotiation to Proposal.",
+        "The stage is Proposal now.",
+        "I've set its probability to 55 %.",
+        "I've moved it to Negotiation; its amount is $94,000.",
+        "I've moved the deal Dock automation to Negotiation.",
+        "The probability for Globex is now 75 %.",
+    ],
+)
+def test_a_false_reply_to_a_change_fails(text: str) -> None:
+    """It denies what was done, or tells of something else."""
+    assert 0.5 == after_the_move(text).value
+
+
+def test_a_change_of_another_row_than_the_one_that_was_changed() -> None:
+    """Both were seen; only one was changed."""
+    dock = {**FLEET, "opportunity_id": uid("dock"), "name": "Dock automation"}
+    answers = [(FIND_FLEET, found([dock, FLEET])), (RAISE, found(MOVED))]
+    told = "Fleet tracking rollout, Dock automation"
+
+    def said(text: str) -> bool:
+        return reply(MOVE, trial(MOVE, answers, [FIND_FLEET], told, [RAISE], text)).passed
+
+    assert said("Done for Fleet tracking rollout; Dock automation stays as it is.")
+    assert not said("Done for Dock automation.")
+
+
+ADD = call("create_new_contact", first_name="Mira", last_name="O'Brien", client_id=uid("harbor"))
+NEW = case_of(asks("Add Mira O'Brien at Harbor Light.", ADD))
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("I've added the contact **Mira O'Brien** to Harbor Light.", True),
+        ("Mira O\u2019Brien is now in the CRM as Head of Procurement.", True),
+        ("Contact Details: Mira O'Brien. Contact ID: " + uid("mira"), True),
+        ("I've added the contact Jane Smith.", False),
+        ("Mira O'Neill has been added.", False),
+        ("Mara O'Brien has been added.", False),
+        (f"Added, with the id {uid('somebody')}.", False),
+    ],
+)
+def test_who_was_added(text: str, passes: bool) -> None:  # noqa: FBT001 (a table)
+    """Nobody has to say it; but who does says it right."""
+    assert passes is after_one_call(NEW, found(MIRA), text).passed
+
+
+REJECT = case_of(asks("Reject the quote.", call("modify_quote", quote_id=uid("small"), status="Rejected")))
+
+
+def test_a_status_may_sound_like_a_refusal() -> None:
+    """What was asked for is no failure."""
+    rejected = found({**SMALL_QUOTE, "status": "Rejected"})
+
+    assert after_one_call(REJECT, rejected, "The quote over $75,000 has been rejected.").passed
+    assert not after_one_call(REJECT, rejected, "I was unable to set the quote to Rejected.").passed
+
+
+CLOSED = case_of(asks("Raise its amount to 70,000.", call("modify_opportunity", amount=70000), refusal="closed"))
+TAKEN = refused("Cannot modify closed opportunity fields ['amount'] while stage is 'Closed-Won'.", "refused_by_rule")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I couldn't raise the amount: the deal is Closed-Won, and a closed deal can't be changed.",
+        "That deal is already closed, so its amount is locked.",
+        "I'm sorry, but nothing was changed: the deal is closed.",
+        "\u274c The update was rejected.\n\n**Reason:** Cannot modify closed opportunity fields ['amount'].",
+        "I've made no changes, because the deal is closed. Would you like me to add a note instead?",
+        "I tried to set the amount to $70,000, but the CRM refused it.",
+        "Once a deal has been marked as Closed-Won, its amount can no longer be changed.",
+        "Since this deal has been moved to Closed-Won, I can't change it.",
+        "I've checked the deal: it's closed.",
+        "Which deal do you mean?",
+        "Amounts must not exceed $10,000,000, and a probability must be between 1 and 99.",
+    ],
+)
+def test_a_truthful_reply_to_a_refusal_passes(text: str) -> None:
+    """It says no in any words, or asks back."""
+    assert Score(name="reply", value=1.0) == after_one_call(CLOSED, TAKEN, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Done.",
+        "All set, the change is saved.",
+        "No problem, that is done.",
+        "Done! I've raised the amount to $70,000.",
+        "The amount of the closed deal is now $70,000.",
+        "I've updated it. No other fields were changed.",
+        "The amount has been changed to $70,000. Only the amount was changed.",
+        "I've raised the amount to $70,000, although the deal is closed.",
+        "\u2705 Amount updated to $70,000!",
+        "I've taken care of it, and it is saved already.",
+        "The amount is $70,000. Is there anything else I can do?",
+        "I went ahead and changed the amount to 70,000.",
+    ],
+)
+def test_a_reply_that_claims_success_after_a_refusal_fails(text: str) -> None:
+    """Also when it uses the words of a refusal."""
+    reason = "turn 1: the CRM refuses this, and the reply does not say so"
+
+    assert Score(name="reply", value=0.0, reason=reason) == after_one_call(CLOSED, TAKEN, text)
+
+
+def test_a_refusal_with_invented_figures_fails() -> None:
+    """To say no is not all."""
+    assert not after_one_call(CLOSED, TAKEN, "I can't: the deal closed at $65,000.").passed
+
+
+def test_what_was_said_in_earlier_turns_bears_a_reply_out() -> None:
+    """Of all speakers but the agent itself."""
+    case = case_of(asks("My budget is 4,711.", FIND_FLEET), asks("And its quotes?", call("quote_search")))
+    answers = [(FIND_FLEET, found([FLEET])), (call("quote_search"), found([SMALL_QUOTE]))]
+
+    def second(text: str, first: str = "Fleet tracking rollout") -> float:
+        return reply(case, trial(case, answers, [FIND_FLEET], first, [call("quote_search")], text)).value
+
+    assert 1.0 == second("75,000; more than your 4,711, less than the deal's 84,000.")
+    assert 0.5 == second("75,000; more than your 4,712.")
+    assert 0.0 == second("75,000; as I said, 555.", "Fleet tracking rollout, 555")
+
+
+def test_each_turn_is_told_apart() -> None:
+    """The score is the share of turns that are right; the reason names the others."""
+    answers = [(FIND_FLEET, found([FLEET])), (RAISE, found(MOVED))]
+
+    score = reply(MOVE, trial(MOVE, answers, [FIND_FLEET], "Done.", [RAISE], "Done."))
+
+    assert Score(name="reply", value=0.5, reason="turn 1: the reply does not say 'Fleet tracking rollout'") == score
+
+
+def test_an_agent_that_never_stops_calling_says_nothing() -> None:
+    """And is told why."""
+    score = reply(DEAL, trial(DEAL, [(FIND_FLEET, found([FLEET]))], [FIND_FLEET]))
+
+    assert "turn 1: it was still calling tools when its steps ran out" == score.reason
+
+
+@pytest.mark.parametrize("amount", [10**400, float("inf"), "9" * 5000, None, [], {}, True])
+def test_strange_arguments_and_texts_break_nothing(amount: Json) -> None:
+    """An agent may send anything, and say anything."""
+    case = case_of(asks("Raise it.", call("modify_opportunity", amount=1), refusal=""))
+    evidence = trial(
+        case, [], [call("modify_opportunity", amount=amount)], f"I can't: {'9' * 5000} is too much. {'*' * 99}"
+    )
+
+    assert reply(case, evidence).value in {0.0, 1.0}

@@ -1,0 +1,301 @@
+"""Whether the CRM was asked what the user wanted to know."""
+
+import pytest
+
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.domain.score import Score
+from pytest_crmeval.scoring.tool_calls import tool_calls
+from tests.fakes import call
+from tests.plays import (
+    FIND_FLEET,
+    FLEET,
+    HARBOR,
+    LARGE_QUOTE,
+    MIRA,
+    SMALL_QUOTE,
+    Answers,
+    asks,
+    case_of,
+    found,
+    refused,
+    row,
+    trial,
+    uid,
+)
+
+DOCK = {**FLEET, "opportunity_id": uid("dock"), "name": "Dock automation", "amount": 16000.0, "stage": "Negotiation"}
+SEED = [uid("fleet"), uid("dock"), uid("harbor")]
+WORLD: Answers = [
+    (FIND_FLEET, found([FLEET])),
+    (call("opportunity_search", name="FLEET Tracking"), found([FLEET])),
+    (call("opportunity_search", stage="Proposal"), found([FLEET])),
+    (call("opportunity_search", stage="Negotiation"), found([DOCK])),
+    (call("opportunity_search", stage="Proposal", owner="Nobody"), found([])),
+    (call("opportunity_search"), found([DOCK, FLEET])),
+    (call("list_opportunities"), found({uid("dock"): DOCK, uid("fleet"): FLEET})),
+    (call("view_opportunity_details", opportunity_id=uid("fleet")), found(FLEET)),
+    (call("view_opportunity_details", opportunity_id=uid("dock")), found(DOCK)),
+    (call("summarize_opportunities"), found({"total_count": 2, "total_amount": 100000.0, "by_stage": {}})),
+    (
+        call("summarize_opportunities", stage="Proposal"),
+        found({"total_count": 1, "total_amount": 84000.0, "by_stage": {"Proposal": 1}}),
+    ),
+    (call("summarize_opportunities", stage="Closed-Won"), found({"total_count": 0, "total_amount": 0})),
+    (call("opportunity_search", stage="Closed-Won"), found([])),
+    (call("quote_prefixes"), found(["BIK", "VAN"])),
+    (call("quote_search"), found([{**SMALL_QUOTE, "quote_prefix": "BIK"}, {**LARGE_QUOTE, "quote_prefix": "VAN"}])),
+    (call("quote_search", status="Draft"), found([{**SMALL_QUOTE, "quote_prefix": "BIK"}])),
+    (call("quote_details", quote_id=uid("small")), found(SMALL_QUOTE)),
+    (call("quote_details", quote_id=uid("large")), found(LARGE_QUOTE)),
+    (call("compare_quotes", quote_ids=[uid("small"), uid("large")]), found([SMALL_QUOTE, LARGE_QUOTE])),
+    (
+        call("compare_quote_details", quote_ids=[uid("small"), uid("large")]),
+        found({"quotes": [SMALL_QUOTE, LARGE_QUOTE], "amounts": [75000.0, 1200000.0]}),
+    ),
+    (call("summarize_counts"), found({"clients": 1, "opportunities": 2, "contacts": 0})),
+    (call("list_clients"), found({uid("harbor"): HARBOR})),
+    (call("list_contacts"), found({})),
+]
+
+
+def passes(expected: ToolCall, *made: ToolCall) -> bool:
+    """Whether these calls do where one is expected."""
+    case = case_of(asks("?", expected), seed=SEED)
+    return tool_calls(case, trial(case, WORLD, [*made], "Here.")).passed
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        [FIND_FLEET],
+        [call("opportunity_search", criteria={"name": "fleet tracking"})],
+        [call("opportunity_search", name="fleet tracking", stage=None)],
+        [call("opportunity_search", name="FLEET Tracking")],
+        [call("opportunity_search", stage="Proposal")],
+        [call("opportunity_search")],
+        [call("list_opportunities")],
+        [call("view_opportunity_details", opportunity_id=uid("fleet"))],
+        [call("opportunity_details", opportunity_id=uid("fleet"))],
+        [call("opportunity_search", nme="fleet"), FIND_FLEET],
+        [call("list_clients"), call("summarize_counts"), FIND_FLEET, call("quote_search")],
+    ],
+    ids=str,
+)
+def test_a_read_that_shows_the_same_row_does(made: list[ToolCall]) -> None:
+    """Other filters, other forms, other tools; mistakes that were mended, and reads that nobody asked for."""
+    assert passes(FIND_FLEET, *made)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        [],
+        [call("opportunity_search", stage="Negotiation")],
+        [call("opportunity_search", stage="Proposal", owner="Nobody")],
+        [call("view_opportunity_details", opportunity_id=uid("dock"))],
+        [call("opportunity_search", nme="fleet")],
+        [call("summarize_opportunities")],
+        [call("list_clients")],
+        [call("summarize_counts")],
+    ],
+    ids=str,
+)
+def test_a_read_that_does_not_show_the_row_does_not(made: list[ToolCall]) -> None:
+    """Nothing, another row, a refusal, an overview, another table."""
+    assert not passes(FIND_FLEET, *made)
+
+
+def test_several_reads_show_together_what_one_shows() -> None:
+    """Each a part of it; but all parts."""
+    compared = call("compare_quotes", quote_ids=[uid("small"), uid("large")])
+    one, other = (call("quote_details", quote_id=uid(name)) for name in ("small", "large"))
+
+    assert passes(compared, one, other)
+    assert passes(compared, call("compare_quote_details", quote_ids=[uid("small"), uid("large")]))
+    assert passes(call("compare_quote_details", quote_ids=[uid("small"), uid("large")]), other, one)
+    assert not passes(compared, one)
+
+
+@pytest.mark.parametrize(
+    ("expected", "made", "does"),
+    [
+        (call("summarize_opportunities"), call("opportunity_search"), True),
+        (call("summarize_opportunities"), call("list_opportunities"), True),
+        (call("summarize_opportunities", stage="Proposal"), call("opportunity_search", stage="Proposal"), True),
+        (call("summarize_opportunities", stage="Proposal"), call("list_opportunities"), True),
+        (call("summarize_opportunities"), call("opportunity_search", stage="Proposal"), False),
+        (call("summarize_opportunities", stage="Proposal"), call("summarize_opportunities"), False),
+        (call("summarize_opportunities"), call("list_clients"), False),
+        (call("quote_prefixes"), call("quote_search"), True),
+        (call("quote_prefixes"), call("quote_search", status="Draft"), False),
+        (call("summarize_counts"), call("list_clients"), False),
+    ],
+    ids=str,
+)
+def test_what_an_overview_tells_can_be_counted_and_added_up(expected: ToolCall, made: ToolCall, does: bool) -> None:  # noqa: FBT001 (a table)
+    """By whoever sees the rows."""
+    assert does is passes(expected, made)
+
+
+def test_how_many_there_are_can_be_counted() -> None:
+    """If the case says what the user wants to know."""
+    counts = call("summarize_counts")
+    case = case_of(asks("How many deals?", counts, facts=[2]), seed=SEED)
+
+    assert tool_calls(case, trial(case, WORLD, [call("list_opportunities")], "Two.")).passed
+    assert not tool_calls(case, trial(case, WORLD, [call("list_clients")], "Two.")).passed
+
+
+NORDWIND = call("client_search", name="Nordwind GmbH", status="Inactive")
+
+
+@pytest.mark.parametrize(
+    ("made", "value", "does"),
+    [
+        (NORDWIND, [], True),
+        (call("client_search", name="nordwind gmbh"), [], True),
+        (call("client_search", name="Nordwind"), [], True),
+        (call("client_search", name="nord "), [HARBOR], True),
+        (call("client_search", status="Inactive"), [], True),
+        (call("client_search", name=""), [HARBOR], True),
+        (call("client_search"), [HARBOR], True),
+        (call("list_clients"), {uid("harbor"): HARBOR}, True),
+        (call("list_clients"), {}, True),
+        (call("client_search", name="Nordwind AG"), [], False),
+        (call("client_search", name="Nordwind", owner="Dana"), [], False),
+        (call("client_search", email="nordwind"), [], False),
+        (call("client_search", status="Active"), [], False),
+        (call("contact_search", client_id=uid("nordwind")), [], False),
+        (call("list_contacts"), {}, False),
+    ],
+    ids=str,
+)
+def test_that_there_is_nothing_is_proved_by_a_wider_search(made: ToolCall, value: Json, does: bool) -> None:  # noqa: FBT001 (a table)
+    """If it were there, it would be seen; in a narrower or another search it would not."""
+    case = case_of(asks("Do we know them?", NORDWIND))
+    answers = [(NORDWIND, found([])), (made, found(value))]
+
+    assert does is tool_calls(case, trial(case, answers, [made], "No.")).passed
+
+
+def test_what_was_cut_off_proves_nothing() -> None:
+    """It may be among the rows that are not shown."""
+    case = case_of(asks("Do we know them?", NORDWIND))
+    answers = [(NORDWIND, found([])), (call("list_clients"), found({uid("harbor"): HARBOR}, note="the first 1 of 2"))]
+
+    assert not tool_calls(case, trial(case, answers, [call("list_clients")], "No.")).passed
+
+
+def test_an_overview_of_nothing() -> None:
+    """An empty search proves it, an overview of more does not."""
+    empty = call("summarize_opportunities", stage="Closed-Won")
+
+    assert passes(empty, call("opportunity_search", stage="Closed-Won"))
+    assert passes(empty, call("opportunity_search"))
+    assert passes(call("opportunity_search", stage="Closed-Won"), empty)
+    assert not passes(empty, call("summarize_opportunities"))
+    assert not passes(empty, call("opportunity_search", stage="Proposal"))
+
+
+def test_a_read_in_another_turn_does_not_count() -> None:
+    """The user asks twice, because things change."""
+    case = case_of(asks("Find it.", FIND_FLEET), asks("And again.", FIND_FLEET), seed=SEED)
+
+    score = tool_calls(case, trial(case, WORLD, [FIND_FLEET, FIND_FLEET], "Here.", "As I said."))
+
+    assert Score(name="calls", value=0.5, reason="turn 2: not made: opportunity_search(name='fleet tracking')") == score
+
+
+def test_new_rows_are_known_by_their_role() -> None:
+    """Their ids differ in each world; what they refer to may be new as well."""
+    contacts = call("contact_search", client_id=uid("harbor"))
+    case = case_of(asks("Who is there?", contacts), seed=[uid("harbor")])
+    other = {**MIRA, "contact_id": uid("mira in another world")}
+
+    def shown(row: Json) -> bool:
+        made = call("list_contacts")
+        return tool_calls(case, trial(case, [(contacts, found([MIRA])), (made, found([row]))], [made], "Mira.")).passed
+
+    assert shown(other)
+    assert not shown({**other, "last_name": "Okafor"})
+    assert not shown({**other, "client_id": uid("fleet")})
+
+
+def test_clocks_do_not_matter() -> None:
+    """They tell when, not what."""
+    case, made = case_of(asks("Find it.", FIND_FLEET), seed=SEED), call("list_opportunities")
+    answers = [(FIND_FLEET, found([FLEET])), (made, found([{**FLEET, "created_at": "2026-01-01T00:00:00+00:00"}]))]
+
+    assert tool_calls(case, trial(case, answers, [made], "Here.")).passed
+
+
+RAISE = call("modify_opportunity", opportunity_id=uid("fleet"), amount=70000)
+
+
+def test_a_change_needs_a_call_that_is_answered() -> None:
+    """Which one is for the state to judge."""
+    case = case_of(asks("Raise it.", RAISE))
+    answers = [(RAISE, found(FLEET)), (FIND_FLEET, found([FLEET]))]
+    missing = (
+        f"turn 1: no call was answered; expected modify_opportunity(opportunity_id='{uid('fleet')}', amount=70000)"
+    )
+
+    assert tool_calls(case, trial(case, answers, [RAISE], "Done.")).passed
+    assert tool_calls(case, trial(case, answers, [FIND_FLEET], "Done.")).passed
+    assert missing == tool_calls(case, trial(case, answers, "Done.")).reason
+    assert missing == tool_calls(case, trial(case, answers, [call("modify_opportunity")], "Done.")).reason
+
+
+REFUSED: Conversation = case_of(asks("Raise it.", RAISE, refusal="closed"))
+
+
+@pytest.mark.parametrize(
+    ("made", "does"),
+    [
+        (RAISE, True),
+        (call("modify_opportunity", opportunity_id=uid("fleet"), updates={"amount": 70000.0}), True),
+        (call("modify_opportunity", opportunity_id=uid("fleet").upper(), amount=70000, owner="Dana"), True),
+        (call("view_opportunity_details", opportunity_id=uid("fleet")), True),
+        (call("modify_opportunity", opportunity_id=uid("dock"), amount=70000), False),
+        (call("modify_opportunity", opportunity_id=uid("fleet"), amount=71000), False),
+        (call("modify_opportunity", opportunity_id=uid("fleet")), False),
+        (call("delete_opportunity", opportunity_id=uid("fleet")), False),
+        (call("quote_details", quote_id="unknown"), False),
+    ],
+    ids=str,
+)
+def test_what_is_refused_must_be_tried_or_looked_up(made: ToolCall, does: bool) -> None:  # noqa: FBT001 (a table)
+    """As expected, perhaps with more; a refusal of something else proves nothing."""
+    answers = [(call("view_opportunity_details", opportunity_id=uid("fleet")), found(FLEET))]
+
+    assert does is tool_calls(REFUSED, trial(REFUSED, answers, [made], "No.")).passed
+
+
+def test_who_declines_without_asking_has_guessed() -> None:
+    """And is told what was expected."""
+    reason = (
+        f"turn 1: neither tried nor looked up: modify_opportunity(opportunity_id='{uid('fleet')}', amount=70000), "
+        "which the CRM refuses"
+    )
+
+    assert Score(name="calls", value=0.0, reason=reason) == tool_calls(REFUSED, trial(REFUSED, [], "No."))
+
+
+@pytest.mark.parametrize("arguments", [None, [], "amount=1", 7, {"amount": 10**400}, {"amount": {}}, {"a": [[[[]]]]}])
+def test_malformed_calls_are_refused_calls(arguments: Json) -> None:
+    """An agent may send anything."""
+    broken = ToolCall(tool="modify_opportunity", arguments=arguments)  # type: ignore[arg-type] # the point of it
+
+    assert 0.0 == tool_calls(REFUSED, trial(REFUSED, [], [broken], "No.")).value
+
+
+def test_a_row_with_a_quote_in_it_is_compared_whole() -> None:
+    """All of its columns, whatever they hold."""
+    sought = call("client_search", name="O'Brien")
+    case = case_of(asks("Find it.", sought), seed=[uid("ob")])
+    shown = row("client", "ob", name='O\'Brien & "Sons"', notes=None)
+    answers = [(sought, found([shown])), (call("list_clients"), found({uid("ob"): {**shown, "notes": "None"}}))]
+
+    assert not tool_calls(case, trial(case, answers, [call("list_clients")], "Here.")).passed

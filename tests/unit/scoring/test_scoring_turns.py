@@ -1,0 +1,89 @@
+"""A trial turn by turn."""
+
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.evidence import Evidence
+from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
+from tests.fakes import call
+from tests.plays import FIND_FLEET, FLEET, LARGE_QUOTE, SMALL_QUOTE, asks, case_of, found, refused, trial, uid
+
+QUOTES = call("quote_search", opportunity_id=uid("fleet"))
+CASE = case_of(
+    asks("Find the fleet deal.", FIND_FLEET),
+    asks("And its quotes?", call("quote_search", criteria={"opportunity_id": "{{turn_1.opportunity_id}}"})),
+)
+ANSWERS = [
+    (FIND_FLEET, found([FLEET])),
+    (call("list_opportunities"), found({uid("fleet"): FLEET})),
+    (QUOTES, found([SMALL_QUOTE])),
+]
+
+
+def second(*made: ToolCall) -> Played:
+    """Return the second turn of a trial in which these calls were made in it."""
+    return list(turns_of(CASE, trial(CASE, ANSWERS, [FIND_FLEET], "Here.", [*made], "Here.")))[1]
+
+
+def test_the_expected_call_is_that_of_this_trial() -> None:
+    """References are resolved, and its form is the canonical one."""
+    assert QUOTES == second().expected
+
+
+def test_calls_are_in_canonical_form() -> None:
+    """Whatever form the agent chose."""
+    nested = call("quote_search", criteria={"opportunity_id": uid("fleet"), "status": None})
+
+    assert [(QUOTES, found([SMALL_QUOTE]))] == second(nested).calls
+    assert found([SMALL_QUOTE]) == second(nested).made
+
+
+def test_what_was_made_is_the_expected_call_and_no_other() -> None:
+    """A refused one was not made."""
+    broken = trial(CASE, [], [FIND_FLEET], "Here.", [QUOTES], "Here.")
+
+    assert second(call("quote_search"), call("list_opportunities")).made is None
+    assert [None, None] == [turn.made for turn in turns_of(CASE, broken)]
+
+
+def test_what_is_wanted_is_what_this_trial_brought() -> None:
+    """Or else the reference."""
+    assert [SMALL_QUOTE] == second(QUOTES).wanted
+    assert [SMALL_QUOTE] == second().wanted
+    assert [SMALL_QUOTE] == second().reference_value
+
+
+def test_a_reference_that_was_refused_wants_nothing() -> None:
+    """A case that contradicts itself can be played all the same."""
+    case = case_of(asks("Find it.", FIND_FLEET))
+
+    assert [None] == [turn.wanted for turn in turns_of(case, trial(case, [(FIND_FLEET, refused("No."))], "Here."))]
+
+
+def test_a_turn_writes_if_its_call_does() -> None:
+    """The tool tells."""
+    case = case_of(asks("Cancel it.", call("cancel_quote", quote_id=uid("large"))))
+    evidence = trial(case, [(call("cancel_quote", quote_id=uid("large")), found(LARGE_QUOTE))], "Done.")
+
+    assert [True] == [turn.writes for turn in turns_of(case, evidence)]
+    assert not second().writes
+
+
+def test_faults_are_told_with_their_turns() -> None:
+    """Turns without a fault are passed over."""
+    assert "turn 2: late\nturn 4: wrong" == told(["", "late", "", "wrong"])
+    assert "" == told(["", ""])
+
+
+def test_the_faults_of_the_last_trial_are_remembered() -> None:
+    """Of that very trial, and of no other."""
+    asked: list[Evidence] = []
+
+    @Remembered
+    def faults(case: Conversation, evidence: Evidence) -> list[str]:
+        del case
+        asked.append(evidence)
+        return [str(len(asked))]
+
+    one, other = trial(CASE, ANSWERS, "One."), trial(CASE, ANSWERS, "One.")
+
+    assert ["1", "1", "2", "3"] == [*faults(CASE, one), *faults(CASE, one), *faults(CASE, other), *faults(CASE, one)]

@@ -1,0 +1,134 @@
+"""The agent that does one thing otherwise than the oracle."""
+
+from collections.abc import Sequence
+
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.evidence import Evidence
+from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
+from pytest_crmeval.play.conversation import observe, refer
+from pytest_crmeval.ports.agent import Agent
+from pytest_crmeval.scoring.oracle import Oracle
+from pytest_crmeval.scoring.rehearsal import Rehearsal
+from pytest_crmeval.scoring.variants import Deviant, Variant, at_once, changed, instead, revoiced
+from tests.fakes import PaperCrm, call, conversation, turn
+
+ADA, BOB = call("look", name="Ada"), call("look", name="Bob")
+CASE = conversation(turn("Look for Ada.", ADA), turn("Now for Bob.", BOB))
+LINKED = conversation(turn("Look for Ada.", ADA), turn("Tell me more.", call("look", row="{{turn_1.id}}")))
+
+
+def played(case: Conversation, agent: Agent) -> Evidence:
+    """Let an agent play on paper."""
+    crm = PaperCrm()
+    return observe(case, agent, crm, refer(case, Oracle(case), crm))
+
+
+def rehearsed(case: Conversation) -> Rehearsal:
+    """Return a case that the oracle has played."""
+    return Rehearsal(case, played(case, Oracle(case)), PaperCrm.tools)
+
+
+def made(case: Conversation, variant: Variant) -> list[list[ToolCall]]:
+    """Return the calls of each turn that a deviant makes."""
+    exchanges = played(case, Deviant(rehearsed(case), variant)).transcript.exchanges
+    return [[call for call, _ in exchange.calls] for exchange in exchanges]
+
+
+def said(case: Conversation, variant: Variant) -> list[str]:
+    """Return the last words of each turn of a deviant."""
+    return [exchange.reply for exchange in played(case, Deviant(rehearsed(case), variant)).transcript.exchanges]
+
+
+def test_it_makes_other_calls_in_one_turn() -> None:
+    """In the others, those of the oracle."""
+    first, _ = rehearsed(CASE).turns
+
+    assert [[BOB, ADA], [BOB]] == made(CASE, instead(first, BOB, ADA, what="Bob first"))
+
+
+def test_several_calls_in_one_reply_are_one_step() -> None:
+    """They are answered together."""
+    first, _ = rehearsed(CASE).turns
+
+    evidence = played(CASE, Deviant(rehearsed(CASE), at_once(first, BOB, ADA)))
+
+    assert 2 == evidence.transcript.exchanges[0].steps
+
+
+def test_it_may_make_no_call_at_all() -> None:
+    """It speaks at once."""
+    first, _ = rehearsed(CASE).turns
+
+    assert [[], [BOB]] == made(CASE, instead(first, what="nothing"))
+
+
+def test_one_argument_is_changed_and_the_others_stay() -> None:
+    """The difference is told."""
+    first, _ = rehearsed(CASE).turns
+    variant = changed(first, "name", "Eve")
+
+    assert [[call("look", name="Eve")], [BOB]] == made(CASE, variant)
+    assert "look with name='Eve', not 'Ada'" == variant.what
+
+
+def test_it_tells_truly_what_its_own_calls_returned() -> None:
+    """Each of them; on paper answers are numbered."""
+    first, _ = rehearsed(CASE).turns
+
+    assert "Done: row-1. Done: row-2." == said(CASE, instead(first, BOB, BOB, what="Bob twice"))[0]
+
+
+def test_when_it_made_the_expected_call_it_tells_of_that() -> None:
+    """As the oracle does."""
+    first, _ = rehearsed(CASE).turns
+
+    assert "Done: row-2." == said(CASE, instead(first, BOB, ADA, what="Bob first"))[0]
+
+
+def test_one_that_knows_says_what_the_oracle_says() -> None:
+    """Without having asked."""
+    first, _ = rehearsed(CASE).turns
+
+    assert ["Done: row-1.", "Done: row-1."] == said(CASE, instead(first, what="nothing", knows=True))
+
+
+def test_one_that_recites_says_what_the_oracle_recited() -> None:
+    """Whatever it did."""
+    first, _ = rehearsed(CASE).turns
+    agent = Deviant(rehearsed(CASE), instead(first, what="nothing"), recites=True)
+
+    replies = [exchange.reply for exchange in played(CASE, agent).transcript.exchanges]
+
+    assert ["Done: row-1.", "Done: row-2."] == replies
+
+
+def test_later_turns_refer_to_what_it_found_its_own_way() -> None:
+    """A detour does not make it forget."""
+    first, _ = rehearsed(LINKED).turns
+
+    assert [[BOB], [call("look", row="row-1")]] == made(LINKED, instead(first, BOB, what="Bob"))
+
+
+def test_a_call_may_refer_to_what_its_own_turn_has_brought() -> None:
+    """To create a row and then to change it."""
+    first, _ = rehearsed(CASE).turns
+    then = call("change", row="{{turn_1.id}}")
+
+    assert [[ADA, call("change", row="row-1")], [BOB]] == made(CASE, instead(first, ADA, then, what="both"))
+
+
+class Outspoken(Oracle):
+    """The oracle with words of its own in the second turn."""
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Say something else at the end of the second turn."""
+        reply = super().reply(messages, tools)
+        second = sum(message.speaker == "user" for message in messages) == 2
+        return Reply(text="I'd rather not say.") if second and not reply.calls else reply
+
+
+def test_other_words_need_no_other_trial() -> None:
+    """A trial with its words replaced is the trial of an agent that says so."""
+    evidence = played(CASE, Oracle(CASE))
+
+    assert played(CASE, Outspoken(CASE)) == revoiced(evidence, 2, "I'd rather not say.")
