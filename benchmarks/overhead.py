@@ -65,7 +65,7 @@ class FreeCrm:
 
     tools = ()
 
-    def seeded(self, seed):
+    def seeded(self, seed, now):
         return nullcontext()
 
     def call(self, call):
@@ -102,7 +102,7 @@ PHASES: Mapping[str, tuple[str, str]] = {
     "setup, with fixtures": ("_pytest/runner.py", "pytest_runtest_setup"),
     "call": ("_pytest/runner.py", "pytest_runtest_call"),
     "teardown": ("_pytest/runner.py", "pytest_runtest_teardown"),
-    "trial on the report": ("pytest_crmeval/plugin.py", "pytest_runtest_makereport"),
+    "trial on the report": ("pytest_crmeval/plugin/__init__.py", "pytest_runtest_makereport"),
     "trial to the journal": ("pytest_crmeval/recorder.py", "pytest_runtest_logreport"),
     "report": ("pytest_crmeval/recorder.py", "_close"),
 }

@@ -77,8 +77,8 @@ def published(crm: Crm) -> Calibration:
 def test_a_scorer_that_can_not_be_believed_is_found_out(published: Calibration) -> None:
     """The published benchmark looks neither at further arguments nor at what an agent leaves behind."""
     assert 1.0 == published.agents["oracle"].share
-    assert 0.0 == published.corrupted["argument added"].share
     assert 0.0 == published.corrupted["extra write"].share
+    assert published.corrupted["argument added"].share < 0.5
     assert not published.holds
 
 

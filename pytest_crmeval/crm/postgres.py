@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import psycopg
 from psycopg import sql
-from psycopg.pq import TransactionStatus
+from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
 from psycopg.types.json import Jsonb, set_json_loads
 
 from pytest_crmeval.crm.seeds import planted
@@ -59,13 +59,17 @@ class PostgresCrm:
     @contextmanager
     def seeded(self, seed: Seed, now: datetime) -> Iterator[None]:
         """Hold exactly the rows of ``seed`` while the context lasts; everything is rolled back at its end."""
-        with self._connection.transaction(force_rollback=True):
+        if self._world is not None:
+            raise RuntimeError("this CRM holds the rows of another trial")
+        self._command(b"BEGIN")
+        try:
             self._plant(seed, now)
             self._world, self._safe = World(self._connection, now), False
-            try:
-                yield
-            finally:
-                self._world = None
+            yield
+        finally:
+            self._world = None
+            if self._connection.pgconn.status == ConnStatus.OK:  # else the server has done it, and why is being raised
+                self._command(b"ROLLBACK")
 
     def call(self, call: ToolCall) -> ToolResult:
         """Do what an agent asks; a refusal leaves the state before it untouched."""
@@ -97,8 +101,14 @@ class PostgresCrm:
 
     def _undone(self, kind: ErrorKind, message: str) -> ToolResult:
         """Take back what a call may have done before it was refused, and tell why it was."""
-        self._connection.execute("ROLLBACK TO SAVEPOINT before_call")
+        self._command(b"ROLLBACK TO SAVEPOINT before_call")
         return ToolResult(error=ToolError(kind=kind, message=message))
+
+    def _command(self, command: bytes) -> None:
+        """Begin or roll back by libpq itself: psycopg forgets its prepared statements with every rollback."""
+        result = self._connection.pgconn.exec_(command)
+        if result.status != ExecStatus.COMMAND_OK:
+            raise psycopg.errors.error_from_result(result)
 
     def _plant(self, seed: Seed, now: datetime) -> None:
         rows = planted(seed, now)

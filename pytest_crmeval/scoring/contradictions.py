@@ -1,7 +1,7 @@
 """What a reply says in so many words and is otherwise: how many there are, who it is, what it was set to."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import Message, ToolCall
@@ -11,14 +11,22 @@ from pytest_crmeval.scoring.grounds import Grounds, kind_of
 from pytest_crmeval.scoring.mentions import COUNTS, MONTHS, Reading, read
 from pytest_crmeval.scoring.wording import asserts, claims, clauses_of, sentences_of
 
-_THINGS = (
-    r"(?:clients?|customers?|accounts?|contacts?|opportunit(?:y|ies)|deals?|quotes?|contracts?|documents?|companies"
-    r"|results?|match(?:es)?|records?)"
-)
+_KINDS: Mapping[str, str] = {
+    r"clients?|customers?|accounts?": "client_id",
+    r"contacts?|people": "contact_id",
+    r"opportunit(?:y|ies)|deals?": "opportunity_id",
+    r"quotes?": "quote_id",
+    r"contracts?": "contract_id",
+    r"documents?|files?": "document_id",
+    r"notes?": "note_id",
+    r"compan(?:y|ies)": "company_id",
+    r"results?|match(?:es)?|records?|rows?": "",
+}
+"""What rows are called -> what they are known by."""
 _COUNTED = re.compile(
     r"\b(?:found|returned|there\s+(?:is|are)|total\s+of|(?:you|we|they)\s+(?:\w+\s+)?have|has|shows?|lists?)\s+"
     r"(?:(?:a|an|the|only|just|total|of|exactly|currently|these|following)\s+|[*_])*"
-    rf"(?P<number>\d{{1,6}}|{'|'.join(COUNTS)})[*_]*\s+(?:[a-z][\w-]*\s+){{0,2}}?{_THINGS}\b",
+    rf"(?P<number>\d{{1,6}}|{'|'.join(COUNTS)})[*_]*\s+(?:[a-z][\w-]*\s+){{0,2}}?(?P<things>{'|'.join(_KINDS)})\b",
     re.IGNORECASE,
 )
 _NAME = r"[\"'\u201c\u2018*_`]*(?P<name>(?!I['\u2019])[A-Z\u00c0-\u00de][\w'\u2019-]*[^\W\d_])"
@@ -95,11 +103,11 @@ def _values(text: str) -> set[float]:
 
 def _counts_right(match: re.Match[str], said: Reading, grounds: Grounds) -> bool:
     """Whether there are so many of something, or as many as the reply names."""
-    word = match["number"].lower()
-    number = COUNTS.get(word) if word in COUNTS else int(word)
-    if number is None or number <= 1 or grounds.knows_number(number):
+    number = COUNTS[word] if (word := match["number"].lower()) in COUNTS else int(word)
+    kind = next(kind for things, kind in _KINDS.items() if re.fullmatch(things, match["things"], re.IGNORECASE))
+    if number <= 1 or number in grounds.counts(kind):
         return True
-    rows = {str(sorted(row.items(), key=str)): row for row in grounds.rows()}
+    rows = {str(row[kind_of(row)]): row for row in grounds.rows()}
     return number == sum(_is_named(row, said) for row in rows.values())
 
 

@@ -27,7 +27,9 @@ class Grounds:
     """Everything that was said before a reply; read when a figure is asked about."""
 
     def __init__(self, today: str = "") -> None:
-        self._unheard: list[Json] = [today]
+        self._spoken: list[str] = [today]
+        """In words, not in rows."""
+        self._unheard: list[Json] = []
         self._unread: list[str] = []
         self._texts: set[str] = set()
         self._ids: set[str] = set()
@@ -43,11 +45,13 @@ class Grounds:
         """Hear what the user and the CRM say, and what the agent asks the CRM for; what it replies proves nothing."""
         for message in messages:
             if message.speaker == "user":
-                self._unheard.append(message.text)
+                self._spoken.append(message.text)
             self._unheard += [call.arguments for call in message.calls]
             for result in message.results:
                 self._results.append(result.value)
-                self._unheard += [result.value, result.note, result.error.message if result.error else ""]
+                self._unheard.append(result.value)
+                self._spoken += [result.note, result.error.message if result.error else ""]
+                self._spoken += [] if next(rows_in(result.value), None) else [str(result.value)]
 
     def baseless(self, said: Reading) -> Iterator[str]:
         """Yield the figures, days, addresses and ids of a reply that nothing before it bears out."""
@@ -79,10 +83,12 @@ class Grounds:
         sought = words_of(words)
         return any(sought in words_of(text) for text in self._texts)
 
-    def knows_number(self, number: float) -> bool:
-        """Whether a number was heard, or counts or adds up what was."""
-        self._read()
-        return number in self._numbers or number in self._sums()
+    def counts(self, kind: str) -> set[float]:
+        """Return how many rows of a kind, or of any, there are: as told, or as shown, all or those with something in common."""
+        shown = [[row for row in rows_in(result) if kind in ("", kind_of(row))] for result in self._results]
+        together = {str(row[kind_of(row)]): row for rows in shown for row in rows}
+        told = (figure.value for text in self._spoken for figure in read(text).figures)
+        return {*told, *(float(len(group)) for rows in (*shown, [*together.values()]) for group in _groups(rows))}
 
     @property
     def people(self) -> set[tuple[str, str]]:
@@ -95,6 +101,7 @@ class Grounds:
         return (row for result in self._results for row in rows_in(result))
 
     def _listen(self) -> None:
+        self._unheard += self._spoken
         while self._unheard:
             self._hear(self._unheard.pop())
 
@@ -173,18 +180,23 @@ def rows_in(value: Json) -> Iterator[Row]:
 
 
 def sums(value: Json) -> set[float]:
-    """Return what rows add up to, all of them and those that have something in common: number, sum, mean."""
-    rows = list(rows_in(value))
+    """Return what rows add up to, all of them and those with something in common: number, sum, mean."""
     found = {float(len(value))} if isinstance(value, Sequence) else set()
-    groups: dict[tuple[str, Json], list[Row]] = {("", ""): rows}
+    for group in _groups(list(rows_in(value))):
+        found.add(float(len(group)))
+        found.update(_totals(group) if len(group) > 1 else ())
+    return found
+
+
+def _groups(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Yield all rows, and those that say the same in one column."""
+    yield rows
+    groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         for name, cell in row.items():
             if isinstance(cell, str):
                 groups.setdefault((name, cell), []).append(row)
-    for group in groups.values():
-        found.add(float(len(group)))
-        found.update(_totals(group) if len(group) > 1 else ())
-    return found
+    yield from groups.values()
 
 
 def follows_from(value: Json, fact: Json) -> bool:

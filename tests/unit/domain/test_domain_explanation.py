@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_crmeval.domain.explanation import ROWS, WIDTH, Colour, Pen, explanation
+from pytest_crmeval.domain.explanation import LINES, ROWS, SPEECH, WIDTH, Colour, Pen, explanation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import (
     Message,
@@ -312,11 +312,26 @@ def test_what_fits_is_shown_whole() -> None:
     assert [f"    crm    ← '{fits}'"] == result_of(ToolResult(value=fits))
 
 
-def test_words_are_never_shortened() -> None:
-    """What was said is what is judged."""
-    speech = "word " * WIDTH + "end"
+def test_words_are_shown_up_to_a_length() -> None:
+    """A reply that fits on a screen is whole; a book is not."""
+    speech, book = "word " * (SPEECH // 5), "word " * SPEECH
 
     assert f"    agent  {speech}" == told(turn(agent_says(says(speech))))[-1]
+    assert f"    agent  {speech}… ({len(book)} characters)" == told(turn(agent_says(says(book))))[-1]
+
+
+def test_a_turn_that_has_no_end_is_shown_by_its_beginning_and_its_end() -> None:
+    """And what is wrong with it is always shown."""
+    lines = told(turn(agent_says(says("\n".join(map(str, range(2 * LINES)))))))
+
+    assert LINES + 2 == len(lines)
+    assert f"    … {LINES + 1} lines left out" in lines
+    assert lines[-1].endswith(str(2 * LINES - 1))
+
+
+def test_words_never_steer_the_terminal() -> None:
+    """An agent may say anything; the colours are ours."""
+    assert r"    agent  \x1b[31mred\x1b[0m\x07" == told(turn(agent_says(says("\x1b[31mred\x1b[0m\x07"))))[-1]
 
 
 @pytest.mark.parametrize(

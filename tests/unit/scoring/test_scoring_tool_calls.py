@@ -19,7 +19,6 @@ from tests.plays import (
     asks,
     case_of,
     found,
-    refused,
     row,
     trial,
     uid,

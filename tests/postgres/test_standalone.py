@@ -1,0 +1,94 @@
+"""A CRM without pytest leaves nothing behind."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pytest_crmeval.crm.embedded import ServerUnavailable
+from pytest_crmeval.crm.standalone import standalone_crm
+from pytest_crmeval.domain.conversation import NOW
+from pytest_crmeval.domain.messages import ToolCall
+from tests.postgres.processes import eventually, mentions
+
+PROGRAM = """
+import sys
+from pytest_crmeval.crm.standalone import standalone_crm
+
+with standalone_crm() as crm:
+    conninfo = crm._connection.info.dsn
+    print(conninfo, {"pytest", "_pytest"} & sys.modules.keys(), flush=True)
+    sys.stdin.readline()
+"""
+
+
+def databases(server: str) -> set[str]:
+    """Return the databases of a server."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        return {name for (name,) in connection.execute("SELECT datname FROM pg_database")}
+
+
+def test_on_a_given_server_its_databases_are_dropped(server: str) -> None:
+    """The server is somebody else's, and stays."""
+    before = databases(server)
+
+    with standalone_crm(server) as crm:
+        with crm.seeded({}, NOW):
+            assert [] == crm.call(ToolCall(tool="client_search")).value
+        assert 2 == len(databases(server) - before)
+
+    assert before == databases(server)
+
+
+def test_its_databases_are_dropped_also_when_the_caller_fails(server: str) -> None:
+    """Whatever it was."""
+    before = databases(server)
+
+    with pytest.raises(KeyboardInterrupt), standalone_crm(server):
+        raise KeyboardInterrupt
+
+    assert before == databases(server)
+
+
+def test_a_server_that_is_not_there_is_told_in_one_line() -> None:
+    """With what to look at."""
+    with (
+        pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:9 can't be reached"),
+        standalone_crm("host=127.0.0.1 port=9"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("interrupted", [False, True], ids=["normal end", "ctrl-c"])
+def test_an_embedded_server_goes_with_it(tmp_path: Path, *, interrupted: bool) -> None:
+    """Its processes, its folder; and pytest was not needed."""
+    environment = {name: value for name, value in os.environ.items() if name != "CRMEVAL_DSN"}
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        start_new_session=True,
+    ) as program:
+        assert program.stdout is not None
+        told = program.stdout.readline()
+        found = re.search(r"host=(\S+)", told)
+        assert found, told
+        home = Path(found[1])
+        assert home.exists()
+        if interrupted:
+            os.killpg(program.pid, signal.SIGINT)
+        _, errors = program.communicate("\n", timeout=30)
+
+    assert told.rstrip().endswith("set()")
+    assert interrupted == ("KeyboardInterrupt" in errors), errors
+    eventually(lambda: not home.exists(), f"{home} is gone", 10)
+    eventually(lambda: not mentions(home), f"no process uses {home}", 10)

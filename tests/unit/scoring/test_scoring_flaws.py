@@ -1,0 +1,255 @@
+"""What is tried as a mistake, and what is left out because it is none."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_crmeval.crm.tools import TOOLS
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import ToolCall, ToolResult
+from pytest_crmeval.domain.state import TABLES, Row
+from pytest_crmeval.play.conversation import observe, refer
+from pytest_crmeval.scoring.calibration import CORRUPTED, EQUIVALENT
+from pytest_crmeval.scoring.oracle import Oracle
+from pytest_crmeval.scoring.rehearsal import Rehearsal
+from tests.fakes import call, conversation, turn
+from tests.plays import ListedCrm, found, refused, uid
+
+ACME: Row = {"client_id": uid("acme"), "name": "Acme", "status": "Active", "phone": None}
+BOLT: Row = {"client_id": uid("bolt"), "name": "Bolt", "status": "Prospect", "phone": None}
+VANS: Row = {
+    "opportunity_id": uid("vans"),
+    "client_id": uid("acme"),
+    "name": "Vans",
+    "stage": "Proposal",
+    "amount": 100.0,
+}
+QUOTE: Row = {"quote_id": uid("quote"), "opportunity_id": uid("vans"), "amount": 90.0, "status": "Draft"}
+BY_ACME = call("create_contract", client_id=uid("acme"), status="Pending", value=100)
+RENAME = call("modify_client", client_id=uid("acme"), name="Acme North")
+NOTE = call("add_note", entity_type="Client", entity_id=uid("acme"), content="Call back.")
+TOOL_LIST = [entry.tool for entry in TOOLS.values()]
+
+
+def rehearsed(*steps: tuple[ToolCall, ToolResult], rows: tuple[Row, ...] = (ACME,)) -> Rehearsal:
+    """Return a case of such steps that the oracle has played, with seeded rows that stay."""
+    turns = [turn("Please.", asked, succeeds=not answer.refused) for asked, answer in steps]
+    state = {table: [row for row in rows if next(iter(row)) == key] for table, key in TABLES.values()}
+    seed = {entity: {str(row[key]): row for row in state[table]} for entity, (table, key) in TABLES.items()}
+    case, crm = conversation(*turns, seed=seed), ListedCrm(steps, after=state)
+    evidence = observe(case, Oracle(case), crm, refer(case, Oracle(case), crm))
+    return Rehearsal(case, evidence, TOOL_LIST)
+
+
+def whats(kind: str, rehearsal: Rehearsal) -> list[str]:
+    """Return what the variants of a kind do."""
+    return [variant.what for variant in {**CORRUPTED, **EQUIVALENT}[kind](rehearsal)]
+
+
+def test_every_text_is_changed() -> None:
+    """Free texts in two ways; enumerations and ids are other kinds."""
+    expected = [f"modify_client with name={wrong!r}, not 'Acme North'" for wrong in ("xAcme North", "Acme North II")]
+
+    assert expected == whats("text changed", rehearsed((RENAME, found({**ACME, "name": "Acme North"}))))
+
+
+def test_every_other_choice_is_tried() -> None:
+    """All that the schema allows."""
+    promote = call("modify_client", client_id=uid("bolt"), status="Active")
+    expected = [f"modify_client with status={wrong!r}, not 'Active'" for wrong in ("Prospect", "Inactive")]
+
+    assert expected == whats("choice changed", rehearsed((promote, found({**BOLT, "status": "Active"})), rows=(BOLT,)))
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "wrong"),
+    [("probability", 40, [39, 42]), ("amount", 500, [501, 499.99, 50.0]), ("amount", 0.01, [1.01, 0.001])],
+)
+def test_numbers_are_changed_to_what_the_crm_would_take(argument: str, value: float, wrong: list[float]) -> None:
+    """By one, by a cent, by a digit; nothing below zero."""
+    change = call("modify_opportunity", opportunity_id=uid("vans"), **{argument: value})
+    expected = [f"modify_opportunity with {argument}={number!r}, not {value!r}" for number in wrong]
+
+    assert expected == whats("number changed", rehearsed((change, found({**VANS, argument: value}))))
+
+
+def test_a_date_is_changed_by_a_day_and_by_a_year() -> None:
+    """Both are in the future, where the CRM takes them."""
+    change = call("modify_opportunity", opportunity_id=uid("vans"), close_date="2027-02-28")
+
+    told = whats("date changed", rehearsed((change, found({**VANS, "close_date": "2027-02-28"}))))
+
+    assert ["close_date='2027-03-01'", "close_date='2028-02-28'"] == [what.split()[2].strip(",") for what in told]
+
+
+def test_the_wrong_record_is_another_of_the_same_entity() -> None:
+    """Where there is one."""
+    step = (RENAME, found({**ACME, "name": "Acme North"}))
+
+    assert [] == whats("wrong record", rehearsed(step, rows=(ACME, VANS)))
+    assert [f"modify_client with client_id={uid('bolt')!r}, not {uid('acme')!r}"] == whats(
+        "wrong record", rehearsed(step, rows=(ACME, BOLT))
+    )
+
+
+def test_a_row_made_in_an_earlier_turn_can_be_the_wrong_record() -> None:
+    """By reference: its id is not known beforehand."""
+    make = call("create_new_client", name="Cane", email="c@cane.example", status="Active")
+    made: Row = {**ACME, "client_id": uid("cane"), "name": "Cane"}
+
+    told = whats("wrong record", rehearsed((make, found(made)), (RENAME, found({**ACME, "name": "Acme North"}))))
+
+    assert ["modify_client with client_id='{{turn_1.client_id}}', not " + repr(uid("acme"))] == told
+
+
+@pytest.mark.parametrize("kind", ["wrong record", "looked only"])
+def test_a_change_that_changes_nothing_can_be_left_undone(kind: str) -> None:
+    """The client has that name already: whoever sees it has done it."""
+    idle = (call("modify_client", client_id=uid("acme"), name="Acme"), found(ACME))
+    busy = (RENAME, found({**ACME, "name": "Acme North"}))
+
+    assert [] == whats(kind, rehearsed(idle, rows=(ACME, BOLT)))
+    assert [] != whats(kind, rehearsed(busy, rows=(ACME, BOLT)))
+
+
+def test_a_change_back_is_a_change() -> None:
+    """What a row is before a turn follows from the turns before it."""
+    there = (call("modify_client", client_id=uid("acme"), name="Apex"), found({**ACME, "name": "Apex"}))
+    back = (call("modify_client", client_id=uid("acme"), name="Acme"), found(ACME))
+
+    assert 2 == len(whats("looked only", rehearsed(there, back)))
+
+
+def test_a_client_that_was_there_can_not_be_ensured_wrongly() -> None:
+    """Its e-mail address is all that is looked at."""
+    ensure = call("ensure_client", name="Acme", email="a@acme.example", status="Active")
+
+    assert [] == whats("text changed", rehearsed((ensure, found(ACME))))
+    assert [] != whats("text changed", rehearsed((ensure, found({**ACME, "client_id": uid("new")}))))
+
+
+def test_an_argument_is_dropped_unless_nothing_is_lost() -> None:
+    """Not one that is required, not one that is the default, not the only change."""
+    contract: Row = {"contract_id": uid("new"), "client_id": uid("acme"), "value": 100.0, "status": "Pending"}
+
+    assert ["create_contract without value"] == whats("argument dropped", rehearsed((BY_ACME, found(contract))))
+    assert [] == whats("argument dropped", rehearsed((RENAME, found({**ACME, "name": "Acme North"}))))
+
+
+def test_of_two_changes_the_one_that_changes_something_is_dropped() -> None:
+    """The other one was so before."""
+    change = call("modify_client", client_id=uid("acme"), name="Acme North", status="Active")
+
+    assert ["modify_client without name"] == whats(
+        "argument dropped", rehearsed((change, found({**ACME, "name": "Acme North"})))
+    )
+
+
+def test_what_may_be_given_and_is_not_is_added() -> None:
+    """No ids, no choices, and no clocks, which are not compared."""
+    note: Row = {"note_id": uid("new"), "content": "Call back."}
+
+    assert ["add_note with created_by='Hijacked', not None"] == whats("argument added", rehearsed((NOTE, found(note))))
+
+
+def test_a_note_goes_to_a_row_of_another_kind() -> None:
+    """To each one that a note can be on."""
+    note: Row = {"note_id": uid("new"), "content": "Call back."}
+
+    assert ["add_note on a Opportunity", "add_note on a Quote"] == whats(
+        "wrong entity", rehearsed((NOTE, found(note)), rows=(ACME, VANS, QUOTE))
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "expected"),
+    [
+        pytest.param(NOTE, {"note_id": uid("new"), "content": "Call back."}, 2, id="a second note"),
+        pytest.param(RENAME, {**ACME, "name": "Acme North"}, 0, id="the same change"),
+        pytest.param(
+            call("create_new_client", name="Cane", email="c@cane.example", status="Active"),
+            {**ACME, "client_id": uid("new"), "name": "Cane"},
+            0,
+            id="refused: the address is taken",
+        ),
+        pytest.param(call("delete_quote", quote_id=uid("gone")), True, 0, id="refused: it is gone"),
+    ],
+)
+def test_only_what_does_more_the_second_time_is_doubled(asked: ToolCall, answer: Json, expected: int) -> None:
+    """One after the other, and at once."""
+    assert expected == len(whats("call doubled", rehearsed((asked, found(answer)))))
+
+
+def test_rows_that_are_to_stay_are_deleted() -> None:
+    """In each turn."""
+    assert ["delete_opportunity unasked", "delete_quote unasked"] == whats(
+        "extra delete", rehearsed((RENAME, found({**ACME, "name": "Acme North"})), rows=(ACME, VANS, QUOTE))
+    )
+
+
+def test_nothing_is_written_unasked_that_a_turn_writes_anyway() -> None:
+    """It would leave no trace."""
+    dial = call("modify_client", client_id=uid("acme"), phone="555")
+
+    assert "modify_client unasked" not in whats("extra write", rehearsed((dial, found({**ACME, "phone": "555"}))))
+    assert "modify_client unasked" in whats("extra write", rehearsed((RENAME, found({**ACME, "name": "Acme North"}))))
+
+
+def steps_on_vans(*changes: ToolCall) -> Iterator[tuple[ToolCall, ToolResult]]:
+    """Yield calls with their answers: those that come after the deal is closed are refused."""
+    closed = False
+    for change in changes:
+        yield change, refused("Cannot modify closed opportunity.") if closed else found({**VANS, **change.arguments})
+        closed = closed or change.arguments.get("stage") == "Closed-Won"
+
+
+def on_vans(tool: str = "modify_opportunity", **changes: Json) -> ToolCall:
+    """Return a call about the deal."""
+    return call(tool, opportunity_id=uid("vans"), **changes)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        pytest.param(on_vans(amount=1), on_vans(amount=2), 1, id="the last one stays"),
+        pytest.param(on_vans(amount=1), on_vans(notes="Two."), 0, id="both stay"),
+        pytest.param(on_vans(amount=1), on_vans("clone_opportunity"), 1, id="a copy is of its time"),
+        pytest.param(on_vans(stage="Closed-Won"), on_vans(amount=2), 1, id="too late"),
+    ],
+)
+def test_two_writes_are_swapped_where_the_order_matters(one: ToolCall, other: ToolCall, expected: int) -> None:
+    """Otherwise it would end the same."""
+    assert expected == len(whats("writes swapped", rehearsed(*steps_on_vans(one, other))))
+
+
+def test_filters_are_dropped_where_there_is_more_to_be_found() -> None:
+    """Otherwise the answer is the same."""
+    search = (call("client_search", criteria={"name": "Acme"}), found([ACME]))
+
+    assert [] == whats("filters dropped", rehearsed(search))
+    assert ["client_search without name"] == whats("filters dropped", rehearsed(search, rows=(ACME, BOLT)))
+
+
+def test_a_refusal_is_guessed_only_where_there_is_one() -> None:
+    """And nothing is changed in a call that is refused anyway."""
+    rehearsal = rehearsed((RENAME, refused("Client already exists.")))
+
+    assert ["modify_client neither tried nor looked up"] == whats("refusal guessed", rehearsal)
+    assert [] == whats("text changed", rehearsal)
+    assert [] == whats("write dropped", rehearsal)
+
+
+def test_a_false_name_is_that_of_another_row() -> None:
+    """An invented one if there is none."""
+    search = (call("client_search", name="Acme"), found([ACME]))
+
+    assert ["said 'Found: Bolt.'"] == whats("false name", rehearsed(search, rows=(ACME, BOLT)))
+    assert ["said 'Found: Umbrella Holdings.'"] == whats("false name", rehearsed(search))
+
+
+def test_a_false_record_is_one_that_was_shown_before() -> None:
+    """Nobody says by mistake what he can't know."""
+    search, rename = (call("client_search"), found([ACME, BOLT])), (RENAME, found({**ACME, "name": "Acme North"}))
+
+    assert ["said 'Done for Bolt.'"] == whats("false record", rehearsed(search, rename, rows=(ACME, BOLT)))
+    assert [] == whats("false record", rehearsed(rename, rows=(ACME, BOLT)))
