@@ -7,8 +7,13 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_crmeval.runs import reports, summary
+
+if TYPE_CHECKING:  # psycopg and msgspec are wanted only by those who play
+    from pytest_crmeval.domain.conversation import Conversation
+    from pytest_crmeval.scoring.calibration import Calibration
 
 _LINT_HELP = """\
 Look through conversations before they are played: cases that nobody can pass (a placeholder that nothing fills, a
@@ -19,6 +24,18 @@ value that nobody tells, ...), and what is merely odd, with counts and the first
     crmeval lint data/crm.jsonl --format json | jq '.kinds["unsaid-value"].examples'
 
 Exit status: 1 if a case is invalid, 0 if none is, 2 if a file can't be opened or has no conversation.
+"""
+
+_CALIBRATE_HELP = """\
+See whether the scores can be believed: play a suite with agents whose every step is known. The oracle must always pass;
+mute and parrot, which call nothing, never may; an oracle with one flaw must be caught, and one that does the same in
+another way must be accepted, in 99 of 100 cases each. Needs no key; starts a PostgreSQL, or uses CRMEVAL_DSN.
+
+    crmeval calibrate evals/data/crm.jsonl
+    crmeval calibrate mine.jsonl --scorer state --tries 50
+    crmeval calibrate mine.jsonl --format json > calibration.json
+
+Exit status: 0 if the scores can be believed, 1 if not, 2 if there is nothing to play, or nothing to play it on.
 """
 
 
@@ -56,6 +73,14 @@ def _parser() -> argparse.ArgumentParser:
             "lint",
             help="look for cases that nobody can pass",
             description=_LINT_HELP,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+    )
+    _add_calibrate(
+        commands.add_parser(
+            "calibrate",
+            help="see whether scores can be believed",
+            description=_CALIBRATE_HELP,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )
@@ -112,6 +137,71 @@ def _lint(options: argparse.Namespace) -> int:
     else:
         sys.stdout.write("\n".join(lines(found)) + "\n")
     return 1 if found.invalid else 0
+
+
+def _add_calibrate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", type=Path, metavar="SUITE", help="conversations, in JSON Lines")
+    parser.add_argument(
+        "--scorer",
+        action="append",
+        choices=("state", "calls", "reply", "clbench"),
+        help="what decides the verdict; repeatable (default: state, calls and reply)",
+    )
+    parser.add_argument(
+        "--invalid",
+        choices=("report", "play"),
+        default="report",
+        help="leave out cases that nobody can pass (default), or play them all the same",
+    )
+    parser.add_argument("--tries", type=_count, default=200, metavar="N", help="of each kind of flaw (default: 200)")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="for people (default) or programs")
+    parser.set_defaults(command=_calibrate)
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    from pytest_crmeval.crm.embedded import ServerUnavailable
+    from pytest_crmeval.datasets.conversations import DatasetError, index
+
+    try:
+        cases = [ref.read() for ref in index(options.files)]
+        sound = [case for case in cases if options.invalid == "play" or not case.defects]
+        if not sound:
+            raise _UsageError(f"no case can be passed by anybody: crmeval lint {' '.join(map(str, options.files))}")
+        found = _calibrated(sound, options.scorer or ("state", "calls", "reply"), options.tries)
+    except (DatasetError, ServerUnavailable) as error:
+        raise _UsageError(error) from error
+    finally:
+        _show_progress(0)
+    if options.format == "json":
+        document = {**found.to_dict(), "invalid": len(cases) - len(sound)}
+        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    else:
+        invalid = len(cases) - len(sound)
+        left_out = [f"{invalid} invalid conversations are left out: crmeval lint", ""] if invalid else []
+        sys.stdout.write("\n".join([*left_out, *found.lines()]) + "\n")
+    return 0 if found.holds else 1
+
+
+def _calibrated(cases: Sequence["Conversation"], scorers: Sequence[str], tries: int) -> "Calibration":
+    from pytest_crmeval.agents.scripted import mute, parrot
+    from pytest_crmeval.crm.standalone import standalone_crm
+    from pytest_crmeval.play.conversation import observe, refer
+    from pytest_crmeval.scoring.calibration import calibrate
+    from pytest_crmeval.scoring.named import SCORERS
+    from pytest_crmeval.scoring.oracle import Oracle
+
+    with standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm:
+        references = {case.id: refer(case, Oracle(case), crm) for case in cases}
+        return calibrate(
+            cases,
+            lambda case, agent: observe(case, agent, crm, references[case.id]),
+            [SCORERS[name] for name in scorers],
+            tools=crm.tools,
+            bluffers=[mute(), parrot()],
+            recites="clbench" in scorers,
+            tries=tries,
+            progress=_show_progress,
+        )
 
 
 def _show_progress(done: int) -> None:

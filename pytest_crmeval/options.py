@@ -64,6 +64,10 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="ID",
         help="name of the run; a second time with the same ID does only what is missing",
     )
+    _add_settings(parser)
+
+
+def _add_settings(parser: pytest.Parser) -> None:
     parser.addini("crmeval_agents", "named agents, one 'name = spec' each", type="linelist", default=[])
     parser.addini(
         "crmeval_gates", "rules that decide the exit status: 'crm.pass_rate >= 0.60'", type="linelist", default=[]

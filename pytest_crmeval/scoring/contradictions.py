@@ -24,7 +24,7 @@ _KINDS: Mapping[str, str] = {
 }
 """What rows are called -> what they are known by."""
 _COUNTED = re.compile(
-    r"\b(?:found|returned|there\s+(?:is|are)|total\s+of|(?:you|we|they)\s+(?:\w+\s+)?have|has|shows?|lists?)\s+"
+    r"\b(?P<how>found|returned|there\s+(?:is|are)|total\s+of|(?:you|we|they)\s+(?:\w+\s+)?have|has|shows?|lists?)\s+"
     r"(?:(?:a|an|the|only|just|total|of|exactly|currently|these|following)\s+|[*_])*"
     rf"(?P<number>\d{{1,6}}|{'|'.join(COUNTS)})[*_]*\s+(?:[a-z][\w-]*\s+){{0,2}}?(?P<things>{'|'.join(_KINDS)})\b",
     re.IGNORECASE,
@@ -71,38 +71,48 @@ SEVERAL = 3
 def contradictions(said: Reading, messages: Sequence[Message], grounds: Grounds) -> Iterator[str]:
     """Yield what a reply says against everything that was heard before it; ``messages`` are those of its own turn."""
     clauses = clauses_of(said.text)
-    yield from (f"{match[0]!r}" for match in _COUNTED.finditer(said.text) if not _counts_right(match, said, grounds))
-    yield from (name for name in _names(said.text, clauses, grounds) if not grounds.has_said(name))
+    claimed = [clause for clause in clauses if claims(clause)]
+    counted = _COUNTED.finditer(said.text)
+    yield from (repr(match[0]) for match in counted if not _counts_right(match, said, messages, grounds))
+    yield from (name for name in _names(said.text, claimed, grounds) if not grounds.has_said(name))
     chosen = [choice for sentence in sentences_of(said.text) for choice in _chosen(sentence)]
     yield from (choice for choice in chosen if not grounds.has_said(choice))
-    yield from _mistaken(said, messages, clauses, grounds)
-    changed = [value for clause in clauses if asserts(clause) for value in _changed(clause)]
+    yield from _mistaken(said, messages, claimed, grounds)
+    changed = [value for clause in clauses for value in _changed(clause)]
     if changed:
-        now = Grounds()
-        now.add(messages)
+        now = _grounds_of(messages)
         yield from (f"that it is {value} now" for value in changed if not _is_heard(value, now))
 
 
 def _chosen(sentence: str) -> Sequence[str]:
     """Return the stages and statuses that a sentence says to be so; who names several lists them."""
     found = [choice for pattern in _CHOSEN for choice in pattern.findall(sentence)]
-    return found if len(found) < SEVERAL and asserts(sentence) else ()
+    return found if 0 < len(found) < SEVERAL and asserts(sentence) else ()
 
 
-def _changed(clause: str) -> Iterator[str]:
-    """Yield what a clause says something has become: a stage, a status, a number that is no part of a date."""
-    for pattern in _BECAME:
-        for value in pattern.findall(clause):
-            if not value[0].isdigit() or _values(value) <= _values(clause):
-                yield value
+def _changed(clause: str) -> Sequence[str]:
+    """Return what a clause says something has become: a stage, a status, a number that is no part of a date."""
+    found = [value for pattern in _BECAME for value in pattern.findall(clause)]
+    if not found or not asserts(clause):
+        return ()
+    return [value for value in found if not value[0].isdigit() or _values(value) <= _values(clause)]
 
 
 def _values(text: str) -> set[float]:
     return {figure.value for figure in read(text).numbers}
 
 
-def _counts_right(match: re.Match[str], said: Reading, grounds: Grounds) -> bool:
-    """Whether there are so many of something, or as many as the reply names."""
+def _grounds_of(messages: Sequence[Message]) -> Grounds:
+    grounds = Grounds()
+    grounds.add(messages)
+    return grounds
+
+
+def _counts_right(match: re.Match[str], said: Reading, messages: Sequence[Message], grounds: Grounds) -> bool:
+    """Whether there are so many of something, or as many as the reply names; what is found is found now."""
+    looked = any(not writes(str(call.tool)) for message in messages for call in message.calls)
+    if looked and match["how"].lower() in ("found", "returned"):
+        grounds = _grounds_of(messages)
     number = COUNTS[word] if (word := match["number"].lower()) in COUNTS else int(word)
     kind = next(kind for things, kind in _KINDS.items() if re.fullmatch(things, match["things"], re.IGNORECASE))
     if number <= 1 or number in grounds.counts(kind):
@@ -116,31 +126,31 @@ def _is_named(row: Row, said: Reading) -> bool:
     return bool(names) and all(map(said.says, names))
 
 
-def _names(text: str, clauses: Sequence[str], grounds: Grounds) -> Iterator[str]:
+def _names(text: str, claimed: Sequence[str], grounds: Grounds) -> Iterator[str]:
     """Yield the names that a reply gives somebody.
 
     Those that come after what it is, those beside the other half of a known name, those for whom something was done.
     """
     found = [match["name"] for match in _SOMEBODY.finditer(text)]
-    found += [match["name"] for clause in clauses if claims(clause) for match in _WHOSE.finditer(clause)]
+    found += [match["name"] for clause in claimed for match in _WHOSE.finditer(clause)]
     for first, last in grounds.people:
         if (first in text) is not (last in text):
             found += [name for match in re.finditer(_beside(first, last), text) for name in match.groups() if name]
     return (name for name in found if name.lower() not in _WORDS and not name.isupper())
 
 
-def _mistaken(said: Reading, messages: Sequence[Message], clauses: Sequence[str], grounds: Grounds) -> Iterator[str]:
+def _mistaken(said: Reading, messages: Sequence[Message], claimed: Sequence[str], grounds: Grounds) -> Iterator[str]:
     """Yield the names of rows to which a reply says something was done, when it was done to another one of the kind."""
     touched = {str(value) for call in _writes_in(messages) for value in call.arguments.values()}
-    if not touched or not any(map(claims, clauses)):
+    if not touched or not claimed:
         return
-    rows = {row_id: row for row in grounds.rows() for row_id in [str(row[kind_of(row)])]}
-    kinds = {kind_of(rows[row_id]) for row_id in touched if row_id in rows}
-    right = [row for row_id, row in rows.items() if row_id in touched]
-    wrong = [row for row_id, row in rows.items() if row_id not in touched and kind_of(row) in kinds]
+    rows = list(grounds.rows())
+    right = [row for row in rows if str(row[kind_of(row)]) in touched]
+    kinds = set(map(kind_of, right))
+    wrong = [row for row in rows if kind_of(row) in kinds and str(row[kind_of(row)]) not in touched]
     if wrong and not any(_is_named(row, said) for row in right):
-        told = read("\n".join(filter(claims, clauses)))
-        yield from (str(names_of([row])[0]) for row in wrong if _is_named(row, told))
+        told = read("\n".join(claimed))
+        yield from dict.fromkeys(str(names_of([row])[0]) for row in wrong if _is_named(row, told))
 
 
 def _writes_in(messages: Sequence[Message]) -> Iterator[ToolCall]:

@@ -5,9 +5,19 @@ from datetime import date
 from itertools import combinations
 
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import Message
+from pytest_crmeval.domain.messages import Message, ToolResult
 from pytest_crmeval.domain.state import TABLES, Row
-from pytest_crmeval.scoring.mentions import Day, Figure, Reading, is_id, read, same_day, same_phone, words_of
+from pytest_crmeval.scoring.mentions import (
+    Day,
+    Figure,
+    Reading,
+    is_id,
+    is_telling,
+    read,
+    same_day,
+    same_phone,
+    words_of,
+)
 
 SMALL = 31
 """Up to here a whole number may count, order or date things without being a fact about them."""
@@ -27,11 +37,13 @@ class Grounds:
     """Everything that was said before a reply; read when a figure is asked about."""
 
     def __init__(self, today: str = "") -> None:
-        self._spoken: list[str] = [today]
+        self._spoken: list[str] = []
         """In words, not in rows."""
-        self._unheard: list[Json] = []
+        self._unheard: list[Json] = [today]
         self._unread: list[str] = []
-        self._texts: set[str] = set()
+        self._known: set[str] = set()
+        self._texts: list[str] = []
+        self._words: list[str] = []
         self._ids: set[str] = set()
         self._emails: set[str] = set()
         self._phones: set[str] = set()
@@ -44,14 +56,13 @@ class Grounds:
     def add(self, messages: Sequence[Message]) -> None:
         """Hear what the user and the CRM say, and what the agent asks the CRM for; what it replies proves nothing."""
         for message in messages:
-            if message.speaker == "user":
-                self._spoken.append(message.text)
-            self._unheard += [call.arguments for call in message.calls]
+            said = [message.text] if message.speaker == "user" else []
+            said += [text for result in message.results for text in (result.note, *_why(result)) if text]
+            self._spoken += said
+            self._unheard += [*said, *(call.arguments for call in message.calls)]
             for result in message.results:
                 self._results.append(result.value)
                 self._unheard.append(result.value)
-                self._spoken += [result.note, result.error.message if result.error else ""]
-                self._spoken += [] if next(rows_in(result.value), None) else [str(result.value)]
 
     def baseless(self, said: Reading) -> Iterator[str]:
         """Yield the figures, days, addresses and ids of a reply that nothing before it bears out."""
@@ -80,14 +91,16 @@ class Grounds:
     def has_said(self, words: str) -> bool:
         """Whether words were heard."""
         self._listen()
+        self._words += map(words_of, self._texts[len(self._words) :])
         sought = words_of(words)
-        return any(sought in words_of(text) for text in self._texts)
+        return any(sought in heard for heard in self._words)
 
     def counts(self, kind: str) -> set[float]:
-        """Return how many rows of a kind, or of any, there are: as told, or as shown, all or those with something in common."""
+        """Return how many rows of a kind, or of any, there are: as told, or as shown, all or those that are alike."""
         shown = [[row for row in rows_in(result) if kind in ("", kind_of(row))] for result in self._results]
         together = {str(row[kind_of(row)]): row for rows in shown for row in rows}
-        told = (figure.value for text in self._spoken for figure in read(text).figures)
+        overviews = [str(result) for result in self._results if not next(rows_in(result), None)]
+        told = (figure.value for text in (*self._spoken, *overviews) for figure in read(text).figures)
         return {*told, *(float(len(group)) for rows in (*shown, [*together.values()]) for group in _groups(rows))}
 
     @property
@@ -101,30 +114,32 @@ class Grounds:
         return (row for result in self._results for row in rows_in(result))
 
     def _listen(self) -> None:
-        self._unheard += self._spoken
         while self._unheard:
             self._hear(self._unheard.pop())
 
     def _hear(self, value: Json) -> None:
         if isinstance(value, str):
-            if value not in self._texts:
-                self._texts.add(value)
+            if value not in self._known:
+                self._known.add(value)
+                self._texts.append(value)
                 self._unread.append(value)
+        elif value is None or isinstance(value, bool):
+            pass  # says nothing
+        elif isinstance(value, int | float):
+            self._numbers.update([float(value)] if abs(value) < HUGE else [])
         elif isinstance(value, Mapping):
             self._unheard += [*value.keys(), *value.values()]
             if "last_name" in value:
                 self._people.add((str(value.get("first_name")), str(value["last_name"])))
         elif isinstance(value, Sequence):
             self._unheard += value
-        elif value is not None and not isinstance(value, bool) and abs(value) < HUGE:
-            self._numbers.add(float(value))
 
     def _read(self) -> None:
         self._listen()
         for text in self._unread:
             if is_id(text):
                 self._ids.add(text.lower())
-            else:
+            elif is_telling(text):
                 self._take(read(text))
         self._unread.clear()
 
@@ -159,6 +174,11 @@ class Grounds:
         """Yield the days between any two dates."""
         dates = [date(year, month, day) for year, month, day in self._days if year]
         return (float(abs((one - other).days)) for one, other in combinations(dates, 2))
+
+
+def _why(result: ToolResult) -> Iterator[str]:
+    if result.error:
+        yield result.error.message
 
 
 def kind_of(row: Row) -> str:

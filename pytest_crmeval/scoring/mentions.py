@@ -25,12 +25,12 @@ _MONTH_NAMES = (
     "dec december",
 )
 MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()}
-_MONTH = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
+_MONTH = r"(?P<month>[A-Za-z]{3,9})\b\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?:,?[\s-]+(?P<year>\d{4}))?(?!\d)"
 _CLOCK = r"(?:T[\d:.]+(?:Z|[+-]\d{2}:?\d{2})?)?"
 _DATES = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    re.compile(pattern)
     for pattern in (
         rf"(?<!\d)(?P<year>\d{{4}})(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}}){_CLOCK}(?!\d)",
         rf"\b{_MONTH}[\s-]+{_DAY}\b{_YEAR}",
@@ -52,7 +52,7 @@ _NUMBER = re.compile(
     r"(?:\s?(?P<scale>k|m|mm|mn|mio|million|thousand|b|bn|billion)\b\.?)?(?P<percent>\s?(?:%|percent\b|per\scent\b))?(?![\w@])",
     re.IGNORECASE,
 )
-_CURRENCY = re.compile(r"(?:usd|eur|gbp|chf)(?=\d)|(?<=\d)(?:usd|eur|gbp|chf)\b", re.IGNORECASE)
+_CURRENCY = re.compile(r"(?:USD|EUR|GBP|CHF)(?=\d)|(?<=\d)(?:USD|EUR|GBP|CHF)\b")
 _SCALES = {"k": 3, "thousand": 3, **dict.fromkeys(("m", "mm", "mn", "mio", "million"), 6)}
 _SCALES |= dict.fromkeys(("b", "bn", "billion"), 9)
 _UNITS = [
@@ -177,6 +177,11 @@ def is_id(text: str) -> bool:
     return len(text) == ID_LENGTH and bool(_ID.fullmatch(text))
 
 
+def is_telling(text: str) -> bool:
+    """Whether there is more to be read in a text than words."""
+    return bool(_TELLING.search(text))
+
+
 def same_day(one: Day, other: Day) -> bool:
     """Whether two may be the same; who leaves the year out may mean any."""
     return one[1:] == other[1:] and (one[0] is None or other[0] is None or one[0] == other[0])
@@ -190,13 +195,13 @@ def same_phone(one: str, other: str) -> bool:
 
 def read(text: str) -> Reading:
     """Read a text."""
-    if not _TELLING.search(text):
+    if not is_telling(text):
         return Reading(text=text)
     ids, rest = _taken(_ID, text)
     short_ids, rest = _taken(_SHORT_ID, rest)
-    emails, rest = _taken(_EMAIL, rest)
-    dates, rest = _dates(_CURRENCY.sub(" ", rest))
-    phones, rest = _taken(_PHONE, _TIME.sub(" ", rest))
+    emails, rest = _taken(_EMAIL, rest) if "@" in rest else (frozenset[str](), rest)
+    dates, rest = _dates(rest)
+    phones, rest = _taken(_PHONE, _TIME.sub(" ", rest) if ":" in rest else rest)
     return Reading(
         text=text,
         ids=ids,
@@ -204,7 +209,7 @@ def read(text: str) -> Reading:
         emails=emails,
         dates=dates,
         phones=frozenset(map(_digits, phones)),
-        numbers=tuple(map(_figure, _NUMBER.finditer(rest))),
+        numbers=tuple(map(_figure, _NUMBER.finditer(_spaced(rest)))),
     )
 
 
@@ -247,18 +252,23 @@ def _dates(text: str) -> tuple[frozenset[frozenset[Day]], str]:
     return frozenset(found), text
 
 
+def _spaced(text: str) -> str:
+    """Return a text with its amounts apart from their currency."""
+    return _CURRENCY.sub(" ", text) if any(currency in text for currency in ("USD", "EUR", "GBP", "CHF")) else text
+
+
 def _days(match: re.Match[str]) -> Iterator[Day]:
     """Yield the days that a date may mean: between two numbers nobody knows which one is the month."""
     year = int(match["year"]) if match["year"] else None
     if year is not None and year < CENTURY:
         year += 2000
     day, month = int(match["day"]), match["month"].lower()
-    if month in MONTHS:
-        yield from _possible(year, MONTHS[month], day)
-    else:
+    if month.isdigit():
         yield from _possible(year, int(month), day)
         if match.start("year") > match.start("month"):
             yield from _possible(year, day, int(month))
+    elif month in MONTHS:
+        yield from _possible(year, MONTHS[month], day)
 
 
 def _possible(year: int | None, month: int, day: int) -> Iterator[Day]:

@@ -46,10 +46,14 @@ def _fault(turn: Played, grounds: Grounds) -> str:
     found = [fact for fact in facts if fact not in (NOTHING, 0)]
     if found and turn.expectation.succeeds and says_absent(text, lambda clause: any(map(read(clause).says, found))):
         return "the reply says that there is nothing, and there is"
-    stated = without_offers(text)
-    baseless = grounds.baseless(said if stated == text else read(stated))
-    untrue = [*baseless, *contradictions(said, turn.exchange.messages, grounds)]
+    untrue = [*_baseless(said, grounds), *contradictions(said, turn.exchange.messages, grounds)]
     return f"the reply says {', '.join(untrue)}, which nobody has said" if untrue else ""
+
+
+def _baseless(said: Reading, grounds: Grounds) -> Sequence[str]:
+    """Return what nothing bears out; what is only asked or offered need not be."""
+    found = list(grounds.baseless(said))
+    return list(grounds.baseless(read(without_offers(said.text)))) if found else found
 
 
 def _facts(turn: Played) -> Sequence[Json]:

@@ -47,22 +47,21 @@ def _fault(turn: Played, seeded: set[str]) -> str:
     done = [(call, result) for call, result in turn.calls if not result.refused]
     reads = [(call, result) for call, result in done if not writes(call.tool)]
     if not turn.expectation.succeeds:
-        met = reads or any(_tries(call, result, turn.expected, seeded) for call, result in turn.calls)
+        met = reads or any(_tries(call, result, turn.expected) for call, result in turn.calls)
         return "" if met else f"neither tried nor looked up: {_told(turn.expected)}, which the CRM refuses"
     if turn.writes:
         return "" if done else f"no call was answered; expected {_told(turn.expected)}"
     return "" if turn.made is not None or _shows(reads, turn, seeded) else f"not made: {_told(turn.expected)}"
 
 
-def _tries(call: ToolCall, result: ToolResult, expected: ToolCall, seeded: set[str]) -> bool:
+def _tries(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
     """Whether a call asks for what is to be refused; it may ask for more, and is refused all the same."""
     if call.tool != expected.tool or not isinstance(call.arguments, Mapping):
         return False
     if not result.refused:
         return call == expected
-    given = {name: _by_role(name, _small(value), seeded) for name, value in call.arguments.items()}
-    wanted = {name: _by_role(name, _small(value), seeded) for name, value in expected.arguments.items()}
-    return wanted.items() <= given.items()
+    given = {name: _small(value) for name, value in call.arguments.items()}
+    return all(name in given and given[name] == _small(value) for name, value in expected.arguments.items())
 
 
 def _shows(reads: Answered, turn: Played, seeded: set[str]) -> bool:
