@@ -7,6 +7,7 @@ from itertools import pairwise
 from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
+from pytest_crmeval.domain.state import CLOCKS
 
 REFERENCE = re.compile(r"\{\{turn_(\d+)\.(\w+)\}\}")
 
@@ -60,16 +61,17 @@ def answered_in(messages: Sequence[Message]) -> Answered:
 def output_of(answered: Answered, expected: ToolCall, known: Fields | None = None) -> Fields | None:
     """Return what a turn brought to light that should have made the ``expected`` call, and may have made others.
 
-    First what that very call returned, then the row that it is ``known`` to return, then what the same tool returned,
-    then what is known; None if nothing is.
+    First what that very call returned, then the row that it is ``known`` to return, or one that differs from it only by
+    ids and times, then what the same tool returned, then what is known; None if nothing is.
     """
     wanted = canonical(expected)
     done = [(canonical(call), result.value) for call, result in answered if not result.refused]
     for call, value in done:
         if call == wanted:
             return fields_of(value)
-    if known and any(known == row for _, value in done for row in rows_of(value)):
-        return known
+    rows = [row for _, value in done for row in rows_of(value) if isinstance(row, Mapping)]
+    if known and (same := [row for row in rows if row == known] or [row for row in rows if _role(row) == _role(known)]):
+        return same[0]
     for call, value in done:
         if call.tool == wanted.tool:
             return fields_of(value)
@@ -84,6 +86,11 @@ def outputs_of(messages: Sequence[Message], expected: Sequence[ToolCall]) -> Out
         if output is not None:
             outputs[turn] = output
     return outputs
+
+
+def _role(row: Fields) -> Fields:
+    """Return what a row says, whatever it is known by."""
+    return {name: value for name, value in row.items() if name not in CLOCKS and not name.endswith("_id")}
 
 
 def _field(match: re.Match[str], outputs: Outputs) -> Json:

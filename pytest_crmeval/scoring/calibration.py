@@ -46,8 +46,6 @@ WHY: Mapping[str, str] = {
     "filters dropped": "rows that were not asked for are told as if they had been; but an honest agent may name others "
     "for contrast, and words alone don't tell the one from the other",
     "false name": "signs don't count in names: uk-old and uk_old are the same words",
-    "false count": "a number that was heard of something else passes for a count",
-    "false record": "a name passes that was heard of something else",
 }
 """Kind that scorers can't always catch -> why not."""
 

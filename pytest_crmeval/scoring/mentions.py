@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from pytest_crmeval.domain.json import Json
@@ -78,6 +78,8 @@ CENTURY = 100
 ID_LENGTH = 36
 SHORT = 8
 """Letters of an id that tell it from others."""
+LONG = 200
+"""Letters of a text that is not worth remembering."""
 LOCAL = 6
 """Digits of a telephone number without its country."""
 _ISO = re.compile(r"(\d{4}-\d{2}-\d{2})(?:T.*)?")
@@ -194,9 +196,13 @@ def same_phone(one: str, other: str) -> bool:
 
 
 def read(text: str) -> Reading:
-    """Read a text."""
+    """Read a text; short ones are remembered, because the same rows are shown again and again."""
     if not is_telling(text):
         return Reading(text=text)
+    return _remembered(text) if len(text) < LONG else _read(text)
+
+
+def _read(text: str) -> Reading:
     ids, rest = _taken(_ID, text)
     short_ids, rest = _taken(_SHORT_ID, rest)
     emails, rest = _taken(_EMAIL, rest) if "@" in rest else (frozenset[str](), rest)
@@ -213,9 +219,19 @@ def read(text: str) -> Reading:
     )
 
 
+_remembered = lru_cache(4096)(_read)
+
+
 def words_of(text: str) -> str:
     """Return the words of a text and nothing else, in small letters, with a space around each; whose is whose apart."""
+    return _remembered_words(text) if len(text) < LONG else _words(text)
+
+
+def _words(text: str) -> str:
     return _joined(_POSSESSIVE.sub("", _plain(text)).replace("'", ""))
+
+
+_remembered_words = lru_cache(4096)(_words)
 
 
 def _unmarked(text: str) -> str:

@@ -35,22 +35,23 @@ def call_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
     """Yield for each turn what is wrong with its calls; empty if nothing is.
 
     What is to be read must be read in its turn: by the expected call, or by any that shows the same rows. What is to be
-    written is for the state to judge, but nobody can do it without a call. What is to be refused must be tried as
-    expected, or looked up.
+    written must be there at the end of its turn, however it came there: a later turn may write over it, and then the
+    state no longer tells. What is to be refused must be tried as expected, or looked up.
     """
     seeded = {row_id for rows in case.seed.values() for row_id in rows}
     for turn in turns_of(case, evidence):
-        yield _fault(turn, seeded)
+        yield _fault(turn, seeded, exact=not case.expected_state)
 
 
-def _fault(turn: Played, seeded: set[str]) -> str:
+def _fault(turn: Played, seeded: set[str], *, exact: bool) -> str:
     done = [(call, result) for call, result in turn.calls if not result.refused]
     reads = [(call, result) for call, result in done if not writes(call.tool)]
     if not turn.expectation.succeeds:
         met = reads or any(_tries(call, result, turn.expected) for call, result in turn.calls)
         return "" if met else f"neither tried nor looked up: {_told(turn.expected)}, which the CRM refuses"
     if turn.writes:
-        return "" if done else f"no call was answered; expected {_told(turn.expected)}"
+        written = turn.made is not None or not exact or _written(done, turn, seeded)
+        return "" if done and written else f"not written: {_told(turn.expected)}"
     return "" if turn.made is not None or _shows(reads, turn, seeded) else f"not made: {_told(turn.expected)}"
 
 
@@ -73,6 +74,12 @@ def _shows(reads: Answered, turn: Played, seeded: set[str]) -> bool:
     if rows:
         return rows <= {row for _, result in reads for row in _comparable(result.value, seeded)}
     return any(_tells(call, result, turn) for call, result in reads)
+
+
+def _written(done: Answered, turn: Played, seeded: set[str]) -> bool:
+    """Whether the row that the expected call leaves behind was seen in the turn: written in parts, or there already."""
+    rows = set(_comparable(turn.reference_value, seeded))
+    return rows <= {row for _, result in done for row in _comparable(result.value, seeded)}
 
 
 def _is_empty(value: Json) -> bool:

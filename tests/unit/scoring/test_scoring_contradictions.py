@@ -88,3 +88,34 @@ def test_as_many_as_are_named_may_be_counted() -> None:
 
     assert [] == against("There are 3 large deals: Ada, Cy and Eve.", turn)
     assert ["'There are 4 large deals'"] == against("There are 4 large deals: Ada, Cy and Eve.", turn)
+
+
+def test_what_is_found_is_found_now() -> None:
+    """What earlier turns have found can still be counted, but not as found."""
+    turn = (
+        user_says("And Dock?"),
+        agent_says(calls(call("opportunity_search", name="dock"))),
+        crm_says([found([DOCK])]),
+    )
+
+    assert ["'found 2 opportunities'"] == against("I found 2 opportunities: Dock automation.", turn)
+    assert [] == against("I found 1 opportunity, Dock automation; in all you have 2 deals.", turn)
+
+
+def test_a_number_of_something_else_is_no_count() -> None:
+    """A probability of 3 does not make three deals; what an overview or the user counts does."""
+    odd = crm_says([found([{**FLEET, "probability": 3}])])
+
+    assert ["'There are 3 deals'"] == against("There are 3 deals.", (user_says("How many?"), odd))
+    assert ["'There are 3 quotes'"] == against("There are 3 quotes.", (user_says("How many?"), crm_says([found([])])))
+    assert [] == against("There are 3 deals.", (user_says("Those three?"), odd))
+    assert [] == against("There are 3 deals.", (user_says("How many?"), crm_says([found({"total_count": 3})])))
+
+
+def test_the_old_name_of_another_row_is_another_row() -> None:
+    """Though it is called otherwise by now."""
+    renamed = (crm_says([found({**DOCK, "name": "Pier automation"})]), *NOW)
+
+    assert ["Dock automation"] == against("I've updated Dock automation.", renamed)
+    assert ["Pier automation"] == against("I've updated Pier automation.", renamed)
+    assert [] == against("I've updated Fleet tracking rollout.", renamed)

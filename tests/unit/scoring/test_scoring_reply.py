@@ -473,12 +473,15 @@ def test_an_agent_that_never_stops_calling_says_nothing() -> None:
     assert "turn 1: it was still calling tools when its steps ran out" == score.reason
 
 
-@pytest.mark.parametrize("amount", [10**400, float("inf"), "9" * 5000, None, [], {}, True])
-def test_strange_arguments_and_texts_break_nothing(amount: Json) -> None:
-    """An agent may send anything, and say anything."""
+@pytest.mark.parametrize("amount", [10**400, float("inf"), "9" * 5000, None, [], {}, True, [[[[[]]]]]])
+def test_strange_arguments_break_nothing(amount: Json) -> None:
+    """An agent may send anything."""
     case = case_of(asks("Raise it.", call("modify_opportunity", amount=1), refusal=""))
-    evidence = trial(
-        case, [], [call("modify_opportunity", amount=amount)], f"I can't: {'9' * 5000} is too much. {'*' * 99}"
-    )
 
-    assert reply(case, evidence).value in {0.0, 1.0}
+    assert reply(case, trial(case, [], [call("modify_opportunity", amount=amount)], "I can't do that.")).passed
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "found " + "*" * 5000, " " * 9000 + "1", "no " * 3000, "+" + "1 " * 3000])
+def test_strange_texts_are_no_answer(text: str) -> None:
+    """And nothing to wait for."""
+    assert not after_one_call(DEAL, found([FLEET]), text).passed

@@ -233,18 +233,36 @@ def test_clocks_do_not_matter() -> None:
 RAISE = call("modify_opportunity", opportunity_id=uid("fleet"), amount=70000)
 
 
-def test_a_change_needs_a_call_that_is_answered() -> None:
-    """Which one is for the state to judge."""
-    case = case_of(asks("Raise it.", RAISE))
-    answers = [(RAISE, found(FLEET)), (FIND_FLEET, found([FLEET]))]
-    missing = (
-        f"turn 1: no call was answered; expected modify_opportunity(opportunity_id='{uid('fleet')}', amount=70000)"
-    )
+RAISED = {**FLEET, "amount": 70000.0}
+
+
+def test_a_change_must_be_there_at_the_end_of_its_turn() -> None:
+    """However it came there; and nobody can make it without a call."""
+    rename = call("modify_opportunity", opportunity_id=uid("fleet"), amount=70000, name="Fleet")
+    parts = call("modify_opportunity", opportunity_id=uid("fleet"), updates={"amount": 70000.0})
+    answers = [
+        (RAISE, found(RAISED)),
+        (rename, found({**RAISED, "name": "Fleet"})),
+        (parts, found(RAISED)),
+        (FIND_FLEET, found([FLEET])),
+    ]
+    case = case_of(asks("Raise it.", RAISE), seed=SEED)
+    missing = f"turn 1: not written: modify_opportunity(opportunity_id='{uid('fleet')}', amount=70000)"
 
     assert tool_calls(case, trial(case, answers, [RAISE], "Done.")).passed
-    assert tool_calls(case, trial(case, answers, [FIND_FLEET], "Done.")).passed
+    assert tool_calls(case, trial(case, answers, [rename, parts], "Done.")).passed
+    assert missing == tool_calls(case, trial(case, answers, [rename], "Done.")).reason
+    assert missing == tool_calls(case, trial(case, answers, [FIND_FLEET], "Done.")).reason
     assert missing == tool_calls(case, trial(case, answers, "Done.")).reason
     assert missing == tool_calls(case, trial(case, answers, [call("modify_opportunity")], "Done.")).reason
+
+
+def test_what_is_there_already_need_not_be_written() -> None:
+    """It has to be looked at."""
+    case, answers = case_of(asks("Raise it.", RAISE), seed=SEED), [(RAISE, found(FLEET)), (FIND_FLEET, found([FLEET]))]
+
+    assert tool_calls(case, trial(case, answers, [FIND_FLEET], "It is so already.")).passed
+    assert not tool_calls(case, trial(case, answers, "It is so already.")).passed
 
 
 REFUSED: Conversation = case_of(asks("Raise it.", RAISE, refusal="closed"))
