@@ -20,5 +20,15 @@ TABLES: Mapping[str, tuple[str, str]] = {
 }
 """Entity -> its table and primary key, in an order in which each row is known before it is referred to."""
 
+FREE_TEXT = frozenset({"content", "notes"})
+"""Columns that hold sentences: who writes one down may leave out its last full stop, or its capital."""
+
 CLOCKS = frozenset({"created_date", "created_at", "uploaded_at"})
 """Columns that say when, not what."""
+
+
+def meant(column: str, value: Json) -> Json:
+    """Return what a cell means: of a sentence, its words; of anything else, itself."""
+    if column in FREE_TEXT and isinstance(value, str):
+        return " ".join(value.casefold().split()).rstrip(".!; ")
+    return value

@@ -11,7 +11,7 @@ from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.references import resolve
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State
+from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State, meant
 
 KEYS = dict(TABLES.values())
 """Table -> primary key."""
@@ -67,7 +67,7 @@ def _seated(place: int, fits: Mapping[int, Sequence[int]], holders: dict[int, in
 
 
 def _fits(wanted: Sequence[tuple[str, Json]], held: Row) -> bool:
-    return all(_same(held.get(name), item) for name, item in wanted)
+    return all(_same(meant(name, held.get(name)), meant(name, item)) for name, item in wanted)
 
 
 def _items(row: Json) -> list[tuple[str, Json]]:
@@ -108,7 +108,7 @@ def _webs(state: State, seeded: set[str]) -> Counter[str]:
 
 def _words(table: str, row: Row, new: Mapping[str, object]) -> str:
     said = {
-        column: "new" if str(value) in new else value
+        column: "new" if str(value) in new else meant(column, value)
         for column, value in row.items()
         if column != KEYS[table] and column not in CLOCKS and value is not None
     }
@@ -121,6 +121,8 @@ class _Reading:
     def __init__(self, state: State, seeded: set[str]) -> None:
         self.kept: dict[str, dict[str, Mapping[str, Json]]] = {table: {} for table in KEYS}
         self.new: dict[str, Counter[str]] = {table: Counter() for table in KEYS}
+        self.told: dict[str, str] = {}
+        """A new row by what it means -> as it was written."""
         self._roles: dict[Json, str] = {}
         for table, key in KEYS.items():
             for row in state.get(table, ()):
@@ -135,8 +137,9 @@ class _Reading:
         if str(row[key]) in seeded:
             self.kept[table][str(row[key])] = said
             return
-        text = _said(said)
+        text = _said({column: meant(column, value) for column, value in said.items()})
         self.new[table][text] += 1
+        self.told[text] = _said(said)
         self._roles[row[key]] = f"<new row of {table}: {text}>"
 
 
@@ -148,13 +151,13 @@ def _compare(table: str, expected: _Reading, actual: _Reading) -> Iterator[str]:
         yield f"{_where(table, row, have[row])}: should have been deleted"
     for row in sorted(want.keys() & have.keys()):
         yield from _columns(_where(table, row, want[row]), want[row], have[row])
-    yield from _new(table, expected.new[table] - actual.new[table], "missing")
-    yield from _new(table, actual.new[table] - expected.new[table], "too many")
+    yield from _new(table, expected.new[table] - actual.new[table], "missing", expected)
+    yield from _new(table, actual.new[table] - expected.new[table], "too many", actual)
 
 
-def _new(table: str, rows: Counter[str], what: str) -> Iterator[str]:
+def _new(table: str, rows: Counter[str], what: str, reading: _Reading) -> Iterator[str]:
     for text, times in sorted(rows.items()):
-        yield f"{table}: {f'{times} ' if times > 1 else ''}{what}: {text}"
+        yield f"{table}: {f'{times} ' if times > 1 else ''}{what}: {reading.told[text]}"
 
 
 def _where(table: str, row_id: str, row: Row) -> str:
@@ -164,5 +167,5 @@ def _where(table: str, row_id: str, row: Row) -> str:
 
 def _columns(where: str, want: Mapping[str, Json], have: Mapping[str, Json]) -> Iterator[str]:
     for column in sorted(want.keys() | have.keys()):
-        if want.get(column) != have.get(column):
+        if meant(column, want.get(column)) != meant(column, have.get(column)):
             yield f"{where}: {column} expected {want.get(column)!r}, actual {have.get(column)!r}"

@@ -18,7 +18,7 @@ def outcomes_of(case: Conversation, evidence: Evidence) -> Iterator[TurnOutcome]
     faults = zip(turns, call_faults(case, evidence), reply_faults(case, evidence), strict=True)
     for turn, called, replied in faults:
         yield TurnOutcome(
-            tool=turn.expectation.call.tool,
+            tool=turn.expected.tool,
             called=not called and (right or _did(turn)),
             replied=not replied,
             steps=turn.exchange.steps,

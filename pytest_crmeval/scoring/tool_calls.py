@@ -9,7 +9,7 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.references import Answered
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.domain.state import CLOCKS, TABLES
+from pytest_crmeval.domain.state import CLOCKS, TABLES, meant
 from pytest_crmeval.scoring.facts import facts_of
 from pytest_crmeval.scoring.grounds import follows_from, rows_in
 from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
@@ -40,7 +40,8 @@ def call_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
     """
     seeded = {row_id for rows in case.seed.values() for row_id in rows}
     for turn in turns_of(case, evidence):
-        yield _fault(turn, seeded, exact=not case.expected_state)
+        told_apart = any(entity.lower() in turn.expected.tool for entity in case.expected_state)
+        yield _fault(turn, seeded, exact=not told_apart)
 
 
 def _fault(turn: Played, seeded: set[str], *, exact: bool) -> str:
@@ -127,7 +128,8 @@ def _small(value: Json) -> Json:
 def _comparable(value: Json, seeded: set[str]) -> Iterator[Shown]:
     """Yield the rows in a result without clocks, and with new ids by role."""
     for row in rows_in(value):
-        yield frozenset((name, _by_role(name, item, seeded)) for name, item in row.items() if name not in CLOCKS)
+        said = {name: meant(name, item) for name, item in row.items() if name not in CLOCKS}
+        yield frozenset((name, _by_role(name, item, seeded)) for name, item in said.items())
 
 
 def _by_role(name: str, item: Json, seeded: set[str]) -> str:

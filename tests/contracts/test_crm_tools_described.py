@@ -166,7 +166,7 @@ class TestArguments:
         assert "invalid_argument" == error.kind
         assert argument in error.message.lower().replace(" ", "_")
 
-    @pytest.mark.parametrize("tool", EXAMPLES.keys() - set(MODIFIES))
+    @pytest.mark.parametrize("tool", sorted(EXAMPLES.keys() - set(MODIFIES)))
     def test_what_is_unknown_is_named_with_what_there_is(self, desk: Desk, tool: str) -> None:
         """It is not silently dropped."""
         kind, message = desk.told(tool, bogus="x")

@@ -13,8 +13,8 @@ from pytest_crmeval.play.conversation import observe, refer
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.scorer import Scorer
 from pytest_crmeval.scoring.calibration import KEPT, Calibration, Miss, Tally, calibrate, spread
+from pytest_crmeval.scoring.calibration.variants import Variant
 from pytest_crmeval.scoring.oracle import Oracle
-from pytest_crmeval.scoring.variants import Variant
 from tests.fakes import PaperCrm, call, conversation, turn
 
 CASE = conversation(turn("Look.", call("look", name="Ada")), turn("Look again.", call("look", name="Bob")))

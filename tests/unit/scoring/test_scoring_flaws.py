@@ -10,8 +10,8 @@ from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.state import TABLES, Row
 from pytest_crmeval.play.conversation import observe, refer
 from pytest_crmeval.scoring.calibration import CORRUPTED, EQUIVALENT
+from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal
 from pytest_crmeval.scoring.oracle import Oracle
-from pytest_crmeval.scoring.rehearsal import Rehearsal
 from tests.fakes import call, conversation, turn
 from tests.plays import ListedCrm, found, refused, uid
 

@@ -48,9 +48,10 @@ def test_a_turn_is_right_in_itself_though_the_whole_is_not() -> None:
 
 def test_a_change_by_other_calls_is_right_when_the_state_is() -> None:
     """In two steps, or in another order."""
-    steps = [call("modify_opportunity", opportunity_id=uid("fleet"), owner="Dana"), NOTE]
+    part = call("modify_opportunity", opportunity_id=uid("fleet"), stage="Negotiation", probability=50)
+    answers = [*ANSWERS, (part, found({**FLEET, "stage": "Negotiation"}))]
     evidence = trial(
-        CASE, ANSWERS, [FIND_FLEET], "Fleet tracking rollout", [*steps], "Done.", [NOTE], "Done.",
+        CASE, answers, [FIND_FLEET], "Fleet tracking rollout", [part, NOTE], "Done.", [NOTE], "Done.",
         after=RIGHT, reference_after=RIGHT,
     )  # fmt: skip
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.state import TABLES, Row
+from pytest_crmeval.scoring.calibration.rehearsal import ENTITIES, Rehearsal, entity_named, key_of, name_of, told_facts
+from pytest_crmeval.scoring.calibration.variants import Kinds, Variant, says
 from pytest_crmeval.scoring.facts import NOTHING
 from pytest_crmeval.scoring.grounds import rows_in
-from pytest_crmeval.scoring.rehearsal import ENTITIES, Rehearsal, entity_named, key_of, name_of, told_facts
 from pytest_crmeval.scoring.turns import Played
-from pytest_crmeval.scoring.variants import Kinds, Variant, says
 
 INVENTED = "Umbrella Holdings"
 PLEASANTRIES = ("Done.", "Here is what you asked for.", "I have looked that up for you.")

@@ -10,9 +10,9 @@ from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, agent
 from pytest_crmeval.domain.references import Answered, Fields, Outputs, answered_in, fields_of, outputs_of, resolved
 from pytest_crmeval.domain.state import CLOCKS, Row
 from pytest_crmeval.domain.transcript import Transcript
+from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal, template
 from pytest_crmeval.scoring.grounds import rows_in
 from pytest_crmeval.scoring.oracle import told
-from pytest_crmeval.scoring.rehearsal import Rehearsal, template
 from pytest_crmeval.scoring.turns import Played
 
 Steps = Sequence[Sequence[ToolCall]]

@@ -11,14 +11,14 @@ from pytest_crmeval.domain.messages import Tool
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.scorer import Scorer
-from pytest_crmeval.scoring.equivalents import EQUIVALENTS
-from pytest_crmeval.scoring.flaws import FLAWS
-from pytest_crmeval.scoring.lies import LIES
-from pytest_crmeval.scoring.misreadings import MISREADINGS
+from pytest_crmeval.scoring.calibration.equivalents import EQUIVALENTS
+from pytest_crmeval.scoring.calibration.flaws import FLAWS
+from pytest_crmeval.scoring.calibration.lies import LIES
+from pytest_crmeval.scoring.calibration.misreadings import MISREADINGS
+from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal
+from pytest_crmeval.scoring.calibration.variants import Deviant, Kinds, Variant, revoiced
+from pytest_crmeval.scoring.calibration.wordings import WORDINGS
 from pytest_crmeval.scoring.oracle import Oracle
-from pytest_crmeval.scoring.rehearsal import Rehearsal
-from pytest_crmeval.scoring.variants import Deviant, Kinds, Variant, revoiced
-from pytest_crmeval.scoring.wordings import WORDINGS
 
 CORRUPTED: Kinds = {**FLAWS, **MISREADINGS, **LIES}
 """What must not pass."""
@@ -35,14 +35,14 @@ SHORT = 200
 Observe = Callable[[Conversation, Agent], Evidence]
 """Lets an agent play a case on a CRM of its own; the reference of a case is made once."""
 
-_OVERWRITTEN = (
-    "the state is compared at the end: what a later turn writes over leaves no trace; and where a case says itself "
-    "what a table ends with, the columns that it does not name may hold anything"
+_FREE = (
+    "where a case says itself what a table ends with, the columns that it does not name may hold anything, and what a "
+    "later turn writes over leaves no trace"
 )
 WHY: Mapping[str, str] = {
-    "choice changed": _OVERWRITTEN,
-    "argument added": _OVERWRITTEN,
-    "extra write": _OVERWRITTEN,
+    "choice changed": _FREE,
+    "argument added": _FREE,
+    "extra write": _FREE,
     "filters dropped": "rows that were not asked for are told as if they had been; but an honest agent may name others "
     "for contrast, and words alone don't tell the one from the other",
     "false name": "signs don't count in names: uk-old and uk_old are the same words",

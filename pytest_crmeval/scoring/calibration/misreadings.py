@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
-from pytest_crmeval.scoring.flaws import elsewhere
+from pytest_crmeval.scoring.calibration.flaws import elsewhere
+from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal, searches, sort_of, template
+from pytest_crmeval.scoring.calibration.variants import Kinds, Variant, changed, instead
 from pytest_crmeval.scoring.grounds import rows_in
-from pytest_crmeval.scoring.rehearsal import Rehearsal, searches, sort_of, template
 from pytest_crmeval.scoring.turns import Played
-from pytest_crmeval.scoring.variants import Kinds, Variant, changed, instead
 
 NOWHERE = "nowhere-to-be-found"
 BESIDE = ("list_companies", "list_documents", "list_notes")

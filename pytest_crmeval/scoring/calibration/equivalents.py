@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.scoring.calibration.rehearsal import ENTITIES, Rehearsal, key_of, name_of, template
+from pytest_crmeval.scoring.calibration.variants import Kinds, Variant, at_once, instead
 from pytest_crmeval.scoring.grounds import rows_in
-from pytest_crmeval.scoring.rehearsal import ENTITIES, Rehearsal, key_of, name_of, template
 from pytest_crmeval.scoring.turns import Played
-from pytest_crmeval.scoring.variants import Kinds, Variant, at_once, instead
 
 LOOKS = (
     ToolCall(tool="summarize_counts"),

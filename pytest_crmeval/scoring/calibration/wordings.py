@@ -5,11 +5,11 @@ from datetime import date
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.scoring.calibration.rehearsal import ENTITIES, Rehearsal, key_of, told_facts
+from pytest_crmeval.scoring.calibration.variants import Kinds, Variant, says
 from pytest_crmeval.scoring.facts import NOTHING
 from pytest_crmeval.scoring.grounds import rows_in
-from pytest_crmeval.scoring.rehearsal import ENTITIES, Rehearsal, key_of, told_facts
 from pytest_crmeval.scoring.turns import Played
-from pytest_crmeval.scoring.variants import Kinds, Variant, says
 
 THOUSAND, MILLION = 1_000, 1_000_000
 EMPTY = (

@@ -11,9 +11,9 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.references import resolve
 from pytest_crmeval.domain.state import TABLES
-from pytest_crmeval.scoring.rehearsal import ENTITIES, Rehearsal, entity_named, key_of, sort_of, template
+from pytest_crmeval.scoring.calibration.rehearsal import ENTITIES, Rehearsal, entity_named, key_of, sort_of, template
+from pytest_crmeval.scoring.calibration.variants import Kinds, Variant, at_once, changed, instead
 from pytest_crmeval.scoring.turns import Played
-from pytest_crmeval.scoring.variants import Kinds, Variant, at_once, changed, instead
 
 UNASKED = ToolCall(
     tool="create_new_client", arguments={"name": "Unasked", "email": "unasked@unasked.example", "status": "Active"}
