@@ -51,7 +51,7 @@ def test_a_failure_shows_dialogue_and_difference(project: Project) -> None:
             "E *turn 1",
             "E *user   Please create Ada Ltd, ada@ada.example, active.",
             "E *agent  Done.",
-            "E *✗ calls: no call was answered; expected create_new_client(name='Ada Ltd', *)",
+            "E *✗ calls: not written: create_new_client(name='Ada Ltd', *)",
             "E *✗ state: clients: missing: name='Ada Ltd', *",
         ]
     )
