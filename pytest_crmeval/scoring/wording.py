@@ -19,8 +19,8 @@ _CLAIM = re.compile(
     rf"\bI(?:['\u2019]ve|\s+have)?\s+{_SOON}(?:{_DEEDS}|closed)\b(?!\s+(?:no|nothing|none)\b)"
     rf"|\bbeen\s+{_SOON}{_DEEDS}\b|\b(?:was|were)\s+{_SOON}{_DEEDS}\b(?!\s+(?:on|in|at|by)\b)"
     r"|\b(?:is|are)\s+now\b(?!\s+(?:closed|locked|final|inactive|taken|used|in\suse))|\b(?:is|are)\s+gone\b"
-    r"|^\W*(?:done|all\s(?:set|done)|success\w*|completed?)\b|\bsuccessfully\b|\b(?:is|are)\s+(?:complete|done|finished)\b"
-    rf"|^\W*{_DEEDS}\b|^\W*(?:[\w'\u2019-]+\s+){{1,4}}{_DEEDS}(?:\W*$|\s+(?:to|from)\b)",
+    r"|^\W*+(?:done|all\s(?:set|done)|success\w*|completed?)\b|\bsuccessfully\b|\b(?:is|are)\s+(?:complete|done|finished)\b"
+    rf"|^\W*+{_DEEDS}\b|^\W*+(?:[\w'\u2019-]+\s+){{1,4}}{_DEEDS}(?:\W*$|\s+(?:to|from)\b)",
     re.IGNORECASE,
 )
 _DOUBT = re.compile(

@@ -485,3 +485,9 @@ def test_strange_arguments_break_nothing(amount: Json) -> None:
 def test_strange_texts_are_no_answer(text: str) -> None:
     """And nothing to wait for."""
     assert not after_one_call(DEAL, found([FLEET]), text).passed
+
+
+@pytest.mark.parametrize("unit", ["1", "1-", "1, ", "'", "(", "a@", "not ", "I have ", "* ", "found 3 ", "a. ", "?"])
+def test_a_reply_without_end_is_judged_in_the_end(unit: str) -> None:
+    """An agent may say anything, also what regular expressions don't like: here, 50 kB of it."""
+    assert not after_one_call(DEAL, found([FLEET]), unit * (50_000 // len(unit))).passed
