@@ -35,7 +35,13 @@ _SNAPSHOT = (
     )
     .as_bytes()
 )
-_TOOLS = tuple(entry.tool for entry in TOOLS.values())
+
+
+def _fresh() -> tuple[Tool, ...]:
+    return tuple(entry.tool for entry in TOOLS.values())
+
+
+_TOOLS = _fresh()
 
 
 class PostgresCrm:
@@ -44,6 +50,7 @@ class PostgresCrm:
     def __init__(self, connection: psycopg.Connection[Any], *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._connection = connection
         self._world: World | None = None
+        self._tools = _fresh()
         self._safe = False
         """Whether there is a savepoint that holds everything as it is now."""
         set_json_loads(msgspec.json.decode, connection)
@@ -53,8 +60,8 @@ class PostgresCrm:
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """What can be called."""
-        return _TOOLS
+        """What can be called; a copy, in case that somebody adapts a schema in place."""
+        return self._tools
 
     @contextmanager
     def seeded(self, seed: Seed, now: datetime) -> Iterator[None]:
@@ -65,6 +72,8 @@ class PostgresCrm:
         try:
             self._plant(seed, now)
             self._world, self._safe = World(self._connection, now), False
+            if self._tools != _TOOLS:
+                self._tools = _fresh()
             yield
         finally:
             self._world = None
@@ -117,7 +126,7 @@ class PostgresCrm:
         try:
             query = _planting(tuple(rows))
             self._connection.execute(query, [Jsonb(found, dumps=msgspec.json.encode) for found in rows.values()])
-        except (psycopg.DataError, psycopg.IntegrityError) as error:
+        except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
             entity = next((f".{name}" for name, (table, _) in TABLES.items() if table == error.diag.table_name), "")
             raise SeedError(f"seed_data{entity}: {_told(error)} {error.diag.message_detail or ''}".strip()) from error
 

@@ -54,8 +54,9 @@ def _planted(entity: Entity, where: str, name: str, value: Json) -> Any:  # noqa
 
 def _refuse_loose(entity: Entity, row: Mapping[str, Any], seed: Seed) -> None:
     """Refuse a row that refers to one that is not there."""
-    for column, target in _LINKS.items():
-        if column == entity.key or row.get(column) is None:
+    links = {**_LINKS, "entity_id": row.get("entity_type")}
+    for column, target in links.items():
+        if column == entity.key or row.get(column) is None or target is None:
             continue
         if row[column] not in {UUID(row_id) for row_id in seed.get(target, {})}:
             raise SeedError(f"seed_data.{entity.name}.{row[entity.key]}.{column}: no {target} has the id {row[column]}")

@@ -1,5 +1,6 @@
 """Conversations in JSON Lines, one case per line."""
 
+import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -104,7 +105,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
     """Return one line of a file as a record; DatasetError says where it is wrong."""
     try:
-        record = _DECODER.decode(line)
+        record = _DECODER.decode(line.removeprefix(codecs.BOM_UTF8))
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at ")
         field = place.removeprefix("`key` in ").strip("`$.")
@@ -116,8 +117,8 @@ def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
         raise DatasetError(f"{path}:{number}: turns: turn_id must count 1, 2, 3 …, found {ids}")
     if record.segment_boundaries and (problem := _boundaries(record.segment_boundaries, len(ids))):
         raise DatasetError(f"{path}:{number}: segment_boundaries: {problem}")
-    if record.contains_failure and record.failure_turn not in ids:
-        raise DatasetError(f"{path}:{number}: failure_turn: contains_failure needs one of the turns {ids}")
+    if (record.contains_failure or record.failure_turn is not None) and record.failure_turn not in ids:
+        raise DatasetError(f"{path}:{number}: failure_turn: must be one of the turns {ids}")
     return record
 
 
@@ -168,12 +169,14 @@ def _answer(record: ExpectedResponse) -> Answer:
 
 
 def _segments(record: ConversationRecord) -> tuple[Segment, ...]:
-    summaries = {
-        summary.segment_number or summary.segment_id or place: summary
-        for place, summary in enumerate(record.cumulative_context.segment_summaries, start=1)
+    summaries = record.cumulative_context.segment_summaries
+    given = [one.segment_id if one.segment_number is None else one.segment_number for one in summaries]
+    first = 0 if 0 in given else 1  # some count from 0
+    outcomes = {
+        place if number is None else number: summary.expected_outcome == "success"
+        for place, (number, summary) in enumerate(zip(given, summaries, strict=True), start=first)
     }
-    outcomes = {number: summary.expected_outcome for number, summary in summaries.items()}
     return tuple(
-        Segment(last_turn=last, succeeds=outcomes.get(number, "success") == "success")
-        for number, last in enumerate(record.segment_boundaries or (), start=1)
+        Segment(last_turn=last, succeeds=outcomes.get(number, True))
+        for number, last in enumerate(record.segment_boundaries or (), start=first)
     )

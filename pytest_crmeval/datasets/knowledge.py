@@ -24,21 +24,30 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].*)?")
 _WORD = re.compile(r"\w+")
 _GENITIVE = re.compile(r"(?<=\w)'s\b")
 _WHEN = re.compile(
-    r"\b(?:today|tomorrow|tonight|yesterday|now|days?|weeks?|fortnight|months?|quarters?|years?|annual|q[1-4]"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec"
+    r"\b(?:today|tomorrow|tonight|yesterday|days?|weeks?|fortnight|months?|quarters?|years?|annual|q[1-4]"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tues?|wed|thur?s?|fri|sat|sun)\.|eo[mqy]|h[12]|\d+(?:st|nd|rd|th)"
+    r"|jan|feb|mar|apr|(?:by|in|of|early|mid|late|end) may|june?|july?|aug|sept?|oct|nov|dec"
     r"|january|february|march|april|august|september|october|november|december|christmas|easter|\d+/\d+)\b"
 )
 """Words of days that nobody has written out: in thirty days, by the end of May, on 3/31."""
 _RECKONING = re.compile(
     r"\b(?:half|halve|double|triple|twice|dozen|hundred|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-    r"|(?:thir|four|fif|six|seven|eigh|nine)teen|total|sum|average|combined|difference|remaining|rest|same|grand)\b"
+    r"|(?:thir|four|fif|six|seven|eigh|nine)teen|total|sum|average|combined|difference|remaining|rest|grand|thirds?|quarters?|fifths?|tenths?|mil|each|apiece)\b"
     r"|(?<!\d)(?<!\d )\b(?:thousand|million)\b"
 )
 """Words of numbers that have to be understood or worked out, which is not for us to do."""
 _LIKENESS = re.compile(r"\b(?:same|like|copy|duplicate|identical)\b")
 _NUMERAL = re.compile(r"\d{1,15}(?:\.\d{1,15})?")
 _PHONE = re.compile(r"[\d\s()+./-]{7,}")
+_AT = re.compile(r"\s+at\s+")
+_DOT = re.compile(r"\s+dot\s+")
+OPERANDS = 8
+"""So many numbers are added up, to see whether they make another one."""
 _FORMS = {
+    "active": ("reactivate", "reactivated", "reactivating"),
+    "approved": ("accept", "accepted", "accepts", "signed", "ok", "okay"),
+    "rejected": ("declined", "declines", "refused", "down"),
+    "canceled": ("void", "voided", "withdraw", "withdrawn"),
     "sent": ("send", "sends", "sending"),
     "won": ("win", "wins", "winning"),
     "lost": ("lose", "loses", "losing", "loss"),
@@ -68,6 +77,8 @@ class Knowledge:
         """Know nothing yet of the rows that the CRM starts with."""
         self._seed = seed
         self._text = ""
+        self._last = self._lately = ""
+        """What was said in this turn, and in this one and the one before."""
         self._said: set[str] = set()
         self._shown: set[str] = set()
         self._readings: list[Reading] = []
@@ -89,7 +100,9 @@ class Knowledge:
     def hear(self, utterance: str) -> None:
         """Take in what the user says."""
         text = utterance.casefold()
-        self._text += f"{text}\n"
+        self._lately = f"{self._last}\n{text}"
+        self._last = text
+        self._text += f"{text}\n{_AT.sub('@', _DOT.sub('.', text))}\n"
         self._said.update(_words(text))
         self._unread.append(utterance)
         self._looked_up = None
@@ -182,9 +195,11 @@ class Knowledge:
 
     def _reckons(self, number: float, known: set[float]) -> bool:
         """Whether a number is known or can be worked out of two, one of them said: 10 % more, 5,000 less."""
-        if number in known or self._reckoned or _RECKONING.search(self._text):
+        if number in known or self._reckoned or _RECKONING.search(self._lately):
             return True
         said = {figure.value for reading in self._heard() for figure in reading.figures}
+        if number in _sums(sorted(said)[:OPERANDS]):
+            return True
         return any(abs(number - result) < CENT for a in said | known for b in said for result in _results(a, b))
 
     def _tells_choice(self, choice: str, rows: Sequence[Row]) -> bool:
@@ -200,7 +215,7 @@ class Knowledge:
         if _EMAIL.fullmatch(text):
             return False  # to the letter, and those have been looked for
         if _ISO.fullmatch(text):
-            return bool(_WHEN.search(self._text)) or any(reading.says(text) for reading in self._heard())
+            return bool(_WHEN.search(self._lately)) or any(reading.says(text) for reading in self._heard())
         plain = _squeezed(text)[-LOCAL if _PHONE.fullmatch(text) else 0 :]
         if len(plain) > STEM and plain in _squeezed(self._text):
             return True
@@ -276,6 +291,14 @@ def _stem(one: str, other: str) -> int:
 def _alike(one: str, other: str) -> bool:
     same = _stem(one, other)
     return same >= STEM and (same == min(len(one), len(other)) or max(len(one), len(other)) - same <= ENDING)
+
+
+def _sums(numbers: Sequence[float]) -> set[float]:
+    """Return what any of the numbers add up to."""
+    sums = {0.0}
+    for number in numbers:
+        sums |= {round(total + number, 2) for total in sums}
+    return sums
 
 
 def _results(a: float, b: float) -> Iterator[float]:

@@ -111,11 +111,9 @@ class Lint:
 
     def _refused(self, record: ConversationRecord) -> Iterator[Finding]:
         for turn in record.turns:
-            if not turn.expect_success:
-                continue
             if turn.expected_tool not in TOOLS:
                 yield Finding(kind=Kind.UNKNOWN_TOOL, turn=turn.turn_id, text=shown(turn.expected_tool))
-            elif self._check and (call := _with_ids(turn)) and (complaint := self._check(call)):
+            elif turn.expect_success and self._check and (call := _with_ids(turn)) and (complaint := self._check(call)):
                 text = f"{turn.expected_tool}: {complaint}"
                 yield Finding(kind=Kind.REFUSED_ARGUMENTS, turn=turn.turn_id, text=text)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 Scalar = str | int | float | bool
-_Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+_Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
 _Whole = Annotated[int, msgspec.Meta(ge=1)]
 
 

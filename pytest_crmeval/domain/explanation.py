@@ -105,9 +105,10 @@ def _spoken(speaker: str, text: str, pen: Pen, *colours: Colour) -> Iterator[str
 
 
 def _call(call: ToolCall) -> str:
+    tool = call.tool if isinstance(call.tool, str) else _repr(call.tool)
     if not isinstance(call.arguments, Mapping):
-        return _short(f"{call.tool}({call.arguments!r})")
-    return _short(f"{call.tool}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})")
+        return _short(f"{tool}({_repr(call.arguments)})")
+    return _short(f"{tool}({', '.join(f'{name}={_repr(value)}' for name, value in call.arguments.items())})")
 
 
 def _result(result: ToolResult, pen: Pen) -> Iterator[str]:
@@ -130,8 +131,16 @@ def _rows(value: Json) -> Sequence[Json] | None:
 
 def _said(value: Json) -> str:
     if not isinstance(value, Mapping):
+        return _repr(value)
+    return ", ".join(f"{name}={_repr(item)}" for name, item in value.items() if item is not None)
+
+
+def _repr(value: object) -> str:
+    """Return what Python calls a value; an agent may send what has no end, or too many digits."""
+    try:
         return repr(value)
-    return ", ".join(f"{name}={item!r}" for name, item in value.items() if item is not None)
+    except (RecursionError, ValueError) as error:
+        return f"<{type(value).__name__}: {error}>"
 
 
 def _short(text: str, width: int = WIDTH) -> str:

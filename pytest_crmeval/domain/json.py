@@ -8,6 +8,21 @@ Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 JsonObject = Mapping[str, Json]
 """A JSON object."""
 
+
+def copied(value: Json) -> Json:
+    """Return a copy that others may change; of what is too deep to be copied, itself."""
+    try:
+        return _copied(value)
+    except RecursionError:
+        return value
+
+
+def _copied(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
+
+
 LONGEST = 20_000
 
 

@@ -1,10 +1,10 @@
 """What an agent and a CRM say to each other."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.json import Json, copied
 
 Speaker = Literal["user", "agent", "crm"]
 ErrorKind = Literal["not_found", "invalid_argument", "conflict", "refused_by_rule", "unknown_tool", "timeout"]
@@ -81,3 +81,12 @@ def agent_says(reply: Reply) -> Message:
 def crm_says(results: Sequence[ToolResult]) -> Message:
     """Return the results of a reply's calls as a message."""
     return Message(speaker="crm", results=tuple(results))
+
+
+def copy_of(message: Message) -> Message:
+    """Return a message that shares nothing that can be changed with the given one."""
+    if not message.calls and not message.results:
+        return message
+    calls = [ToolCall(tool=call.tool, arguments=copied(call.arguments)) for call in message.calls]  # type: ignore[arg-type] # an object stays one
+    results = [replace(result, value=copied(result.value)) for result in message.results]
+    return replace(message, calls=tuple(calls), results=tuple(results))

@@ -2,7 +2,7 @@
 
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
-from pytest_crmeval.domain.messages import Message, agent_says, crm_says, user_says
+from pytest_crmeval.domain.messages import Message, agent_says, copy_of, crm_says, user_says
 from pytest_crmeval.domain.references import Fields, Outputs, answered_in, output_of, resolve, resolved
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.ports.agent import Agent
@@ -38,12 +38,13 @@ def play(
     user refers later.
     """
     messages: list[Message] = []
+    shown: list[Message] = []
     exchanges: list[Exchange] = []
     outputs: dict[int, Fields] = {}
     for number, turn in enumerate(conversation.turns, start=1):
         start = len(messages)
         messages.append(user_says(str(resolve(turn.utterance, outputs))))
-        cut = not _answer(messages, agent, crm, max_steps)
+        cut = not _answer(messages, shown, agent, crm, max_steps)
         said = tuple(messages[start:])
         output = output_of(answered_in(said), resolved(turn.expectation.call, outputs), (known or {}).get(number))
         if output is not None:
@@ -52,12 +53,16 @@ def play(
     return Transcript(exchanges=tuple(exchanges))
 
 
-def _answer(messages: list[Message], agent: Agent, crm: Crm, max_steps: int) -> bool:
-    """Let the agent call until it speaks; False when its steps run out first."""
+def _answer(messages: list[Message], shown: list[Message], agent: Agent, crm: Crm, max_steps: int) -> bool:
+    """Let the agent call until it speaks; False when its steps run out first.
+
+    ``messages`` are the evidence. The agent is ``shown`` copies: what it does to them is its own affair.
+    """
     for _ in range(max_steps):
-        reply = agent.reply(tuple(messages), crm.tools)
-        messages.append(agent_says(reply))
+        shown += map(copy_of, messages[len(shown) :])
+        reply = agent.reply(tuple(shown), crm.tools)
+        messages.append(copy_of(agent_says(reply)))
         if not reply.calls:
             return True
-        messages.append(crm_says([crm.call(call) for call in reply.calls]))
+        messages.append(crm_says([crm.call(call) for call in messages[-1].calls]))
     return False

@@ -10,7 +10,7 @@ from typing import TypeGuard
 from pytest_crmeval.domain.conversation import Conversation, Segment
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import ToolCall, ToolResult
+from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.references import resolve, resolved
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.scoring.turns import Played, told, turns_of
@@ -24,8 +24,6 @@ CRITERIA: Mapping[str, Sequence[str]] = {
     "summarize_opportunities": ("client_id",),
 }
 """The arguments that the benchmark moves into ``criteria`` before it compares; no others."""
-ANY_ERROR = "validation error"
-"""As the expected text of an error, this stands for every error."""
 
 
 def clbench(case: Conversation, evidence: Evidence) -> Score:
@@ -55,8 +53,8 @@ def _ends_as_expected(segment: Segment, turns: Sequence[tuple[bool, str]]) -> bo
 
 def _fault(turn: Played) -> str:
     if not turn.expectation.succeeds:
-        refusals = [result for _, result in turn.exchange.calls if result.refused]
-        return "" if any(_as_expected(result, turn.expectation.refusal) for result in refusals) else "no such refusal"
+        results = [result for _, result in turn.exchange.calls]
+        return "" if any(map(turn.expectation.is_met_by, results)) else "no such refusal"
     expected = resolved(turn.expectation.call, turn.outputs)
     matching = [result for call, result in turn.exchange.calls if _matches(expected, call)]
     if all(result.refused for result in matching):
@@ -67,11 +65,6 @@ def _fault(turn: Played) -> str:
 def _matches(expected: ToolCall, call: ToolCall) -> bool:
     called = call.tool == expected.tool and isinstance(call.arguments, Mapping)
     return called and _covers(_nested(expected), _nested(call))
-
-
-def _as_expected(result: ToolResult, text: str) -> bool:
-    said = result.error.message.lower() if result.error else ""
-    return text.lower() == ANY_ERROR or text.lower() in said
 
 
 def _nested(call: ToolCall) -> Mapping[str, Json]:

@@ -1,6 +1,7 @@
 """One trial can't reach out of itself: not into the database, not into another trial, not into another schema."""
 
 import json
+import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -73,7 +74,7 @@ HOSTILE: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def databases(server: str) -> Iterator[RunDatabases]:
     """Databases of a run of our own on the shared server."""
-    databases = RunDatabases(Address(server), "isolation")
+    databases = RunDatabases(Address(server), f"isolation-{secrets.token_hex(3)}")
     alive = databases.open()
     yield databases
     databases.close(alive)

@@ -4,16 +4,14 @@ from collections.abc import Mapping
 
 from pytest_crmeval.crm.tools import clients, deals, overview, papers
 from pytest_crmeval.crm.tools.kinds import Refusal, invalid
-from pytest_crmeval.crm.tools.registry import Entry, Taken
+from pytest_crmeval.crm.tools.registry import Entry, Taken, shown
 from pytest_crmeval.crm.tools.world import World
 from pytest_crmeval.domain.calls import canonical
-from pytest_crmeval.domain.json import printable
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 
 TOOLS: Mapping[str, Entry] = {
     entry.name: entry for entry in (*clients.ENTRIES, *deals.ENTRIES, *papers.ENTRIES, *overview.ENTRIES)
 }
-SHOWN = 80
 
 
 def run(world: World, call: ToolCall) -> ToolResult:
@@ -34,8 +32,8 @@ def check(call: ToolCall) -> str:
 def _checked(call: ToolCall) -> tuple[Entry, Taken]:
     entry = TOOLS.get(call.tool) if isinstance(call.tool, str) else None
     if entry is None:
-        name = printable(str(call.tool)[:SHOWN])
-        raise Refusal("unknown_tool", f"There is no tool '{name}'; the tools are: {', '.join(sorted(TOOLS))}.")
+        told = f"There is no tool '{shown(call.tool)}'; the tools are: {', '.join(sorted(TOOLS))}."
+        raise Refusal("unknown_tool", told)
     taken = entry.take(canonical(call).arguments)
     if entry.changes:
         _refuse_idle(call, taken, entry.changes.key)
@@ -45,8 +43,7 @@ def _checked(call: ToolCall) -> tuple[Entry, Taken]:
 def _refuse_idle(call: ToolCall, taken: Taken, key: str) -> None:
     """Refuse a change that does not say what to change (V12), or that would change the id."""
     updates = call.arguments.get("updates")
-    if not isinstance(updates, Mapping):
-        if taken.keys() == {key}:
-            raise invalid("Must provide either updates dict or keyword args")
-    elif updates.get(key, taken[key]) != taken[key]:
+    if taken.keys() == {key} and updates != {}:
+        raise invalid("Must provide either updates dict or keyword args")
+    if isinstance(updates, Mapping) and str(updates.get(key, taken[key])).lower() != taken[key].lower():
         raise invalid(f"Unsupported fields for update: ['{key}'].")

@@ -102,9 +102,9 @@ def _numeral(label: str, value: object) -> int | float:
 
 def _number(label: str, value: object) -> Decimal:
     number = _numeral(label, value)
-    if abs(number) >= ROOM:
+    if abs(number) >= ROOM or abs(cents := Decimal(str(number)).quantize(Decimal("0.01"))) >= ROOM:
         raise invalid(f"{label} is too large.")
-    return Decimal(str(number)).quantize(Decimal("0.01"))
+    return cents
 
 
 def _positive(label: str, value: object) -> Decimal:

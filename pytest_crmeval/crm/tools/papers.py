@@ -7,7 +7,7 @@ from psycopg import sql
 from pytest_crmeval.crm.tools.entities import CONTRACT, DOCUMENT, NOTE, QUOTE
 from pytest_crmeval.crm.tools.kinds import ID, Kind, invalid
 from pytest_crmeval.crm.tools.registry import Entry, Taken, changing, searching
-from pytest_crmeval.crm.tools.world import World
+from pytest_crmeval.crm.tools.world import ROW_CAP, World, cut
 from pytest_crmeval.domain.messages import ToolResult
 
 MOST_COMPARED = 50
@@ -61,7 +61,8 @@ def quote_prefixes(world: World, taken: Taken) -> ToolResult:
     """Return the prefixes in use."""
     del taken
     query = sql.SQL('SELECT DISTINCT quote_prefix COLLATE "C" FROM quotes WHERE quote_prefix IS NOT NULL ORDER BY 1')
-    return ToolResult(value=[prefix for (prefix,) in world.query(query)])
+    prefixes = [prefix for (prefix,) in world.query(query)]
+    return ToolResult(value=prefixes[:ROW_CAP], note=cut(len(prefixes)) if len(prefixes) > ROW_CAP else "")
 
 
 def create_contract(world: World, taken: Taken) -> ToolResult:

@@ -1,11 +1,12 @@
 """What a tool is made of: a name, a description, arguments with their kinds, a handler."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_crmeval.crm.tools.entities import Entity
-from pytest_crmeval.crm.tools.kinds import ID, Kind, Refusal, invalid
+from pytest_crmeval.crm.tools.kinds import ID, Kind, invalid
 from pytest_crmeval.crm.tools.world import World
 from pytest_crmeval.domain.json import Json, printable
 from pytest_crmeval.domain.messages import Tool, ToolResult
@@ -14,6 +15,11 @@ Taken = Mapping[str, Any]
 """Arguments after they were checked: typed, nothing unknown, nothing that was not given."""
 Handler = Callable[[World, Taken], ToolResult]
 SHOWN = 80
+
+
+def shown(name: object) -> str:
+    """Return a name that somebody made up, fit to be told."""
+    return printable(name[:SHOWN]) if isinstance(name, str) else type(name).__name__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +40,10 @@ class Entry:
     def tool(self) -> Tool:
         """The tool as an agent sees it."""
         kinds = {**self.required, **self.optional}
+        schemas = {name: kind.filter_schema if self.filters else kind.schema for name, kind in kinds.items()}
         schema: Mapping[str, Json] = {
             "type": "object",
-            "properties": {name: kind.filter_schema if self.filters else kind.schema for name, kind in kinds.items()},
+            "properties": {name: deepcopy(dict(schema)) for name, schema in schemas.items()},
             "required": list(self.required),
             "additionalProperties": False,
         }
@@ -64,7 +71,7 @@ class Entry:
         unknown = [name for name in arguments if name not in known]
         if not unknown:
             return
-        name = printable(str(unknown[0])[:SHOWN])
+        name = shown(unknown[0])
         if self.changes is None:
             raise invalid(f"{self.name} has no argument '{name}'; it takes: {', '.join(known) or 'none'}.")
         if name in self.changes.columns:
@@ -102,8 +109,3 @@ def changing(entity: Entity, description: str, handler: Callable[[World, dict[st
         optional=entity.kinds(*entity.changeable),
         changes=entity,
     )
-
-
-def refused(kind: Any, message: str) -> ToolResult:  # noqa: ANN401 (one of ToolError's literals)
-    """Return a refusal as a result."""
-    return ToolResult(error=Refusal(kind, message).error)

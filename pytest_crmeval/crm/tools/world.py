@@ -1,10 +1,13 @@
 """What tools do with rows: SQL whose identifiers are all our own, and whose values are all parameters."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from itertools import count
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from psycopg import sql
@@ -24,6 +27,7 @@ class World:
 
     connection: Connection
     now: datetime
+    _made: Iterator[int] = field(default_factory=count)
 
     def search(self, entity: Entity, filters: Mapping[str, Any]) -> ToolResult:
         """Return the rows that match every filter, in order; where there are too many, the first, and a note."""
@@ -38,7 +42,7 @@ class World:
         if len(found) <= ROW_CAP:
             return found, ""
         total = self._one(count, values)
-        return found[:ROW_CAP], f"These are the first {ROW_CAP} of {total} rows: narrow the search."
+        return found[:ROW_CAP], cut(total)
 
     def find(self, entity: str, row_id: str) -> Row:
         """Return one row, or refuse (V7)."""
@@ -50,6 +54,7 @@ class World:
 
     def insert(self, entity: Entity, values: Mapping[str, Any]) -> ToolResult:
         """Write one row and return it."""
+        values = {entity.key: self._new_id(), **values}
         if entity.clock:
             values = {entity.clock: self.now, **values}
         return ToolResult(value=self._one(_insertion(entity.table, tuple(values)), list(values.values())))
@@ -75,9 +80,25 @@ class World:
         """Return what a query of a tool's own finds."""
         return self.connection.execute(query, values).fetchall()
 
+    def _new_id(self) -> UUID:
+        """Return an id that sorts after those made before: rows that are alike are found in the order they were made.
+
+        A UUID of version 7 whose time is the conversation's, whose counter is the trial's, and whose rest is random.
+        """
+        time = int(self.now.timestamp() * 1000) & (1 << 48) - 1
+        counter = next(self._made) & (1 << 30) - 1
+        high, low = counter >> 18, counter & (1 << 18) - 1
+        tail = secrets.randbits(44)
+        return UUID(int=time << 80 | 7 << 76 | high << 64 | 2 << 62 | low << 44 | tail)
+
     def _one(self, query: bytes, values: Sequence[Any]) -> Any:  # noqa: ANN401 (JSON from the server)
         row = self.connection.execute(query, values).fetchone()
         return row[0] if row else None
+
+
+def cut(total: int) -> str:
+    """Return the note on a result that is not all there is."""
+    return f"These are the first {ROW_CAP} of {total} rows; search with filters to see others."
 
 
 def where(entity: Entity, filters: Sequence[str]) -> sql.Composable:

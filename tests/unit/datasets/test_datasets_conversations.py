@@ -139,17 +139,15 @@ BAD_LINES = [
     ),
     pytest.param(case("one", success_criteria="some"), "success_criteria: Invalid enum value 'some'", id="criteria"),
     pytest.param(case("one", verification_mode="ask"), "verification_mode: Invalid enum value 'ask'", id="mode"),
-    pytest.param(
-        case("one", contains_failure=True), "failure_turn: contains_failure needs one of the turns [1]", id="no turn"
-    ),
+    pytest.param(case("one", contains_failure=True), "failure_turn: must be one of the turns [1]", id="no turn"),
     pytest.param(
         case("one", contains_failure=True, failure_turn=2),
-        "failure_turn: contains_failure needs one of the turns [1]",
+        "failure_turn: must be one of the turns [1]",
         id="a failure after the end",
     ),
     pytest.param(
         case("one", contains_failure=True, failure_turn=0),
-        "failure_turn: contains_failure needs one of the turns [1]",
+        "failure_turn: must be one of the turns [1]",
         id="a failure before the start",
     ),
     pytest.param(chain(2, 4), "segment_boundaries: must rise to the last turn, 3, found [2, 4]", id="beyond the end"),

@@ -86,10 +86,10 @@ def test_an_id_is_unique_across_files(written: Written) -> None:
 
 
 def test_a_tool_that_does_not_exist(kinds: Kinds) -> None:
-    """Unless it is to be refused."""
+    """Also where a refusal is expected: it is a misprint."""
     asked, refused = turn("Fly.", "fly"), turn("Fly.", "fly", EXPECT_SUCCESS=False)
 
-    assert {"unknown-tool": (1, 1)} == kinds(talk(asked, refused))
+    assert {"unknown-tool": (2, 1)} == kinds(talk(asked, refused))
 
 
 def test_arguments_that_are_refused(kinds: Kinds) -> None:

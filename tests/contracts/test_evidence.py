@@ -1,0 +1,85 @@
+"""What an agent does to what it is shown is its own affair: the evidence, the tools and the next trial don't change."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+from pytest_crmeval.domain.conversation import NOW, Seed
+from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
+from pytest_crmeval.play.conversation import play
+from pytest_crmeval.ports.crm import Crm
+from tests.fakes import call, conversation, turn
+
+ACME = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0"
+SEED: Seed = {"Client": {ACME: {"name": "Acme", "email": "a@acme.example"}}}
+CASE = conversation(
+    turn("Who is Acme?", call("client_search", name="Acme")),
+    turn("So it is {{turn_1.name}}?", call("client_search", name="{{turn_1.name}}")),
+    seed=SEED,
+)
+
+
+class Vandal:
+    """Looks Acme up, and then spoils everything that it can reach."""
+
+    name = "vandal"
+
+    def __init__(self) -> None:
+        self._arguments: dict[str, Any] = {"name": "Acme"}
+        self.heard: list[str] = []
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Answer, and spoil."""
+        if messages[-1].speaker == "user":
+            self.heard.append(messages[-1].text)
+            self._arguments["name"] = "Acme"
+            return Reply(calls=[ToolCall(tool="client_search", arguments=self._arguments)])
+        self._arguments["name"] = "spoilt"
+        for message in messages:
+            for result in message.results:
+                rows: Any = result.value
+                rows[0]["name"] = "spoilt"
+                rows.append("spoilt")
+        for tool in tools:
+            parameters: Any = tool.parameters
+            parameters["properties"].clear()
+        return Reply(text="It is spoilt.")
+
+
+def test_the_evidence_is_what_happened(crm: Crm) -> None:
+    """Calls as they were made, results as they came back, and the user goes by these."""
+    vandal = Vandal()
+
+    with crm.seeded(SEED, NOW):
+        transcript = play(CASE, vandal, crm)
+
+    made = [(made.arguments, result.value) for exchange in transcript.exchanges for made, result in exchange.calls]
+    assert ["Who is Acme?", "So it is Acme?"] == vandal.heard
+    assert [{"name": "Acme"}] * 2 == [arguments for arguments, _ in made]
+    assert [["Acme"]] * 2 == [[row["name"] for row in rows] for _, rows in made]  # type: ignore[union-attr, index, call-overload] # rows
+
+
+def test_the_next_trial_has_its_own_tools(crm: Crm) -> None:
+    """Somebody may adapt a schema in place."""
+    with crm.seeded(SEED, NOW):
+        before = deepcopy(crm.tools)
+        play(CASE, Vandal(), crm)
+        spoilt = crm.tools
+    with crm.seeded(SEED, NOW):
+        after = crm.tools
+
+    assert before != spoilt
+    assert before == after
+
+
+def test_rows_that_are_alike_are_found_in_the_order_they_were_made(crm: Crm) -> None:
+    """In every trial: the first one is what later turns refer to."""
+    new: Any = {"client_id": ACME, "name": "Vans", "amount": 5000, "stage": "Proposal"}
+
+    for _ in range(5):
+        with crm.seeded(SEED, NOW):
+            for owner in "abcdef":
+                crm.call(call("create_new_opportunity", **new, owner=owner))
+            found: Any = crm.call(call("opportunity_search", name="Vans")).value
+
+        assert [*"abcdef"] == [row["owner"] for row in found]
