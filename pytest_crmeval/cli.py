@@ -13,6 +13,8 @@ from pytest_crmeval.runs import reports, summary
 
 if TYPE_CHECKING:  # psycopg and msgspec are wanted only by those who play
     from pytest_crmeval.domain.conversation import Conversation
+    from pytest_crmeval.domain.evidence import Reference
+    from pytest_crmeval.ports.crm import Crm
     from pytest_crmeval.scoring.calibration import Calibration
 
 _LINT_HELP = """\
@@ -120,6 +122,13 @@ def _count(text: str) -> int:
     return number
 
 
+def _positive(text: str) -> int:
+    number = _count(text)
+    if not number:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
 def _lint(options: argparse.Namespace) -> int:
     from pytest_crmeval.crm.tools import check
     from pytest_crmeval.datasets.conversations import DatasetError
@@ -153,7 +162,7 @@ def _add_calibrate(parser: argparse.ArgumentParser) -> None:
         default="report",
         help="leave out cases that nobody can pass (default), or play them all the same",
     )
-    parser.add_argument("--tries", type=_count, default=200, metavar="N", help="of each kind of flaw (default: 200)")
+    parser.add_argument("--tries", type=_positive, default=200, metavar="N", help="of each kind of flaw (default: 200)")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="for people (default) or programs")
     parser.set_defaults(command=_calibrate)
 
@@ -164,44 +173,60 @@ def _calibrate(options: argparse.Namespace) -> int:
 
     try:
         cases = [ref.read() for ref in index(options.files)]
-        sound = [case for case in cases if options.invalid == "play" or not case.defects]
-        if not sound:
-            raise _UsageError(f"no case can be passed by anybody: crmeval lint {' '.join(map(str, options.files))}")
-        found = _calibrated(sound, options.scorer or ("state", "calls", "reply"), options.tries)
+        found = _calibrated(cases, options)
     except (DatasetError, ServerUnavailable) as error:
         raise _UsageError(error) from error
     finally:
         _show_progress(0)
+    left_out = len(cases) - found.cases
     if options.format == "json":
-        document = {**found.to_dict(), "invalid": len(cases) - len(sound)}
-        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+        sys.stdout.write(json.dumps({**found.to_dict(), "invalid": left_out}, ensure_ascii=False, indent=2) + "\n")
     else:
-        invalid = len(cases) - len(sound)
-        left_out = [f"{invalid} invalid conversations are left out: crmeval lint", ""] if invalid else []
-        sys.stdout.write("\n".join([*left_out, *found.lines()]) + "\n")
+        told = [f"{left_out} invalid conversations are left out", ""] if left_out else []
+        sys.stdout.write("\n".join([*told, *found.lines()]) + "\n")
     return 0 if found.holds else 1
 
 
-def _calibrated(cases: Sequence["Conversation"], scorers: Sequence[str], tries: int) -> "Calibration":
+def _calibrated(cases: Sequence["Conversation"], options: argparse.Namespace) -> "Calibration":
     from pytest_crmeval.agents.scripted import mute, parrot
     from pytest_crmeval.crm.standalone import standalone_crm
-    from pytest_crmeval.play.conversation import observe, refer
+    from pytest_crmeval.play.conversation import observe
     from pytest_crmeval.scoring.calibration import calibrate
     from pytest_crmeval.scoring.named import SCORERS
-    from pytest_crmeval.scoring.oracle import Oracle
 
+    scorers = options.scorer or ("state", "calls", "reply")
     with standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm:
-        references = {case.id: refer(case, Oracle(case), crm) for case in cases}
+        references = _references(cases, crm, play_invalid=options.invalid == "play")
+        if not references:
+            raise _UsageError("no case can be passed by anybody: crmeval lint tells why")
         return calibrate(
-            cases,
+            [case for case in cases if case.id in references],
             lambda case, agent: observe(case, agent, crm, references[case.id]),
             [SCORERS[name] for name in scorers],
             tools=crm.tools,
             bluffers=[mute(), parrot()],
             recites="clbench" in scorers,
-            tries=tries,
+            tries=options.tries,
             progress=_show_progress,
         )
+
+
+def _references(cases: Sequence["Conversation"], crm: "Crm", *, play_invalid: bool) -> "dict[str, Reference]":
+    """Return what the reference calls of each case do; of cases that nobody can pass only if they are to be played."""
+    from pytest_crmeval.play.conversation import refer
+    from pytest_crmeval.ports.crm import SeedError
+    from pytest_crmeval.scoring.consistency import inconsistencies
+    from pytest_crmeval.scoring.oracle import Oracle
+
+    found = {}
+    for case in cases:
+        try:
+            reference = refer(case, Oracle(case), crm)
+        except SeedError:
+            continue  # nobody can play it at all
+        if play_invalid or not (case.defects or any(inconsistencies(case, reference))):
+            found[case.id] = reference
+    return found
 
 
 def _show_progress(done: int) -> None:

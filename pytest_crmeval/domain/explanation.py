@@ -16,7 +16,7 @@ LINES = 80
 """So many lines of a turn are shown."""
 WIDTH = 240
 SPEECH = 1000
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _TURN = re.compile(r"turn (\d+): (.*)", re.DOTALL)
 _DIFFERENCE = re.compile(r"(?P<where>.*?) expected (?P<expected>.*), actual (?P<actual>.*)", re.DOTALL)
 
@@ -75,7 +75,7 @@ def _reasons(scores: Sequence[Score]) -> Iterator[tuple[Score, str]]:
     for score in scores:
         if not score.passed:
             for line in score.reason.splitlines() or [f"{score.value:.3f}, below {score.threshold:.3f}"]:
-                yield score, line
+                yield score, _plain(line)
 
 
 def _difference(line: str, pen: Pen) -> str:
@@ -126,6 +126,10 @@ def _result(result: ToolResult, pen: Pen) -> Iterator[str]:
 
 
 def _rows(value: Json) -> Sequence[Json] | None:
+    """Return the rows of a list, or of an object of rows by id."""
+    if isinstance(value, Mapping):
+        rows = list(value.values())
+        return rows if rows and all(isinstance(row, Mapping) and len(row) > 1 for row in rows) else None
     return value if isinstance(value, Sequence) and not isinstance(value, str) else None
 
 
@@ -145,5 +149,9 @@ def _repr(value: object) -> str:
 
 def _short(text: str, width: int = WIDTH) -> str:
     """Return what fits in a line, and nothing that would steer the terminal."""
-    plain = _CONTROL.sub(lambda match: repr(match[0])[1:-1], text[:width])
+    plain = _plain(text[:width])
     return plain if len(text) <= width else f"{plain}… ({len(text)} characters)"
+
+
+def _plain(text: str) -> str:
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)

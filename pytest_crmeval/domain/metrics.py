@@ -166,8 +166,9 @@ def _successes(turns: Sequence[TurnOutcome]) -> dict[str, Any]:
 
 
 def _first_failed(trials: Iterable[Trial]) -> dict[int, int]:
-    """Count the trials by their first wrong turn; a trial whose turns were all right is not counted."""
-    wrong = ([number for number, turn in enumerate(trial.turns, start=1) if not turn.passed] for trial in trials)
+    """Count the failed trials by their first wrong turn; one whose turns were all right is not counted."""
+    failed = (trial for trial in trials if trial.verdict is Verdict.FAILED)
+    wrong = ([number for number, turn in enumerate(trial.turns, start=1) if not turn.passed] for trial in failed)
     return dict(sorted(Counter(numbers[0] for numbers in wrong if numbers).items()))
 
 

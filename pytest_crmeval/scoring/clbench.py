@@ -32,7 +32,7 @@ def clbench(case: Conversation, evidence: Evidence) -> Score:
     if not case.segments:
         return Score(name="clbench", value=faults.count("") / len(faults), reason=told(faults))
     held = [_ends_as_expected(segment, turns) for segment, turns in _split(case, faults)]
-    reason = "" if all(held) else told(faults) or "no segment may be without the failure that it expects"
+    reason = "" if all(held) else told(faults) or "a segment that is to end in a failure has none"
     return Score(name="clbench", value=sum(held) / len(held), reason=reason)
 
 
@@ -47,14 +47,17 @@ def _split(case: Conversation, faults: Sequence[str]) -> Iterator[tuple[Segment,
 
 def _ends_as_expected(segment: Segment, turns: Sequence[tuple[bool, str]]) -> bool:
     """Whether a segment ends in a failure or without one, as it should."""
-    failed = any(bool(fault) if succeeds else not fault for succeeds, fault in turns)
-    return failed is not segment.succeeds
+    if any(fault for succeeds, fault in turns if not succeeds):
+        return False  # what was to be refused was done
+    failed = any(fault for succeeds, fault in turns if succeeds)
+    return not failed if segment.succeeds else failed or not all(succeeds for succeeds, _ in turns)
 
 
 def _fault(turn: Played) -> str:
     if not turn.expectation.succeeds:
-        results = [result for _, result in turn.exchange.calls]
-        return "" if any(map(turn.expectation.is_met_by, results)) else "no such refusal"
+        refusals = [result for _, result in turn.exchange.calls if result.error and result.error.kind != "unknown_tool"]
+        met = turn.made is None and any(map(turn.expectation.is_met_by, refusals))
+        return "" if met else "no such refusal"
     expected = resolved(turn.expectation.call, turn.outputs)
     matching = [result for call, result in turn.exchange.calls if _matches(expected, call)]
     if all(result.refused for result in matching):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import Message, ToolCall
@@ -25,7 +26,7 @@ _KINDS: Mapping[str, str] = {
 """What rows are called -> what they are known by."""
 _COUNTED = re.compile(
     r"\b(?P<how>found|returned|there\s+(?:is|are)|total\s+of|(?:you|we|they)\s+(?:\w+\s+)?have|has|shows?|lists?)\s+"
-    r"(?:(?:a|an|the|only|just|total|of|exactly|currently|these|following)\s+|[*_])*"
+    r"(?:(?:a|an|the|only|just|total|of|exactly|currently|these|following)\s+|[*_]){0,8}"
     rf"(?P<number>\d{{1,6}}|{'|'.join(COUNTS)})[*_]*\s+(?:[a-z][\w-]*\s+){{0,2}}?(?P<things>{'|'.join(_KINDS)})\b",
     re.IGNORECASE,
 )
@@ -72,13 +73,12 @@ def contradictions(said: Reading, messages: Sequence[Message], grounds: Grounds)
     """Yield what a reply says against everything that was heard before it; ``messages`` are those of its own turn."""
     clauses = clauses_of(said.text)
     claimed = [clause for clause in clauses if claims(clause)]
-    counted = _COUNTED.finditer(said.text)
-    yield from (repr(match[0]) for match in counted if not _counts_right(match, said, messages, grounds))
+    yield from _miscounted(said, messages, grounds)
     yield from (name for name in _names(said.text, claimed, grounds) if not grounds.has_said(name))
-    chosen = [choice for sentence in sentences_of(said.text) for choice in _chosen(sentence)]
+    chosen = dict.fromkeys(choice for sentence in sentences_of(said.text) for choice in _chosen(sentence))
     yield from (choice for choice in chosen if not grounds.has_said(choice))
     yield from _mistaken(said, messages, claimed, grounds)
-    changed = [value for clause in clauses for value in _changed(clause)]
+    changed = dict.fromkeys(value for clause in clauses for value in _changed(clause))
     if changed:
         now = _grounds_of(messages)
         yield from (f"that it is {value} now" for value in changed if not _is_heard(value, now))
@@ -95,7 +95,8 @@ def _changed(clause: str) -> Sequence[str]:
     found = [value for pattern in _BECAME for value in pattern.findall(clause)]
     if not found or not asserts(clause):
         return ()
-    return [value for value in found if not value[0].isdigit() or _values(value) <= _values(clause)]
+    numbers = _values(clause)
+    return [value for value in dict.fromkeys(found) if not value[0].isdigit() or _values(value) <= numbers]
 
 
 def _values(text: str) -> set[float]:
@@ -108,17 +109,23 @@ def _grounds_of(messages: Sequence[Message]) -> Grounds:
     return grounds
 
 
-def _counts_right(match: re.Match[str], said: Reading, messages: Sequence[Message], grounds: Grounds) -> bool:
-    """Whether there are so many of something, or as many as the reply names; what is found is found now."""
+def _miscounted(said: Reading, messages: Sequence[Message], grounds: Grounds) -> Iterator[str]:
+    """Yield where a reply counts what are not so many, and not as many as it names; what is found is found now."""
     looked = any(not writes(str(call.tool)) for message in messages for call in message.calls)
-    if looked and match["how"].lower() in ("found", "returned"):
-        grounds = _grounds_of(messages)
-    number = COUNTS[word] if (word := match["number"].lower()) in COUNTS else int(word)
-    kind = next(kind for things, kind in _KINDS.items() if re.fullmatch(things, match["things"], re.IGNORECASE))
-    if number <= 1 or number in grounds.counts(kind):
-        return True
+    now = _grounds_of(messages) if looked else grounds
+    known, named = cache(Grounds.counts), cache(partial(_named, said))
+    for match in {match[0]: match for match in _COUNTED.finditer(said.text)}.values():
+        number = COUNTS[word] if (word := match["number"].lower()) in COUNTS else int(word)
+        kind = next(kind for things, kind in _KINDS.items() if re.fullmatch(things, match["things"], re.IGNORECASE))
+        shown = now if match["how"].lower() in ("found", "returned") else grounds
+        if number > 1 and number not in known(shown, kind) and number != named(shown):
+            yield repr(match[0])
+
+
+def _named(said: Reading, grounds: Grounds) -> int:
+    """Return how many rows a reply names."""
     rows = {str(row[kind_of(row)]): row for row in grounds.rows()}
-    return number == sum(_is_named(row, said) for row in rows.values())
+    return sum(_is_named(row, said) for row in rows.values())
 
 
 def _is_named(row: Row, said: Reading) -> bool:
@@ -136,7 +143,7 @@ def _names(text: str, claimed: Sequence[str], grounds: Grounds) -> Iterator[str]
     for first, last in grounds.people:
         if (first in text) is not (last in text):
             found += [name for match in re.finditer(_beside(first, last), text) for name in match.groups() if name]
-    return (name for name in found if name.lower() not in _WORDS and not name.isupper())
+    return (name for name in dict.fromkeys(found) if name.lower() not in _WORDS and not name.isupper())
 
 
 def _mistaken(said: Reading, messages: Sequence[Message], claimed: Sequence[str], grounds: Grounds) -> Iterator[str]:

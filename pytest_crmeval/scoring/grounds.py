@@ -1,6 +1,7 @@
 """Whether the figures of a reply stand on something: what the user said, what the CRM answered, or sums of these."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import combinations
 
@@ -29,6 +30,8 @@ HUGE = 10**15
 """No amount of this world; and more than a float can hold is no number at all."""
 RULES = (99.0, 10_000_000.0)
 """The bounds that tools tell of themselves: of a probability, of an amount."""
+_MAKINGS = ("heard", "sums", "pairs")
+"""How numbers come about of which a figure may speak; percentages are shares, too."""
 _IDS = tuple(key for _, key in reversed([*TABLES.values()]))
 """A row is of the first kind whose id it has."""
 
@@ -52,9 +55,12 @@ class Grounds:
         self._years: set[float] = set()
         self._people: set[tuple[str, str]] = set()
         self._results: list[Json] = []
+        self._derived: dict[str, Sequence[float]] = {}
+        """Numbers in order, by how they are made; until more is heard."""
 
     def add(self, messages: Sequence[Message]) -> None:
         """Hear what the user and the CRM say, and what the agent asks the CRM for; what it replies proves nothing."""
+        self._derived.clear()
         for message in messages:
             said = [message.text] if message.speaker == "user" else []
             said += [text for result in message.results for text in (result.note, *_why(result)) if text]
@@ -66,7 +72,7 @@ class Grounds:
 
     def baseless(self, said: Reading) -> Iterator[str]:
         """Yield the figures, days, addresses and ids of a reply that nothing before it bears out."""
-        figures = [figure for figure in said.numbers if _counts(figure)]
+        figures = [figure for figure in dict.fromkeys(said.numbers) if _counts(figure)]
         if not (said.ids or said.short_ids or said.emails or said.dates or said.phones or figures):
             return
         self._read()
@@ -82,9 +88,9 @@ class Grounds:
     def bear_out(self, figure: Figure) -> bool:
         """Whether a figure was heard, or counts, adds up, compares or shortens what was."""
         self._read()
-        if figure.value in self._numbers or any(map(figure.means, (*self._numbers, *self._years, *RULES))):
+        if figure.value in self._numbers or any(_is_among(self._made(kind), figure) for kind in _MAKINGS):
             return True
-        if any(map(figure.means, self._sums())) or any(map(figure.means, _pairs(self._numbers, figure))):
+        if figure.percent and _is_among(self._made("shares"), figure):
             return True
         return figure.value >= LARGE and self._begins_an_id(f"{figure.value:.0f}")
 
@@ -161,6 +167,18 @@ class Grounds:
 
     def _knows_day(self, day: Day) -> bool:
         return any(same_day(day, known) for known in self._days)
+
+    def _made(self, how: str) -> Sequence[float]:
+        if how not in self._derived:
+            self._derived[how] = sorted(set(self._make(how)))
+        return self._derived[how]
+
+    def _make(self, how: str) -> Iterable[float]:
+        if how == "heard":
+            return (*self._numbers, *self._years, *RULES)
+        if how == "sums":
+            return self._sums()
+        return _pairs(self._numbers) if how == "pairs" else _shares(self._numbers)
 
     def _sums(self) -> set[float]:
         """Return what the results add up to, each for itself and all rows of a kind together."""
@@ -250,8 +268,15 @@ def _counts(figure: Figure) -> bool:
     return figure.percent or figure.value > SMALL or figure.value != int(figure.value)
 
 
-def _pairs(known: set[float], figure: Figure) -> Iterator[float]:
-    """Yield what two known numbers make: sum and difference, the one by the other, the one in percent of the other."""
+def _is_among(numbers: Sequence[float], figure: Figure) -> bool:
+    """Whether a figure means one of the numbers, which are in order: then one of the nearest."""
+    sought = (figure.value, figure.value if figure.other is None else figure.other)
+    places = [bisect_left(numbers, value) for value in sought]
+    return any(figure.means(number) for place in places for number in numbers[max(place - 1, 0) : place + 1])
+
+
+def _pairs(known: set[float]) -> Iterator[float]:
+    """Yield what two known numbers make: sum and difference, the one by the other."""
     if len(known) > PAIRED:
         return
     for one, other in combinations(known, 2):
@@ -260,9 +285,14 @@ def _pairs(known: set[float], figure: Figure) -> Iterator[float]:
             yield from (one + other, large - small)
         elif 1 < small < LARGE:
             yield from (small * large / 100, large / small)
-        if figure.percent and small > 0:
-            for share in (small / large, large / small):
-                yield from (share * 100, abs(share - 1) * 100)
+
+
+def _shares(known: set[float]) -> Iterator[float]:
+    """Yield what known numbers are in percent of each other."""
+    for one, other in combinations(known if len(known) <= PAIRED else (), 2):
+        small, large = sorted((one, other))
+        for share in (small / large, large / small) if small > 0 else ():
+            yield from (share * 100, abs(share - 1) * 100)
 
 
 def _written(days: frozenset[Day]) -> str:

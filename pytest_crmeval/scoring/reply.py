@@ -1,7 +1,7 @@
 """Whether the replies say what the user asked for, and nothing that is not so."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
@@ -13,7 +13,10 @@ from pytest_crmeval.scoring.facts import MANY, NOTHING, facts_of, names_of
 from pytest_crmeval.scoring.grounds import Grounds
 from pytest_crmeval.scoring.mentions import Reading, read
 from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
-from pytest_crmeval.scoring.wording import says_absent, says_failed, says_no, says_none, without_offers
+from pytest_crmeval.scoring.wording import declines, says_absent, says_failed, says_no, says_none, without_offers
+
+READ = 20_000
+"""Letters of a reply that are read; nobody reads on."""
 
 
 def reply(case: Conversation, evidence: Evidence) -> Score:
@@ -26,20 +29,21 @@ def reply(case: Conversation, evidence: Evidence) -> Score:
 def reply_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
     """Yield for each turn what is wrong with its reply; empty if nothing is."""
     grounds = Grounds(case.now.date().isoformat())
+    seeded = {row_id for rows in case.seed.values() for row_id in rows}
     for turn in turns_of(case, evidence):
         grounds.add(turn.exchange.messages)
-        yield _fault(turn, grounds)
+        yield _fault(turn, grounds, seeded)
 
 
-def _fault(turn: Played, grounds: Grounds) -> str:
-    text = turn.exchange.reply
+def _fault(turn: Played, grounds: Grounds, seeded: Collection[str]) -> str:
+    text = turn.exchange.reply[:READ]
     if not text.strip():
         return "it was still calling tools when its steps ran out" if turn.exchange.cut else "it said nothing"
     said, facts = read(text), _facts(turn)
     words = _without(text, [*turn.expected.arguments.values(), *facts])
-    if not turn.expectation.succeeds and not says_no(words):
+    if not turn.expectation.succeeds and not _says_no(words, turn):
         return "the CRM refuses this, and the reply does not say so"
-    if turn.expectation.succeeds and turn.writes and says_failed(words):
+    if turn.expectation.succeeds and _changes(turn, seeded) and says_failed(words):
         return "the reply says that it was not done"
     if missing := [fact for fact in facts if not _says(said, words, fact, facts)]:
         return "" if _tells_all(said, turn) else f"the reply does not say {', '.join(map(_quoted, missing))}"
@@ -48,6 +52,17 @@ def _fault(turn: Played, grounds: Grounds) -> str:
         return "the reply says that there is nothing, and there is"
     untrue = [*_baseless(said, grounds), *contradictions(said, turn.exchange.messages, grounds)]
     return f"the reply says {', '.join(untrue)}, which nobody has said" if untrue else ""
+
+
+def _says_no(words: str, turn: Played) -> bool:
+    """Whether a reply tells a refusal; where nothing was to be done nobody claims a deed."""
+    return says_no(words, turn.expected.tool) if turn.writes else declines(words)
+
+
+def _changes(turn: Played, seeded: Collection[str]) -> bool:
+    """Whether a turn changes something; who ensures what is there already changes nothing."""
+    row = turn.wanted if turn.expected.tool.startswith("ensure_") else None
+    return turn.writes and not (isinstance(row, Mapping) and row.get("client_id") in seeded)
 
 
 def _baseless(said: Reading, grounds: Grounds) -> Sequence[str]:

@@ -48,12 +48,15 @@ def _fault(turn: Played, seeded: set[str], *, exact: bool) -> str:
     done = [(call, result) for call, result in turn.calls if not result.refused]
     reads = [(call, result) for call, result in done if not writes(call.tool)]
     if not turn.expectation.succeeds:
-        met = reads or any(_tries(call, result, turn.expected) for call, result in turn.calls)
+        tried = any(_tries(call, result, turn.expected) for call, result in turn.calls)
+        met = tried or any(_looks_up(call, result, turn.expected) for call, result in reads)
         return "" if met else f"neither tried nor looked up: {_told(turn.expected)}, which the CRM refuses"
     if turn.writes:
         written = turn.made is not None or not exact or _written(done, turn, seeded)
         return "" if done and written else f"not written: {_told(turn.expected)}"
-    return "" if turn.made is not None or _shows(reads, turn, seeded) else f"not made: {_told(turn.expected)}"
+    if turn.made is None and not _shows(reads, turn, seeded):
+        return f"not made: {_told(turn.expected)}"
+    return next((f"written, and nobody asked for it: {_told(call)}" for call, _ in done if writes(call.tool)), "")
 
 
 def _tries(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
@@ -66,6 +69,25 @@ def _tries(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
     return all(name in given and given[name] == _small(value) for name, value in expected.arguments.items())
 
 
+def _looks_up(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
+    """Whether a read looks at what is to be refused: at that very row, or at rows of its kind."""
+    ids = {value for value in expected.arguments.values() if isinstance(value, str)}
+    shown = {str(item) for row in rows_in(result.value) for name, item in row.items() if name.endswith("_id")}
+    return not ids.isdisjoint(shown) or not _kinds(call).isdisjoint(_kinds(expected))
+
+
+def _kinds(call: ToolCall) -> set[str]:
+    """Return the entities that a call is about."""
+    return {
+        entity
+        for entity, (table, key) in TABLES.items()
+        if entity.lower() in call.tool
+        or table in call.tool
+        or key in call.arguments
+        or entity == call.arguments.get("entity_type")
+    }
+
+
 def _shows(reads: Answered, turn: Played, seeded: set[str]) -> bool:
     """Whether other reads have shown what the expected one shows."""
     wanted = turn.reference_value
@@ -74,7 +96,7 @@ def _shows(reads: Answered, turn: Played, seeded: set[str]) -> bool:
     rows = set(_comparable(wanted, seeded))
     if rows:
         return rows <= {row for _, result in reads for row in _comparable(result.value, seeded)}
-    return any(_tells(call, result, turn) for call, result in reads)
+    return _tells(reads, turn)
 
 
 def _written(done: Answered, turn: Played, seeded: set[str]) -> bool:
@@ -87,14 +109,18 @@ def _is_empty(value: Json) -> bool:
     return value in ([], {}) or (isinstance(value, Mapping) and value.get("total_count") == 0)
 
 
-def _tells(call: ToolCall, result: ToolResult, turn: Played) -> bool:
-    """Whether a read tells, or lets one count or add up, what an overview tells."""
-    if call.tool == turn.expected.tool:
-        return result.value == turn.reference_value
-    if _search(call.tool) != _search(turn.expected.tool) and turn.expected.tool != "summarize_counts":
-        return False
-    facts = facts_of(turn.expectation, turn.expected.tool, turn.reference_value, turn.outputs)
-    return bool(facts) and all(follows_from(result.value, fact) for fact in facts)
+def _tells(reads: Answered, turn: Played) -> bool:
+    """Whether reads tell, or let one count or add up, what an overview tells."""
+    tool = turn.expected.tool
+    if any(call.tool == tool and result.value == turn.reference_value for call, result in reads):
+        return True
+    values = [
+        result.value
+        for call, result in reads
+        if tool == "summarize_counts" or (call.tool != tool and _search(call.tool) == _search(tool))
+    ]
+    facts = facts_of(turn.expectation, tool, turn.reference_value, turn.outputs)
+    return bool(facts) and all(any(follows_from(value, fact) for value in values) for fact in facts)
 
 
 def _proves_absence(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:

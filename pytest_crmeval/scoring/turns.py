@@ -64,7 +64,7 @@ def turns_of(case: Conversation, evidence: Evidence) -> Iterator[Played]:
             expected=canonical(resolved(turn.expectation.call, outputs)),
             exchange=exchange,
             reference=reference,
-            outputs=outputs,
+            outputs={place: output for place, output in outputs.items() if place <= number},
             calls=[(canonical(call), result) for call, result in exchange.calls],
         )
 

@@ -20,12 +20,12 @@ _CLAIM = re.compile(
     rf"|\bbeen\s+{_SOON}{_DEEDS}\b|\b(?:was|were)\s+{_SOON}{_DEEDS}\b(?!\s+(?:on|in|at|by)\b)"
     r"|\b(?:is|are)\s+now\b(?!\s+(?:closed|locked|final|inactive|taken|used|in\suse))|\b(?:is|are)\s+gone\b"
     r"|^\W*+(?:done|all\s(?:set|done)|success\w*|completed?)\b|\bsuccessfully\b|\b(?:is|are)\s+(?:complete|done|finished)\b"
-    rf"|^\W*+{_DEEDS}\b|^\W*+(?:[\w'\u2019-]+\s+){{1,4}}{_DEEDS}(?:\W*$|\s+(?:to|from)\b)",
+    rf"|^\W*+{_DEEDS}\b|^\W*+(?:[\w'\u2019-]+\s+){{1,4}}{_DEEDS}(?:\W*$|\s+(?:to|from)\b|\s*[:(])",
     re.IGNORECASE,
 )
 _DOUBT = re.compile(
-    r"\b(?:not|cannot|unable|never|no(?!\s+problem)|nor|neither|nothing|none|without|fail\w*|refus\w*|reject\w*|den(?:y|ied)"
-    r"|declin\w*|if|unless|until|once|when|whenever|before|after|because|since|would|could|should|can|may|might|must"
+    r"\b(?:not|cannot|unable|never|no(?!\s+problem)|nor|neither|nothing|none|without|fail\w*|refus\w*"
+    r"|(?<!\bthe\s)(?<!\ba\s)reject\w*|den(?:y|ied)|declin\w*|perhaps|maybe|probably|seems?|appears?|if|unless|until|once|when|whenever|before|after|because|since|would|could|should|can|may|might|must"
     r"|will|needs?|please|to\sbe)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
@@ -37,29 +37,30 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _ASKS = re.compile(
-    r"\b(?:which|did\syou\smean|do\syou\smean|clarify|specify|provide|another|different|instead)\b[^.!]*\?"
+    r"\b(?:which|did\syou\smean|do\syou\smean|clarify|specify|provide|another|different|instead)\b[^.!?]{0,300}\?"
     r"|\bplease\s+(?:clarify|specify|provide|tell|confirm|choose|check)\b",
     re.IGNORECASE,
 )
 _UNABLE = re.compile(
     r"\b(?:could|can|was|were|am|is|are|['\u2019]m)\s?(?:not|n['\u2019]t)\s+(?:\w+\s+)?(?:able|possible|allowed|permitted|found)\b"
-    r"|\b(?:could|can)\s?(?:not|n['\u2019]t)\b|\bunable\b|\bfail(?:s|ed|ure)?\b|\berror\b|\bimpossible\b|\bunsuccessful"
+    r"|\b(?:could|can)\s?(?:not|n['\u2019]t)\b(?!\s+be\s+(?:undone|recovered|restored|reversed))|\bunable\b|\bfail(?:s|ed|ure)?\b|\berror\b|\bimpossible\b|\bunsuccessful"
     r"|\b(?:was|were|been|is|are|got)\s+(?:refused|rejected|denied|declined|blocked)\b|\b(?:refused|rejected|declined)\s+"
     r"(?:it|this|that|the|your|my)\b|\bnot\s(?:possible|found|work)\b|n['\u2019]t\s+(?:work|exist)\b|\bno\ssuch\b",
     re.IGNORECASE,
 )
 _UNDONE = re.compile(
-    rf"(?:\bnot|n['\u2019]t|\bnever)\s+(?:yet\s+)?(?:been\s+|be\s+)?(?:{_DEEDS}|change|update|create|add|delete|move|do|make)\b"
+    rf"(?:\bnot|n['\u2019]t|\bnever)\s+(?:yet\s+)?(?:been\s+|be\s+)?(?:(?!linked|assigned|attached|set\b){_DEEDS}|change|update|create|add|delete|move|do|make)\b"
     r"|\bno\schanges?\b|\bnothing\s(?:was|has|is|changed)\b|\bunchanged\b",
     re.IGNORECASE,
 )
+_ELSE = re.compile(r"\b(?:other|others|else|rest|itself)\b", re.IGNORECASE)
 _STATES = re.compile(r"\b(?:is|are|has|have|['\u2019]s)\b(?!\s+(?:still|unchanged|closed|locked))", re.IGNORECASE)
 _STAYS = re.compile(r"\b(?:still|remains?|stays?|unchanged|needs?|must|as before)\b", re.IGNORECASE)
 _NONE = re.compile(
-    r"\bno\b(?!\s+(?:other|further|longer|more|additional|problem|worries|changes?|phone|e-?mail|owner|close|notes?\son))"
+    r"\bno\b(?!\s+(?:other|further|longer|more|additional|problem|worries|doubt|question|changes?|phone|e-?mail|owner|close|notes?\son))"
     r"|\b(?:none|nothing|nobody|zero|empty|cannot|unable|not\s(?:find|found|see|have|exist|any|in|there|on|return|match|yet))\b"
     r"|\b(?:is|are|was|were|does|do|did|has|have|had)\s+not\b|n['\u2019]t\s+(?:\w+\s+)?(?:find|found|see|have|exist|any|in|there"
-    r"|on|return|match|been|a|yet|contain|show|know|got)\w*\b|\bwithout\s+(?:a\s+)?(?:result|match|success)|(?<![\d.,])0(?:[.,]0+)?(?![\d.,]*\d)",
+    r"|on|return|match|been|a|yet|contain|show|know|got)\w*\b|\bwithout\s+(?:a\s+)?(?:result|match|success)|(?<![\w.,-])0(?:[.,]0+)?(?![\d.,]*\d|[\w-])",
     re.IGNORECASE,
 )
 _ABSENT = re.compile(
@@ -80,16 +81,32 @@ _OPEN = re.compile(
     r"|between)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
-
+_CHOICE = re.compile(r"^\W*+(?:sent|cancell?ed)(?:\W*$|\s*[:(,|/])|\bor\W+(?:sent|cancell?ed)\W*$", re.IGNORECASE)
+"""Statuses that sound like deeds."""
+_GONE = re.compile(r"\b(?:was|were|been|is|are)\s+(?:(?:just|also|now)\s+)?(?:deleted|removed|gone)\b", re.IGNORECASE)
+_HAPPENED = re.compile(rf"\b(?:was|were|been)\s+{_SOON}{_DEEDS}\b", re.IGNORECASE)
 _OFFER = re.compile(
     r"\?[\s*_\"')]*$|\b(?:let\sme\sknow|(?:would|if)\syou(?:['\u2019]d)?\s(?:like|want))\b", re.IGNORECASE
 )
 
 
-def says_no(text: str) -> bool:
-    """Whether a reply to what can't be done says so, or asks back; and does not say that it was done."""
-    clauses = clauses_of(text)
-    return not any(map(claims, clauses)) and bool(_REFUSED.search(text) or _ASKS.search(text))
+def says_no(text: str, tool: str = "") -> bool:
+    """Whether a reply to what ``tool`` can't do says so, or asks back; and does not say that it was done.
+
+    Who lists what can be chosen claims nothing, nor does who says why it can't be: because it was deleted.
+    """
+    if not declines(text):
+        return False
+    reasons = _UNABLE.search(text) or _UNDONE.search(text)
+    clauses = [clause for clause in clauses_of(text) if not _CHOICE.search(clause)]
+    if not tool.startswith("delete_"):
+        clauses = [_GONE.sub(" ", clause) for clause in clauses]
+    return not any(claims(_HAPPENED.sub(" ", clause) if reasons else clause) for clause in clauses)
+
+
+def declines(text: str) -> bool:
+    """Whether a reply says that something is not so, or asks back."""
+    return bool(_REFUSED.search(text) or _ASKS.search(text))
 
 
 def says_none(text: str) -> bool:
@@ -104,7 +121,7 @@ def says_failed(text: str) -> bool:
         return False
     if any(_UNABLE.search(clause) and not re.search(r"\bif\b", clause) for clause in clauses):
         return True
-    undone = [clause for clause in clauses if _UNDONE.search(clause)]
+    undone = [clause for clause in clauses if _UNDONE.search(clause) and not _ELSE.search(clause)]
     others = [clause for clause in clauses if clause not in undone and not _STAYS.search(clause)]
     return bool(undone) and not any(map(_STATES.search, others))
 

@@ -1,6 +1,7 @@
 """Oracles that do everything right and say something false, or nothing: only the reply can give them away."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.state import TABLES, Row
@@ -10,6 +11,8 @@ from pytest_crmeval.scoring.facts import NOTHING
 from pytest_crmeval.scoring.grounds import rows_in
 from pytest_crmeval.scoring.turns import Played
 
+TELLING = frozenset({"amount", "close_date", "stage", "status", "title", "type", "email", "value"})
+"""Columns that a person asks about."""
 INVENTED = "Umbrella Holdings"
 PLEASANTRIES = ("Done.", "Here is what you asked for.", "I have looked that up for you.")
 INVENTIONS = ("The total is 987,654.32.", "That is up 43.7 % on last year.", "It is due on 2031-08-19.")
@@ -130,6 +133,19 @@ def claimed_success(rehearsal: Rehearsal) -> Iterator[Variant]:
         yield from (says(turn, text) for text in SUCCESSES)
 
 
+def facts_swapped(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Tell of one record what is true of another that was shown beside it."""
+    for turn in rehearsal.reads:
+        rows = [row for row in rows_in(turn.wanted) if name_of(row)]
+        for one, other in pairwise(rows if len({name_of(row) for row in rows}) == len(rows) else ()):
+            for column in one.keys() & other.keys() & TELLING:
+                if one[column] and other[column] and one[column] != other[column]:
+                    swapped = {name_of(one): other[column], name_of(other): one[column]}
+                    lines = [f"- {name_of(row)}: {swapped.get(name_of(row), row[column])}" for row in rows]
+                    told = [str(fact) for fact in told_facts(turn)]
+                    yield says(turn, "\n".join([f"Found {', '.join(told)}.", *lines]))
+
+
 LIES: Kinds = {
     "silence": silence,
     "no facts": no_facts,
@@ -143,6 +159,7 @@ LIES: Kinds = {
     "invented find": invented_find,
     "denied write": denied_write,
     "claimed success": claimed_success,
+    "facts swapped": facts_swapped,
 }
 
 

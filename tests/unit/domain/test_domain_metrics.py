@@ -65,15 +65,16 @@ def test_errors_are_made_up_for_in_a_turn_that_is_right() -> None:
 
 
 def test_trials_are_counted_by_the_turn_that_went_wrong_first() -> None:
-    """What went wrong after it is no news; a trial without a wrong turn is not counted."""
-    trials = [played(RIGHT, LOST), played(LOST, LOST), played(RIGHT, MUMBLED, LOST), played(RIGHT)]
+    """What went wrong after it is no news; a trial that passed, or has no wrong turn, is not counted."""
+    turns = [(RIGHT, LOST), (LOST, LOST), (RIGHT, MUMBLED, LOST), (RIGHT,)]
+    trials = [played(*some, verdict=Verdict.FAILED) for some in turns]
 
-    assert {1: 1, 2: 2} == metrics_of(trials).first_failed_turn
+    assert {1: 1, 2: 2} == metrics_of([*trials, played(LOST)]).first_failed_turn
 
 
 def test_the_turn_that_went_wrong_first_is_told_in_order() -> None:
     """The second before the tenth, also in the document."""
-    trials = [played(*[RIGHT] * 9, LOST), played(RIGHT, LOST)]
+    trials = [played(*[RIGHT] * 9, LOST, verdict=Verdict.FAILED), played(RIGHT, LOST, verdict=Verdict.FAILED)]
 
     assert ["2", "10"] == list(json.loads(json.dumps(metrics_of(trials).to_dict()))["first_failed_turn"])
 

@@ -258,16 +258,18 @@ def test_a_chain_is_scored_by_segments() -> None:
 def test_a_chain_that_goes_too_well_fails() -> None:
     """A segment that is to fail and has nothing to fail at does not end as it should."""
     case = chain((1, True), (2, False), turns=[FIND, FIND])
-    reason = "no segment may be without the failure that it expects"
+    reason = "a segment that is to end in a failure has none"
 
     assert Score(name="clbench", value=0.5, reason=reason) == chained(case, [FIND_FLEET], "1", [FIND_FLEET], "2")
 
 
-def test_a_refusal_in_a_segment_that_is_to_succeed_is_a_failure() -> None:
-    """Though it is one that its turn expects."""
+def test_a_refusal_that_its_turn_expects_fits_any_segment() -> None:
+    """One that does not come fits none."""
     case = chain((2, True), turns=[FIND, REFUSE])
 
-    assert 0.0 == chained(case, [FIND_FLEET], "1", [RAISE], "2").value
+    assert 1.0 == chained(case, [FIND_FLEET], "1", [RAISE], "2").value
+    assert 0.0 == chained(case, [FIND_FLEET], "1", [FIND_FLEET], "2").value
+    assert 0.0 == chained(case, [FIND_FLEET], "1", [call("no_such_tool")], "2").value
 
 
 @pytest.mark.parametrize("arguments", [None, [], "amount=1", 7])

@@ -19,6 +19,7 @@ from tests.plays import (
     asks,
     case_of,
     found,
+    refused,
     row,
     trial,
     uid,
@@ -316,3 +317,26 @@ def test_a_row_with_a_quote_in_it_is_compared_whole() -> None:
     answers = [(sought, found([shown])), (call("list_clients"), found({uid("ob"): {**shown, "notes": "None"}}))]
 
     assert not tool_calls(case, trial(case, answers, [call("list_clients")], "Here.")).passed
+
+
+def test_what_is_to_be_refused_must_be_looked_at() -> None:
+    """Any read at all will not do: it must show that row, or rows of its kind."""
+    elsewhere, near = call("quote_prefixes"), call("list_opportunities")
+    answers = [
+        (RAISE, refused("Cannot modify closed opportunity")),
+        (elsewhere, found(["EU"])),
+        (near, found({uid("fleet"): FLEET})),
+    ]
+
+    assert not tool_calls(REFUSED, trial(REFUSED, answers, [elsewhere], "That is not possible.")).passed
+    assert tool_calls(REFUSED, trial(REFUSED, answers, [near], "That is not possible.")).passed
+
+
+def test_a_turn_that_asks_is_no_time_to_write() -> None:
+    """A later turn may undo it, and then the state no longer tells."""
+    case = case_of(asks("Find it.", FIND_FLEET), seed=SEED)
+    answers = [(FIND_FLEET, found([FLEET])), (RAISE, found(RAISED))]
+
+    reason = tool_calls(case, trial(case, answers, [FIND_FLEET, RAISE], "Here.")).reason
+
+    assert reason.startswith("turn 1: written, and nobody asked for it: modify_opportunity(")
