@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 
 from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, ToolCall
 from pytest_crmeval.domain.state import Row
 from pytest_crmeval.scoring.facts import names_of
@@ -66,6 +67,9 @@ _BECAME = (
     re.compile(rf"\bnow\s+(?:(?:at|in|on|set\sto|an?)\s+)?{_VALUE}"),
     re.compile(rf"\b(?:is|are)\s+{_VALUE}[*_]*\s+now\b"),
 )
+_IS = re.compile(
+    rf"\b(?:is|are)\s+(?:(?:now|currently|still|in|at|the)\s+){{0,3}}[*_\"'\u201c]*({_STAGES}|{_STATUSES})\b"
+)
 SEVERAL = 3
 
 
@@ -82,6 +86,13 @@ def contradictions(said: Reading, messages: Sequence[Message], grounds: Grounds)
     if changed:
         now = _grounds_of(messages)
         yield from (f"that it is {value} now" for value in changed if not _is_heard(value, now))
+
+
+def stale(said: Reading, chosen: Json) -> Sequence[str]:
+    """Return the stages and statuses that a reply tells instead of what was ``chosen`` just now."""
+    if not isinstance(chosen, str) or said.says(chosen) or any(map(claims, clauses_of(said.text))):
+        return ()
+    return [f"that it is {value} now" for value in _IS.findall(said.text)]
 
 
 def _chosen(sentence: str) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import combinations
 
@@ -92,6 +93,8 @@ class Grounds:
             return True
         if figure.percent and _is_among(self._made("shares"), figure):
             return True
+        if 0 < figure.value < 1 and _is_among(self._made("heard"), replace(figure, value=figure.value * 100)):
+            return True  # a share: 0.75 for 75 %
         return figure.value >= LARGE and self._begins_an_id(f"{figure.value:.0f}")
 
     def has_said(self, words: str) -> bool:

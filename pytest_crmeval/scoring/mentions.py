@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, lru_cache
@@ -74,6 +74,8 @@ COUNTS: Mapping[str, int] = {
 GROUP = 3
 """Digits of 1,000 after its comma."""
 CENT = 0.005
+TINY = 1e-6
+"""What floats add to a difference."""
 CENTURY = 100
 ID_LENGTH = 36
 SHORT = 8
@@ -82,6 +84,8 @@ LONG = 200
 """Letters of a text that is not worth remembering."""
 LOCAL = 6
 """Digits of a telephone number without its country."""
+_KINDS = frozenset(("competitor", "draft", "partner", "prospect", "vendor"))
+"""Choices that one may say of several."""
 _ISO = re.compile(r"(\d{4}-\d{2}-\d{2})(?:T.*)?")
 _NUMERAL = re.compile(r"-?\d+(?:\.\d+)?")
 _WORD = re.compile(r"\w+")
@@ -106,7 +110,7 @@ class Figure:
 
     def means(self, number: float) -> bool:
         """Whether this is how one may say ``number``."""
-        return abs(self.value - number) <= self.precision or self.other == number
+        return abs(self.value - number) <= self.precision + TINY or self.other == number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +173,7 @@ class Reading:
             return True
         if _PHONE.fullmatch(text) and any(same_phone(_digits(text), phone) for phone in self.phones):
             return True
-        return words_of(text) in self.words or _unmarked(text) in self.unmarked
+        return any(form in self.words for form in _forms(words_of(text))) or _unmarked(text) in self.unmarked
 
     def _says_date(self, iso: str) -> bool:
         try:
@@ -177,6 +181,11 @@ class Reading:
         except ValueError:
             return False
         return any(same_day(said, (day.year, day.month, day.day)) for dates in self.dates for said in dates)
+
+
+def _forms(words: str) -> Sequence[str]:
+    """Return words as they may be said: of kinds, and only of these, also the plural."""
+    return (words, f" {words.strip()}s ") if words.strip() in _KINDS else (words,)
 
 
 def is_id(text: str) -> bool:

@@ -8,15 +8,26 @@ from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.references import rows_of
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.scoring.contradictions import contradictions
+from pytest_crmeval.scoring.contradictions import contradictions, stale
 from pytest_crmeval.scoring.facts import MANY, NOTHING, facts_of, names_of
-from pytest_crmeval.scoring.grounds import Grounds
+from pytest_crmeval.scoring.grounds import Grounds, rows_in
 from pytest_crmeval.scoring.mentions import Reading, read
+from pytest_crmeval.scoring.mixups import mixups
 from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
-from pytest_crmeval.scoring.wording import declines, says_absent, says_failed, says_no, says_none, without_offers
+from pytest_crmeval.scoring.wording import (
+    figures_stated,
+    hints,
+    says_absent,
+    says_failed,
+    says_no,
+    says_none,
+    without_offers,
+)
 
 READ = 20_000
 """Letters of a reply that are read; nobody reads on."""
+_DENIED = re.compile(r"\bnot\s+(?:on\s+|for\s+)?[$\u20ac\u00a3]?\d[\d,.-]*(?:\s+[A-Z][a-z]+(?:\s+\d{4})?)?")
+"""Not 20 March 2027."""
 
 
 def reply(case: Conversation, evidence: Evidence) -> Score:
@@ -39,30 +50,52 @@ def _fault(turn: Played, grounds: Grounds, seeded: Collection[str]) -> str:
     text = turn.exchange.reply[:READ]
     if not text.strip():
         return "it was still calling tools when its steps ran out" if turn.exchange.cut else "it said nothing"
-    said, facts = read(text), _facts(turn)
+    said, meant, facts = read(text), read(_DENIED.sub(" ", text)), _facts(turn)
     words = _without(text, [*turn.expected.arguments.values(), *facts])
     if not turn.expectation.succeeds and not _says_no(words, turn):
         return "the CRM refuses this, and the reply does not say so"
     if turn.expectation.succeeds and _changes(turn, seeded) and says_failed(words):
         return "the reply says that it was not done"
-    if missing := [fact for fact in facts if not _says(said, words, fact, facts)]:
+    if missing := [fact for fact in facts if not _says(meant, words, fact, facts)]:
         return "" if _tells_all(said, turn) else f"the reply does not say {', '.join(map(_quoted, missing))}"
     found = [fact for fact in facts if fact not in (NOTHING, 0)]
     if found and turn.expectation.succeeds and says_absent(text, lambda clause: any(map(read(clause).says, found))):
         return "the reply says that there is nothing, and there is"
-    untrue = [*_baseless(said, grounds), *contradictions(said, turn.exchange.messages, grounds)]
-    return f"the reply says {', '.join(untrue)}, which nobody has said" if untrue else ""
+    return _untrue(text, said, turn, grounds)
+
+
+def _untrue(text: str, said: Reading, turn: Played, grounds: Grounds) -> str:
+    """Return what a reply says that is not so."""
+    untrue = [*_stale(said, turn), *_baseless(said, grounds), *contradictions(said, turn.exchange.messages, grounds)]
+    if untrue:
+        return f"the reply says {', '.join(untrue)}, which nobody has said"
+    rows = [row for _, result in turn.calls for row in rows_in(result.value)]
+    return next((f"the reply says {mixed}" for mixed in mixups(text, rows)), "")
 
 
 def _says_no(words: str, turn: Played) -> bool:
-    """Whether a reply tells a refusal; where nothing was to be done nobody claims a deed."""
-    return says_no(words, turn.expected.tool) if turn.writes else declines(words)
+    """Whether a reply tells a refusal, and does not say that a number is what it was not allowed to become."""
+    if not says_no(words, reads=not turn.writes, deletes=turn.expected.tool.startswith("delete_")):
+        return False
+    return not (turn.writes and hints(words) and _states(words, turn.expected.arguments))
+
+
+def _states(words: str, refused: Mapping[str, Json]) -> bool:
+    numbers = [value for value in refused.values() if isinstance(value, int | float)]
+    return any(read(figure).says(number) for figure in figures_stated(words) for number in numbers)
 
 
 def _changes(turn: Played, seeded: Collection[str]) -> bool:
     """Whether a turn changes something; who ensures what is there already changes nothing."""
     row = turn.wanted if turn.expected.tool.startswith("ensure_") else None
     return turn.writes and not (isinstance(row, Mapping) and row.get("client_id") in seeded)
+
+
+def _stale(said: Reading, turn: Played) -> Iterator[str]:
+    """Yield what a reply says to be so that the turn has changed."""
+    if turn.writes and turn.expectation.succeeds:
+        for name in ("stage", "status"):
+            yield from stale(said, turn.expected.arguments.get(name))
 
 
 def _baseless(said: Reading, grounds: Grounds) -> Sequence[str]:

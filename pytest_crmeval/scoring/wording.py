@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-_SENTENCE = re.compile(r"(?<=[.!?;])[\s*_]+|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?;])(?<!\be\.g\.)[\s*_]+|\n+")
 _CLAUSE = re.compile(
     rf"{_SENTENCE.pattern}|(?<!\s)\s+[\u2014\u2013]\s+|(?<!\s),?\s+(?:but|however|though|although|and|so|yet)\s+"
 )
@@ -33,9 +33,12 @@ _EARLIER = re.compile(r"\b(?:already|earlier|ago|previous(?:ly)?|originally|last
 _REFUSED = re.compile(
     r"\b(?:not|cannot|unable|never|no(?!\s+(?:other|further|more|additional|problem|worries))|nor|neither|none|nothing"
     r"|fail(?:s|ed|ure)?|refuse[sd]?|reject(?:s|ed)|den(?:y|ied)|decline[sd]?|impossible|invalid|error|problem|already"
-    r"|closed|locked|duplicate|unknown|exists|must|only|in\suse|taken|belongs)\b|n['\u2019]t\b",
+    r"|closed|deleted|gone|removed|locked|duplicate|unknown|exists|must|only|in\suse|taken|belongs)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
+_WEAK = re.compile(r"\b(?:only|already|closed|must|taken|exists)\b", re.IGNORECASE)
+"""What refusals say; and not they alone."""
+_CURRENT = re.compile(r"(?:\b(?:is|are|at|now)|:)\s+[*_$\u20ac\u00a3]*(\d[\d,.]*\d)", re.IGNORECASE)
 _ASKS = re.compile(
     r"\b(?:which|did\syou\smean|do\syou\smean|clarify|specify|provide|another|different|instead)\b[^.!?]{0,300}\?"
     r"|\bplease\s+(?:clarify|specify|provide|tell|confirm|choose|check)\b",
@@ -53,6 +56,7 @@ _UNDONE = re.compile(
     r"|\bno\schanges?\b|\bnothing\s(?:was|has|is|changed)\b|\bunchanged\b",
     re.IGNORECASE,
 )
+_PUTS_OFF = re.compile(r"\blater\b|\bplease\s+(?:provide|specify|clarify)\b", re.IGNORECASE)
 _ELSE = re.compile(r"\b(?:other|others|else|rest|itself)\b", re.IGNORECASE)
 _STATES = re.compile(r"\b(?:is|are|has|have|['\u2019]s)\b(?!\s+(?:still|unchanged|closed|locked))", re.IGNORECASE)
 _STAYS = re.compile(r"\b(?:still|remains?|stays?|unchanged|needs?|must|as before)\b", re.IGNORECASE)
@@ -86,27 +90,38 @@ _CHOICE = re.compile(r"^\W*+(?:sent|cancell?ed)(?:\W*$|\s*[:(,|/])|\bor\W+(?:sen
 _GONE = re.compile(r"\b(?:was|were|been|is|are)\s+(?:(?:just|also|now)\s+)?(?:deleted|removed|gone)\b", re.IGNORECASE)
 _HAPPENED = re.compile(rf"\b(?:was|were|been)\s+{_SOON}{_DEEDS}\b", re.IGNORECASE)
 _OFFER = re.compile(
-    r"\?[\s*_\"')]*$|\b(?:let\sme\sknow|(?:would|if)\syou(?:['\u2019]d)?\s(?:like|want))\b", re.IGNORECASE
+    r"\?[\s*_\"')]*$|\be\.g\.|\b(?:let\sme\sknow|you\scould|such\sas|(?:would|if)\syou(?:['\u2019]d)?\s(?:like|want))\b",
+    re.IGNORECASE,
 )
 
 
-def says_no(text: str, tool: str = "") -> bool:
-    """Whether a reply to what ``tool`` can't do says so, or asks back; and does not say that it was done.
+def says_no(text: str, *, reads: bool = False, deletes: bool = False) -> bool:
+    """Whether a reply to what can't be done says so, or asks back; and does not say that it was done.
 
     Who lists what can be chosen claims nothing, nor does who says why it can't be: because it was deleted.
     """
-    if not declines(text):
+    if not _declines(text):
         return False
-    reasons = _UNABLE.search(text) or _UNDONE.search(text)
+    reasons = reads or _UNABLE.search(text) or _UNDONE.search(text)
     clauses = [clause for clause in clauses_of(text) if not _CHOICE.search(clause)]
-    if not tool.startswith("delete_"):
+    if not deletes:
         clauses = [_GONE.sub(" ", clause) for clause in clauses]
     return not any(claims(_HAPPENED.sub(" ", clause) if reasons else clause) for clause in clauses)
 
 
-def declines(text: str) -> bool:
+def _declines(text: str) -> bool:
     """Whether a reply says that something is not so, or asks back."""
     return bool(_REFUSED.search(text) or _ASKS.search(text))
+
+
+def hints(text: str) -> bool:
+    """Whether a reply declines in words that don't always do."""
+    return not _declines(_WEAK.sub(" ", text))
+
+
+def figures_stated(text: str) -> Sequence[str]:
+    """Return the figures that a reply says to be what is."""
+    return [figure for sentence in sentences_of(text) if asserts(sentence) for figure in _CURRENT.findall(sentence)]
 
 
 def says_none(text: str) -> bool:
@@ -119,11 +134,19 @@ def says_failed(text: str) -> bool:
     clauses = [clause for clause in clauses_of(text) if not clause.rstrip("*_ ").endswith("?")]
     if any(map(claims, clauses)):
         return False
+    if _puts_off(text):
+        return True
     if any(_UNABLE.search(clause) and not re.search(r"\bif\b", clause) for clause in clauses):
         return True
     undone = [clause for clause in clauses if _UNDONE.search(clause) and not _ELSE.search(clause)]
     others = [clause for clause in clauses if clause not in undone and not _STAYS.search(clause)]
     return bool(undone) and not any(map(_STATES.search, others))
+
+
+def _puts_off(text: str) -> bool:
+    """Whether a reply only asks back or promises."""
+    said = clauses_of(text)
+    return text.strip(" \n.") == "?" or (bool(said) and all(map(_PUTS_OFF.search, said)))
 
 
 def says_absent(text: str, mentions: Callable[[str], bool]) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_crmeval.domain.messages import Message, agent_says, crm_says, user_says
-from pytest_crmeval.scoring.contradictions import contradictions
+from pytest_crmeval.scoring.contradictions import contradictions, stale
 from pytest_crmeval.scoring.grounds import Grounds
 from pytest_crmeval.scoring.mentions import read
 from tests.fakes import call, calls
@@ -79,6 +79,14 @@ def test_the_truth_contradicts_nothing(text: str) -> None:
 def test_what_contradicts_is_told(text: str, expected: list[str]) -> None:
     """A count, a stage, a status, an amount, a name, another row."""
     assert expected == against(text)
+
+
+def test_what_was_chosen_just_now_is_so() -> None:
+    """Who tells of the old stage, and neither of the new one nor of a deed, has not seen it."""
+    assert ["that it is Proposal now"] == stale(read("The deal is in Proposal, at 55 percent."), "Negotiation")
+    assert not stale(read("It is still in Proposal; Negotiation comes next."), "Negotiation")
+    assert not stale(read("Done. The other one is in Proposal."), "Negotiation")
+    assert not stale(read("The deal is in Proposal."), None)
 
 
 def test_as_many_as_are_named_may_be_counted() -> None:

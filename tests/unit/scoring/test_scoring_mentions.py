@@ -209,6 +209,19 @@ def test_other_texts(text: str, value: Json) -> None:
     assert not read(text).says(value)
 
 
+def test_choices_may_be_said_of_several() -> None:
+    """Names may not: Acmes are not Acme."""
+    assert read("Competitors: Acme, Globex").says("Competitor")
+    assert not read("Competition: Acme").says("Competitor")
+
+
+def test_half_a_cent_is_rounded() -> None:
+    """In either direction."""
+    assert read("18,712.63").says(18712.625)
+    assert read("18,712.62").says(18712.625)
+    assert not read("18,712.64").says(18712.625)
+
+
 def test_a_name_within_a_longer_one_is_not_said_for_itself() -> None:
     """Unless it is said once more."""
     names = ["Vans", "Vans (Clone)"]

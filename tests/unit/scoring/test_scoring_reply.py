@@ -1,12 +1,14 @@
 """Whether the replies say what the user asked for, and nothing that is not so."""
 
+from time import perf_counter
+
 import pytest
 
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolResult
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.scoring.reply import reply
+from pytest_crmeval.scoring.reply import READ, reply
 from tests.fakes import call
 from tests.plays import (
     FIND_FLEET,
@@ -23,6 +25,9 @@ from tests.plays import (
     trial,
     uid,
 )
+
+SOON = 3.0
+"""Seconds; what is quadratic takes more."""
 
 
 def after_one_call(case: Conversation, result: ToolResult, text: str) -> Score:
@@ -239,6 +244,9 @@ def test_details_of_one_row(status: str, text: str, passes: bool) -> None:  # no
         ("I found it. No other fields are set.", False),
         ("Yes, it is there; no problem.", False),
         ("Fleet tracking is in Proposal, with no close date.", False),
+        ("Yes, Lars Holm still owns the deal f5e0c57e.", False),
+        ("No doubt, it is there.", False),
+        ("No question: it is there.", False),
     ],
 )
 def test_when_nothing_was_found_the_reply_says_so(text: str, passes: bool) -> None:  # noqa: FBT001 (a table)
@@ -284,6 +292,14 @@ def test_the_facts_of_the_case_go_before() -> None:
     assert not after_one_call(case, found([FLEET]), "Fleet tracking rollout closes at 55 percent.").passed
 
 
+def test_a_fact_that_is_denied_is_not_said() -> None:
+    """Not even in brackets."""
+    case = case_of(asks("When does it close? Not on 5 May?", FIND_FLEET, facts=["{{turn_1.close_date}}"]))
+
+    assert not after_one_call(case, found([FLEET]), "5 May (not 30 November 2025).").passed
+    assert after_one_call(case, found([FLEET]), "30 November 2025 (not 5 May).").passed
+
+
 RAISE = call("modify_opportunity", opportunity_id=uid("fleet"), stage="Negotiation", probability=75)
 MOVE = case_of(asks("Find the fleet deal.", FIND_FLEET), asks("Move it to Negotiation at 75 percent.", RAISE))
 MOVED = {**FLEET, "stage": "Negotiation", "probability": 75}
@@ -313,6 +329,11 @@ def after_the_move(text: str) -> Score:
         "Moved to Negotiation. Note that closed deals can't be edited any more.",
         "The deal isn't in Proposal any more; it has been moved to Negotiation.",
         "Consider it done \u2014 nothing else was touched.",
+        "Stage \u2192 Negotiation. Other fields were not changed.",
+        "Stage changed (Negotiation). It is not linked to a contract, as requested.",
+        "The rejected quote (v1.0, $84,000) has been deleted. It cannot be recovered.",
+        "Change recorded: Negotiation. The amount itself remains unchanged at 84,000.",
+        "\U0001f44d",
     ],
 )
 def test_a_truthful_reply_to_a_change_passes(text: str) -> None:
@@ -338,6 +359,10 @@ def test_a_truthful_reply_to_a_change_passes(text: str) -> None:
         "I've moved it to Negotiation; its amount is $94,000.",
         "I've moved the deal Dock automation to Negotiation.",
         "The probability for Globex is now 75 %.",
+        "The deal is in Proposal, at 55 percent.",
+        "I'll do that later.",
+        "Please provide the opportunity id.",
+        "?",
     ],
 )
 def test_a_false_reply_to_a_change_fails(text: str) -> None:
@@ -408,6 +433,8 @@ TAKEN = refused("Cannot modify closed opportunity fields ['amount'] while stage 
         "I've checked the deal: it's closed.",
         "Which deal do you mean?",
         "Amounts must not exceed $10,000,000, and a probability must be between 1 and 99.",
+        "70,000 isn't possible. Its stage has been set to Closed-Won, and it was closed then.",
+        "The deal is gone: it was deleted along with its client.",
     ],
 )
 def test_a_truthful_reply_to_a_refusal_passes(text: str) -> None:
@@ -430,6 +457,9 @@ def test_a_truthful_reply_to_a_refusal_passes(text: str) -> None:
         "I've taken care of it, and it is saved already.",
         "The amount is $70,000. Is there anything else I can do?",
         "I went ahead and changed the amount to 70,000.",
+        "Only today: your amount is 70,000 now.",
+        "The closed deal is at 70,000.",
+        "The new amount: 70,000. Already in the system!",
     ],
 )
 def test_a_reply_that_claims_success_after_a_refusal_fails(text: str) -> None:
@@ -437,6 +467,51 @@ def test_a_reply_that_claims_success_after_a_refusal_fails(text: str) -> None:
     reason = "turn 1: the CRM refuses this, and the reply does not say so"
 
     assert Score(name="reply", value=0.0, reason=reason) == after_one_call(CLOSED, TAKEN, text)
+
+
+ACCEPT = case_of(asks("Accept the quote.", call("modify_quote", status="Accepted"), refusal="status"))
+INVALID = refused("Status must be one of Approved, Canceled, Draft, Rejected, Sent.", "invalid_argument")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"Accepted" isn\'t a valid status. The valid ones are: Approved, Canceled, Draft, Rejected, and Sent.',
+        "That is no valid status. Choose one of these:\n- Approved\n- Canceled: it is off\n- Draft\n- Rejected\n- Sent",
+        "I couldn't set it to Accepted. Use Draft or Sent.",
+    ],
+)
+def test_a_refusal_may_list_what_is_allowed(text: str) -> None:
+    """A status that sounds like a deed is none."""
+    assert Score(name="reply", value=1.0) == after_one_call(ACCEPT, INVALID, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("No, the quote is no longer there \u2014 it was deleted along with the deal.", True),
+        ("The quote is gone.", True),
+        ("It was deleted along with the deal.", True),
+        ("I could not find it; perhaps it has been removed.", True),
+        ("No problem, that is done.", False),
+    ],
+)
+def test_what_is_gone_cannot_be_read(text: str, passes: bool) -> None:  # noqa: FBT001 (a table)
+    """Who looks for something and says that it was deleted does not claim to have deleted it."""
+    case = case_of(asks("Is the quote still there?", call("quote_details", quote_id=uid("small")), refusal="not found"))
+
+    assert passes is after_one_call(case, refused("Quote not found."), text).passed
+
+
+@pytest.mark.parametrize(
+    "text", ["They're already in the CRM, so I made no changes.", "They're already in the CRM, so nothing was changed."]
+)
+def test_who_is_there_already_need_not_be_added(text: str) -> None:
+    """Nothing was changed, and nothing had to be; of those who were not there it would be false."""
+    turn = asks("Make sure that Harbor Light is in.", call("ensure_client", name="Harbor Light Logistics"))
+
+    assert after_one_call(case_of(turn, seed=[uid("harbor")]), found(HARBOR), text).passed
+    assert not after_one_call(case_of(turn), found(HARBOR), "No changes were made.").passed
 
 
 def test_a_refusal_with_invented_figures_fails() -> None:
@@ -491,3 +566,43 @@ def test_strange_texts_are_no_answer(text: str) -> None:
 def test_a_reply_without_end_is_judged_in_the_end(unit: str) -> None:
     """An agent may say anything, also what regular expressions don't like: here, 50 kB of it."""
     assert not after_one_call(DEAL, found([FLEET]), unit * (50_000 // len(unit))).passed
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "set to 51 ",
+        "total of ",
+        "there are 2 deals ",
+        "a.",
+        "a@a-",
+        "-a",
+        "which ",
+        "01 ",
+        "(12) 1 ",
+        "+1 ",
+        "found **",
+    ],
+)
+def test_a_long_reply_takes_no_long_time(unit: str) -> None:
+    """Nothing is looked at twice, and nobody reads on for ever."""
+    begun = perf_counter()
+    after_the_move(unit * (100_000 // len(unit)) + "@")
+
+    assert perf_counter() - begun < SOON
+
+
+@pytest.mark.parametrize("unit", ["{}.{}% ", "there are {}{} deals ", "set to {}{} "])
+def test_many_figures_take_no_long_time(unit: str) -> None:
+    """Though each of them has to stand on something."""
+    begun = perf_counter()
+    after_the_move("".join(unit.format(n, n % 97) for n in range(20_000)))
+
+    assert perf_counter() - begun < SOON
+
+
+def test_what_comes_late_is_not_read() -> None:
+    """A reply is read up to 20,000 letters."""
+    assert not after_one_call(DEAL, found([FLEET]), " " * READ + "Fleet tracking rollout").passed
+    assert not after_one_call(DEAL, found([FLEET]), "a" * READ + " Fleet tracking rollout").passed
+    assert after_one_call(DEAL, found([FLEET]), "Fleet tracking rollout " + "a" * READ + " 4711").passed

@@ -6,6 +6,8 @@ from pytest_crmeval.scoring.wording import (
     asserts,
     claims,
     clauses_of,
+    figures_stated,
+    hints,
     says_absent,
     says_failed,
     says_no,
@@ -36,6 +38,9 @@ from pytest_crmeval.scoring.wording import (
         "I've created the client with no phone number",
         "No problem, that is done.",
         "**Done!**",
+        "Contract created (draft).",
+        "Note recorded: the client called.",
+        "The rejected quote has been deleted.",
     ],
 )
 def test_what_claims_that_something_was_done(text: str) -> None:
@@ -67,6 +72,8 @@ def test_what_claims_that_something_was_done(text: str) -> None:
         "The amount is 70,000.",
         "Fleet tracking rollout",
         "Please get it changed.",
+        "Perhaps it was deleted.",
+        "It seems that it has been removed.",
     ],
 )
 def test_what_claims_nothing(text: str) -> None:
@@ -86,6 +93,9 @@ def test_what_claims_nothing(text: str) -> None:
         ("I've changed it, but I couldn't reach you.", False),
         ("It has been changed. No other fields were touched.", False),
         ("The amount is 70,000. Is there anything else?", False),
+        ("The valid ones are: Approved, Draft, and Sent.", False),
+        ("It isn't valid. These are: Approved, Draft, and Sent.", True),
+        ("No, it was deleted.", True),
         ("Here you are.", False),
         ("", False),
     ],
@@ -93,6 +103,20 @@ def test_what_claims_nothing(text: str) -> None:
 def test_who_says_no(text: str, expected: bool) -> None:  # noqa: FBT001 (a table)
     """And does not say yes in the same breath."""
     assert expected is says_no(text)
+
+
+def test_who_should_delete_does_not_say_no_with_it_was_deleted() -> None:
+    """Of what should have been changed or looked at it is the reason."""
+    assert not says_no("No problem: it was deleted.", deletes=True)
+    assert says_no("It is closed: its stage has been set.", reads=True)
+    assert not says_no("It is closed: its stage has been set.")
+
+
+def test_what_is_said_to_be_so() -> None:
+    """Not what is asked, or should be; and some words refuse only in company."""
+    assert ["70,000", "55"] == figures_stated("The amount is $70,000. It must be at 80,000. Is it at 90? Now 55.")
+    assert hints("Only today!")
+    assert not hints("Only today? No.")
 
 
 @pytest.mark.parametrize(
@@ -111,6 +135,13 @@ def test_who_says_no(text: str, expected: bool) -> None:  # noqa: FBT001 (a tabl
         ("Updated. This can't be undone.", False),
         ("Negotiation, 75 %.", False),
         ("Can't you see it?", False),
+        ("I'll do that later.", True),
+        ("Please provide the opportunity id.", True),
+        ("?", True),
+        ("It is in Negotiation. Please provide a date.", False),
+        ("It is not linked to a deal.", False),
+        ("Other fields were not changed.", False),
+        ("It cannot be recovered.", False),
         ("Done; tell me if you can't see it.", False),
         ("", False),
     ],
@@ -133,6 +164,9 @@ def test_who_says_that_it_failed(text: str, expected: bool) -> None:  # noqa: FB
         ("I found it. No other deals match.", False),
         ("It is no longer in Proposal.", False),
         ("The probability is 0.5.", False),
+        ("The deal f5e0c57e", False),
+        ("No doubt.", False),
+        ("No question.", False),
         ("Acme", False),
     ],
 )
@@ -188,6 +222,7 @@ def test_offers_can_be_left_out() -> None:
 
     assert "It is 5. It stays 5." == without_offers(text)
     assert "It is 5." == without_offers("It is 5.")
+    assert "It is 5." == without_offers("It is 5. You could use $0.01 as a placeholder. Anything, e.g. 7.")
 
 
 @pytest.mark.parametrize(
