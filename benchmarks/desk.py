@@ -4,9 +4,8 @@ The SQL is recorded while the oracle plays, with the ids that were generated, be
 Before it is measured it is replayed, and every row must come back the same: it is no less work than playing.
 """
 
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +22,7 @@ from pytest_crmeval.crm.databases import Address, Connection
 from pytest_crmeval.crm.postgres import PostgresCrm
 from pytest_crmeval.domain.conversation import Conversation, Seed
 from pytest_crmeval.domain.messages import Tool, ToolCall, ToolResult
-from pytest_crmeval.domain.state import TABLES, State
+from pytest_crmeval.domain.state import State
 from pytest_crmeval.options import DEFAULT_SCORERS
 from pytest_crmeval.play.conversation import observe, play, refer
 from pytest_crmeval.ports.crm import Crm
@@ -33,8 +32,6 @@ from pytest_crmeval.scoring.outcomes import outcomes_of
 
 BARE, EXACT, PLAY, TRIAL = "bare", "exact", "play", "trial"
 CONTENDERS = (BARE, EXACT, PLAY, TRIAL)
-KEYS = dict(TABLES.values())
-_INSERT = re.compile(rb'(INSERT INTO "(\w+)" AS t \()(.+? VALUES \()')
 
 Around = Callable[[str], AbstractContextManager[None]]
 """Given the name of a part, a context for it."""
@@ -95,7 +92,7 @@ class Tape:
                     tape.append(Statement(text=text, values=params, failed=True))
                     raise
                 rows = self.fetchall() if self.description else None
-                tape.append(_pinned(text, params, rows))
+                tape.append(Statement(text=text, values=params, rows=rows))
                 if rows:
                     self.scroll(0, "absolute")
                 return self
@@ -120,16 +117,6 @@ def _text(query: str | bytes | sql.Composable, cursor: psycopg.Cursor[Any]) -> b
     if isinstance(query, sql.Composable):
         return query.as_bytes(cursor)
     return query if isinstance(query, bytes) else query.encode()
-
-
-def _pinned(text: bytes, values: Params | None, rows: Sequence[tuple[Any, ...]] | None) -> Statement:
-    """Return a statement that gives a new row the id that it got."""
-    found = _INSERT.match(text)
-    if found and rows and values is not None and not isinstance(values, Mapping):
-        key = KEYS[found[2].decode()]
-        text = b'%s"%s", %s%%s, %s' % (found[1], key.encode(), found[3], text[found.end() :])
-        values = [rows[0][0][key], *values]
-    return Statement(text=text, values=values, rows=rows)
 
 
 class Overheard:
