@@ -53,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _UsageError as error:
         sys.stderr.write(f"crmeval: {error}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("crmeval: stopped\n")
+        return 130  # as shells have it
     return status
 
 
@@ -168,6 +171,8 @@ def _add_calibrate(parser: argparse.ArgumentParser) -> None:
 
 
 def _calibrate(options: argparse.Namespace) -> int:
+    import psycopg
+
     from pytest_crmeval.crm.embedded import ServerUnavailable
     from pytest_crmeval.datasets.conversations import DatasetError, index
 
@@ -176,6 +181,8 @@ def _calibrate(options: argparse.Namespace) -> int:
         found = _calibrated(cases, options)
     except (DatasetError, ServerUnavailable) as error:
         raise _UsageError(error) from error
+    except psycopg.OperationalError as error:
+        raise _UsageError(f"PostgreSQL went away: {error}") from error
     finally:
         _show_progress(0)
     left_out = len(cases) - found.cases

@@ -36,9 +36,9 @@ def canonical(call: ToolCall) -> ToolCall:
     return ToolCall(tool=TOOL_ALIASES.get(call.tool, call.tool), arguments=given)
 
 
-def writes(tool: str) -> bool:
-    """Whether a tool is there to change the CRM; its name says so."""
-    return tool.startswith(_WRITING)
+def writes(tool: object) -> bool:
+    """Whether a tool is there to change the CRM; its name says so, if it has one: an agent may send anything."""
+    return isinstance(tool, str) and tool.startswith(_WRITING)
 
 
 def _plain(call: ToolCall) -> bool:

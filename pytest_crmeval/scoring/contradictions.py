@@ -122,7 +122,7 @@ def _grounds_of(messages: Sequence[Message]) -> Grounds:
 
 def _miscounted(said: Reading, messages: Sequence[Message], grounds: Grounds) -> Iterator[str]:
     """Yield where a reply counts what are not so many, and not as many as it names; what is found is found now."""
-    looked = any(not writes(str(call.tool)) for message in messages for call in message.calls)
+    looked = any(not writes(call.tool) for message in messages for call in message.calls)
     now = _grounds_of(messages) if looked else grounds
     known, named = cache(Grounds.counts), cache(partial(_named, said))
     for match in {match[0]: match for match in _COUNTED.finditer(said.text)}.values():
@@ -159,7 +159,7 @@ def _names(text: str, claimed: Sequence[str], grounds: Grounds) -> Iterator[str]
 
 def _mistaken(said: Reading, messages: Sequence[Message], claimed: Sequence[str], grounds: Grounds) -> Iterator[str]:
     """Yield the names of rows to which a reply says something was done, when it was done to another one of the kind."""
-    touched = {str(value) for call in _writes_in(messages) for value in call.arguments.values()}
+    touched = {value for call in _writes_in(messages) for value in call.arguments.values() if isinstance(value, str)}
     if not touched or not claimed:
         return
     rows = list(grounds.rows())
@@ -172,7 +172,8 @@ def _mistaken(said: Reading, messages: Sequence[Message], claimed: Sequence[str]
 
 
 def _writes_in(messages: Sequence[Message]) -> Iterator[ToolCall]:
-    return (call for message in messages for call in message.calls if writes(str(call.tool)))
+    calls = (call for message in messages for call in message.calls if isinstance(call.arguments, Mapping))
+    return (call for call in calls if writes(call.tool))
 
 
 def _beside(first: str, last: str) -> str:

@@ -1,14 +1,20 @@
 """What an agent does to what it is shown is its own affair: the evidence, the tools and the next trial don't change."""
 
+import json
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
 from pytest_crmeval.domain.conversation import NOW, Seed
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
-from pytest_crmeval.play.conversation import play
+from pytest_crmeval.domain.score import Verdict, verdict_of
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.play.conversation import observe, play, refer
 from pytest_crmeval.ports.crm import Crm
-from tests.fakes import call, conversation, turn
+from pytest_crmeval.scoring.named import SCORERS
+from pytest_crmeval.scoring.oracle import Oracle
+from pytest_crmeval.scoring.outcomes import outcomes_of
+from tests.fakes import call, conversation, planned, turn
 
 ACME = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0"
 SEED: Seed = {"Client": {ACME: {"name": "Acme", "email": "a@acme.example"}}}
@@ -70,6 +76,52 @@ def test_the_next_trial_has_its_own_tools(crm: Crm) -> None:
 
     assert before != spoilt
     assert before == after
+
+
+def abyss() -> Any:  # noqa: ANN401 (JSON, as it were)
+    """Return a list that has no bottom, as far as Python's stack is concerned."""
+    value: Any = []
+    for _ in range(5000):
+        value = [value]
+    return value
+
+
+class Odd:
+    """Sends what no schema allows."""
+
+    name = "odd"
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Call what can't be called."""
+        del tools
+        if messages[-1].speaker == "crm":
+            return Reply(text="Done for Bolt. \x1b[31m")
+        sent: list[Any] = [
+            ("client_search", {"name": abyss()}),
+            ("client_search", {"name": 10**5000}),
+            ("client_search", {"criteria": {"name": abyss()}}),
+            ("modify_client", {"client_id": abyss(), "updates": abyss()}),
+            ("modify_client", abyss()),
+            (abyss(), {}),
+            (7, None),
+        ]
+        return Reply(calls=[ToolCall(tool=tool, arguments=arguments) for tool, arguments in sent])
+
+
+def test_whatever_an_agent_sends_is_scored_and_explained(crm: Crm) -> None:
+    """It is wrong, and that is no trouble of the world."""
+    evidence = observe(CASE, Odd(), crm, refer(CASE, Oracle(CASE), crm))
+
+    scores = tuple(scorer(CASE, evidence) for scorer in SCORERS.values())
+    turns = tuple(outcomes_of(CASE, evidence))
+    trial = Trial(
+        planned=planned(), verdict=verdict_of(scores), scores=scores, turns=turns, transcript=evidence.transcript
+    )
+
+    assert Verdict.FAILED is trial.verdict
+    assert [False, False] == [turn.called for turn in turns]
+    assert r"agent  Done for Bolt. \x1b[31m" in trial.explain()
+    assert trial == Trial.from_dict(json.loads(json.dumps(trial.to_dict())))
 
 
 def test_rows_that_are_alike_are_found_in_the_order_they_were_made(crm: Crm) -> None:
