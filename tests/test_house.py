@@ -64,7 +64,7 @@ def test_every_contract_is_kept_in_a_copy(house: Path) -> None:
         pytest.param(FLOORS, "attic/__init__.py", "", id="a folder without a floor"),
         pytest.param(GLUE, "play/conversation.py", "import pytest", id="pytest in the engine"),
         pytest.param(
-            GLUE, "cli.py", "def _late() -> None:\n    import _pytest.config", id="pytest in the command line"
+            GLUE, "cli/report.py", "def _late() -> None:\n    import _pytest.config", id="pytest in the command line"
         ),
         pytest.param(GLUE, "crm/postgres.py", "from xdist import plugin", id="xdist in an adapter"),
         pytest.param(

@@ -34,6 +34,8 @@ class CaseRef:
     offset: int
     id: str
     fingerprint: str
+    tags: Sequence[str] = ()
+    split: str = ""
 
     def read(self) -> Conversation:
         """Return the case itself."""
@@ -91,6 +93,8 @@ def _refs(path: Path, problems: list[str]) -> Iterator[CaseRef]:
             offset=start,
             id=record.conversation_id,
             fingerprint=_fingerprint(record),
+            tags=tuple(record.tags),
+            split=record.split or "",
         )
 
 
@@ -141,6 +145,7 @@ def _conversation(record: ConversationRecord, fingerprint: str) -> Conversation:
         complexity=record.complexity_level,
         category=record.workflow_category,
         tags=tuple(record.tags),
+        split=record.split or "",
         now=record.now or NOW,
         segments=_segments(record) if record.chain_id else (),
         expected_state=msgspec.to_builtins(record.expected_state) if record.expected_state else {},
@@ -153,9 +158,13 @@ def _turn(record: TurnRecord) -> Turn:
         utterance=record.user_utterance,
         expectation=Expectation(
             call=ToolCall(tool=record.expected_tool, arguments=record.expected_args),
+            further=tuple(
+                ToolCall(tool=each.expected_tool, arguments=each.expected_args) for each in record.further_calls
+            ),
             succeeds=record.expect_success,
             refusal=record.expected_error_substring or "",
             facts=None if record.reply_facts is None else tuple(record.reply_facts),
+            asks=record.reply_asks,
             answer=_answer(record.expected_response) if record.expected_response else None,
         ),
     )

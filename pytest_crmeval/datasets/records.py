@@ -24,6 +24,13 @@ class ExpectedResponse(Record):
     requires_judge: bool = False
 
 
+class CallRecord(Record):
+    """A further call of a turn."""
+
+    expected_tool: str
+    expected_args: dict[str, Any] = {}
+
+
 class TurnRecord(Record):
     """One turn as written in a file."""
 
@@ -40,6 +47,12 @@ class TurnRecord(Record):
     implied_args: Annotated[
         list[str],
         msgspec.Meta(description="Ours: arguments that the words imply without saying them; lint leaves them alone."),
+    ] = []
+
+    reply_asks: Annotated[bool, msgspec.Meta(description="Ours: whether the reply has to ask back.")] = False
+    further_calls: Annotated[
+        list[CallRecord],
+        msgspec.Meta(description="Ours: what else the user wants in the same turn; all of it is to succeed."),
     ] = []
 
 
@@ -118,6 +131,10 @@ class ConversationRecord(Record):
         | None
     ) = None
     tags: Annotated[list[str], msgspec.Meta(description="Ours: labels to report by.")] = []
+    split: Annotated[
+        Literal["train", "test"] | None,
+        msgspec.Meta(description="Ours: whether agents that learn may learn from it, or are tested with it."),
+    ] = None
     expected_state: Annotated[
         ExpectedState | None,
         msgspec.Meta(description="Ours: the rows that an entity has at the end, exactly, in the columns given."),

@@ -43,6 +43,8 @@ class Conversation:
     complexity: str = "simple"
     category: str = "General"
     tags: Sequence[str] = ()
+    split: str = ""
+    """``train`` or ``test``, if the suite tells what may be learned from apart from what is held out."""
     now: datetime = NOW
     """What the clock of the CRM shows."""
     segments: Sequence[Segment] = ()

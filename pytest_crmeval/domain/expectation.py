@@ -22,17 +22,26 @@ ANY_ERROR = "validation error"
 """As the text of a refusal, the published format lets this stand for every refusal."""
 
 
+NO_CALL = ToolCall(tool="", arguments={})
+"""In place of a call: what the user wants is not for the CRM, or can't be done before more is known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
     """What the CRM is expected to be asked in one turn; arguments may refer to earlier results."""
 
     call: ToolCall
+    """What to ask first; without a tool (``NO_CALL``) there is nothing to ask, and the reply says so or asks back."""
+    further: Sequence[ToolCall] = ()
+    """What to ask then, if the user wants several things at once; they may refer to what the first one returned."""
     succeeds: bool = True
-    """Whether the CRM is expected to do it, or to refuse."""
+    """Whether the CRM is expected to do it, or to refuse; of ``further`` calls success is always expected."""
     refusal: str = ""
     """What the refusal says, in part and in any case; empty if any will do."""
     facts: Sequence[Json] | None = None
     """What the reply has to say; None if that follows from what the CRM answers."""
+    asks: bool = False
+    """Whether the reply has to ask back."""
     answer: Answer | None = None
 
     def is_met_by(self, result: ToolResult) -> bool:

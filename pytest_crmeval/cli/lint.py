@@ -1,0 +1,46 @@
+"""`crmeval lint`: look for cases that nobody can pass."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from pytest_crmeval.cli.terminal import UsageError, count, show_progress
+
+HELP = """\
+Look through conversations before they are played: cases that nobody can pass (a placeholder that nothing fills, a
+value that nobody tells, ...), and what is merely odd, with counts and the first examples.
+
+    crmeval lint evals/data/crm.jsonl
+    crmeval lint data/*.jsonl --examples 10
+    crmeval lint data/crm.jsonl --format json | jq '.kinds["unsaid-value"].examples'
+
+Exit status: 1 if a case is invalid, 0 if none is, 2 if a file can't be opened or has no conversation.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="conversations, in JSON Lines")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="for people (default) or programs")
+    parser.add_argument("--examples", type=count, default=3, metavar="N", help="examples of each kind (default: 3)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Look through the files and tell what was found."""
+    from pytest_crmeval.crm.tools import check
+    from pytest_crmeval.datasets.conversations import DatasetError
+    from pytest_crmeval.datasets.lint import Lint
+    from pytest_crmeval.datasets.listing import document, lines
+
+    try:
+        found = Lint(check, options.examples).look_through(options.files, show_progress)
+    except DatasetError as error:
+        raise UsageError(error) from error
+    finally:
+        show_progress(0)
+    if options.format == "json":
+        sys.stdout.write(json.dumps(document(found), ensure_ascii=False, indent=2) + "\n")
+    else:
+        sys.stdout.write("\n".join(lines(found)) + "\n")
+    return 1 if found.invalid else 0

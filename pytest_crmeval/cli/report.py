@@ -1,0 +1,30 @@
+"""`crmeval report`: the figures of a run."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.runs import reports, summary
+
+HELP = "Show the figures of a run."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("run", nargs="?", default="latest", help="id of the run (default: the latest)")
+    parser.add_argument(
+        "--reports", type=Path, default=Path("reports"), help="folder of the reports (default: reports)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show a run."""
+    try:
+        report = reports.load(options.reports / f"{options.run}.json")
+    except reports.ReportError as error:
+        raise UsageError(error) from error
+    head = f"run {report.run['id']}, {report.run['started']}"
+    lines = [head, *summary.table(report), *summary.invalid(report), *summary.details(report)]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
