@@ -22,6 +22,7 @@ NAMED_AGENTS: Mapping[str, str] = {
 
 SCORERS = ("state", "calls", "reply", "clbench")
 DEFAULT_SCORERS = SCORERS[:3]
+SPLITS = ("train", "test")
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _KEY = pytest.StashKey["Options"]()
@@ -55,16 +56,27 @@ def add_options(parser: pytest.Parser) -> None:
         choices=("report", "play"),
         help="what to do with a case that nobody can pass: report it apart (default), or play it all the same",
     )
-    group.addoption(
-        "--crmeval-sample", type=int, metavar="N", help="play N cases of each suite, the same for every agent"
-    )
-    group.addoption("--crmeval-seed", type=int, metavar="S", help="seed of the sample (default 0)")
+    _add_selection(group)
     group.addoption(
         "--crmeval-run",
         metavar="ID",
         help="name of the run; a second time with the same ID does only what is missing",
     )
     _add_settings(parser)
+
+
+def _add_selection(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--crmeval-tag",
+        action="append",
+        metavar="TAG",
+        help="play only cases with this tag; repeatable: with any of them (-m 'this and not that' knows more)",
+    )
+    group.addoption("--crmeval-split", choices=SPLITS, help="play only cases of this split")
+    group.addoption(
+        "--crmeval-sample", type=int, metavar="N", help="play N cases of each suite, the same for every agent"
+    )
+    group.addoption("--crmeval-seed", type=int, metavar="S", help="seed of the sample (default 0)")
 
 
 def _add_settings(parser: pytest.Parser) -> None:
@@ -85,6 +97,9 @@ class Options:
     conversations: Sequence[Path]
     scorers: Sequence[str]
     play_invalid: bool
+    tags: Sequence[str]
+    """Cases with any of them are played; all cases if there is none."""
+    split: str
     sample: int | None
     seed: int
     run: str
@@ -112,6 +127,8 @@ class Options:
             conversations=tuple(here / name for name in config.getoption("crmeval_conversations") or ()),
             scorers=_scorers(config.getoption("crmeval_scorer")),
             play_invalid=config.getoption("crmeval_invalid") == "play",
+            tags=tuple(dict.fromkeys(config.getoption("crmeval_tag") or ())),
+            split=config.getoption("crmeval_split") or "",
             sample=_positive("--crmeval-sample", config.getoption("crmeval_sample")),
             seed=config.getoption("crmeval_seed") or 0,
             run=_new_run() if run is None else _checked_run(run),
@@ -126,6 +143,16 @@ class Options:
     def folder(self) -> Path:
         """Where the run keeps its journal."""
         return self.reports / self.run
+
+    @property
+    def selection(self) -> str:
+        """Which cases were asked for, in words; nothing if all of them."""
+        told = {
+            f"tag {' or '.join(self.tags)}": self.tags,
+            f"split {self.split}": self.split,
+            f"a sample of {self.sample} (seed {self.seed})": self.sample,
+        }
+        return ", ".join(words for words, asked in told.items() if asked)
 
     def spec(self, agent: str) -> str:
         """Return the spec behind a name."""

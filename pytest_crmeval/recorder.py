@@ -146,6 +146,8 @@ class Recorder:
             "started": _now(),
             "command": shlex.join(["pytest", *_without_secret(self._config.invocation_params.args)]),
             "agents": {agent: self._options.spec(agent) for agent in self._options.agents},
+            "tags": list(self._options.tags),
+            "split": self._options.split or None,
             "sample": self._options.sample,
             "seed": self._options.seed,
             "scorers": list(self._options.scorers),
@@ -235,6 +237,8 @@ class Recorder:
         terminal.ensure_newline()
         terminal.write_line(f"crmeval run:    {self._options.run} ({len(self._planned)} to play{again})")
         terminal.write_line(f"crmeval agent:  {', '.join(map(self._named, self._options.agents))}")
+        if self._options.selection:
+            terminal.write_line(f"crmeval cases:  {self._options.selection}")
         terminal.write_line(f"crmeval server: {self._server()}")
         if set(self._options.scorers) != set(DEFAULT_SCORERS):
             terminal.write_line(f"crmeval scorer: {', '.join(self._options.scorers)}")

@@ -59,17 +59,25 @@ def refused(message: str, kind: ErrorKind = "not_found") -> ToolResult:
     return ToolResult(error=ToolError(kind=kind, message=message))
 
 
-def asks(
+def asks(  # noqa: PLR0913 (each is another thing, and most are left out)
     utterance: str,
     expected: ToolCall,
     *,
     facts: Sequence[Json] | None = None,
     refusal: str | None = None,
     answer: Answer | None = None,
+    further: Sequence[ToolCall] = (),
+    back: bool = False,
 ) -> Turn:
-    """Return a turn; with ``refusal``, even an empty one, the CRM is expected to refuse."""
+    """Return a turn; with ``refusal``, even an empty one, the CRM is to refuse; with ``back`` the reply asks back."""
     expectation = Expectation(
-        call=expected, succeeds=refusal is None, refusal=refusal or "", facts=facts, answer=answer
+        call=expected,
+        further=further,
+        succeeds=refusal is None,
+        refusal=refusal or "",
+        facts=facts,
+        asks=back,
+        answer=answer,
     )
     return Turn(utterance=utterance, expectation=expectation)
 

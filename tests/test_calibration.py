@@ -18,6 +18,8 @@ from pytest_crmeval.scoring.oracle import Oracle
 
 ROOT = Path(__file__).parents[1]
 BUNDLED = sorted((ROOT / "evals" / "data").glob("*.jsonl"))
+HANDMADE = ROOT / "tests" / "data" / "handmade.jsonl"
+"""What no generator thinks of."""
 DEVELOPMENT = ROOT.parent / "shared" / "data" / "clbench_dev.jsonl"
 """Published conversations. Most of them are invalid; they are played all the same."""
 DEFAULT = [SCORERS[name] for name in ("state", "calls", "reply")]
@@ -44,7 +46,7 @@ def observer(crm: Crm) -> Observe:
     return played
 
 
-@pytest.mark.parametrize("suite", [*BUNDLED, DEVELOPMENT], ids=lambda path: path.stem)
+@pytest.mark.parametrize("suite", [*BUNDLED, HANDMADE, DEVELOPMENT], ids=lambda path: path.stem)
 def test_scores_can_be_believed(crm: Crm, suite: Path) -> None:
     """The figures that ``crmeval calibrate`` prints; they are shown when they are not good enough."""
     cases = cases_of(suite)
@@ -69,15 +71,15 @@ def all_tried(tallies: Mapping[str, Tally]) -> int:
 
 @pytest.fixture(scope="module")
 def published(crm: Crm) -> Calibration:
-    """Return what the published benchmark's own rule makes of the bundled suite, played by agents that recite."""
-    cases = cases_of(ROOT / "evals" / "data" / "crm.jsonl")
+    """Return what the published benchmark's own rule makes of a suite, played by agents that recite."""
+    cases = cases_of(HANDMADE)
     return calibrate(cases, observer(crm), [SCORERS["clbench"]], tools=crm.tools, recites=True, tries=20)
 
 
 def test_a_scorer_that_can_not_be_believed_is_found_out(published: Calibration) -> None:
     """The published benchmark looks neither at further arguments nor at what an agent leaves behind."""
     assert 1.0 == published.agents["oracle"].share
-    assert 0.0 == published.corrupted["extra write"].share
+    assert published.corrupted["extra write"].share < 0.5
     assert published.corrupted["argument added"].share < 0.5
     assert not published.holds
 
@@ -88,7 +90,7 @@ def test_a_scorer_that_is_unfair_is_found_out(published: Calibration) -> None:
     assert "with updates" in "\n".join(published.lines())
 
 
-@pytest.mark.parametrize("suite", BUNDLED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("suite", [*BUNDLED, HANDMADE], ids=lambda path: path.stem)
 def test_no_bundled_case_contradicts_itself(crm: Crm, suite: Path) -> None:
     """The CRM does what the answer key expects of it: it refuses what is to be refused, and nothing else."""
     for case in cases_of(suite):
@@ -98,8 +100,8 @@ def test_no_bundled_case_contradicts_itself(crm: Crm, suite: Path) -> None:
         assert [] == [
             (case.id, call)
             for turn, exchange in turns
-            for call, result in exchange.calls
-            if not turn.expectation.is_met_by(result)
+            for part, (call, result) in zip(turn.expectation.parts, exchange.calls, strict=False)
+            if not part.is_met_by(result)
         ]
 
 

@@ -159,7 +159,7 @@ def told(tmp_path: Path) -> Told:
     def pytest_run(test: str, *arguments: str) -> dict[str, set[str]]:
         (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
         (tmp_path / "test_it.py").write_text(test, encoding="utf-8")
-        shutil.copy(ROOT / "evals/data/crm.jsonl", tmp_path / "cases.jsonl")
+        shutil.copy(ROOT / "tests/data/handmade.jsonl", tmp_path / "cases.jsonl")
         # pytest-postgresql imports psycopg itself, in every run, with or without us.
         result = run(sys.executable, "-m", "pytest", "-p", "no:postgresql", *arguments, cwd=tmp_path)
         assert 0 == result.returncode, result.stdout

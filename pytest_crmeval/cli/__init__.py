@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from pytest_crmeval.cli import calibrate, lint, report
+from pytest_crmeval.cli import calibrate, describe, generate, lint, report
 from pytest_crmeval.cli.terminal import UsageError
 
 
@@ -38,6 +38,8 @@ def _parser() -> argparse.ArgumentParser:
     for name, module, what in (
         ("report", report, "show the figures of a run"),
         ("lint", lint, "look for cases that nobody can pass"),
+        ("describe", describe, "see what conversations are made of"),
+        ("generate", generate, "write conversations"),
         ("calibrate", calibrate, "see whether scores can be believed"),
     ):
         described = commands.add_parser(

@@ -10,6 +10,7 @@ import msgspec
 
 from pytest_crmeval.datasets.defects import defects
 from pytest_crmeval.datasets.records import ConversationRecord, ExpectedResponse, TurnRecord
+from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, Turn
 from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.messages import ToolCall
@@ -119,11 +120,41 @@ def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
     ids = [turn.turn_id for turn in record.turns]
     if ids != list(range(1, len(ids) + 1)):
         raise DatasetError(f"{path}:{number}: turns: turn_id must count 1, 2, 3 …, found {ids}")
+    if problem := next(filter(None, map(_nonsense, record.turns)), ""):
+        raise DatasetError(f"{path}:{number}: turns: {problem}")
     if record.segment_boundaries and (problem := _boundaries(record.segment_boundaries, len(ids))):
         raise DatasetError(f"{path}:{number}: segment_boundaries: {problem}")
     if (record.contains_failure or record.failure_turn is not None) and record.failure_turn not in ids:
         raise DatasetError(f"{path}:{number}: failure_turn: must be one of the turns {ids}")
     return record
+
+
+def _nonsense(turn: TurnRecord) -> str:
+    """Return what can't be meant by a turn; empty if everything can."""
+    called = [each.expected_tool for each in turn.further_calls]
+    done = [turn.expected_tool, *called] if turn.expect_success else called
+    if not all(called):
+        problem = "further_calls: expected_tool must not be empty"
+    elif not turn.expected_tool:
+        problem = _uncalled(turn)
+    elif turn.reply_asks and (written := next(filter(writes, done), "")):
+        problem = f"reply_asks: {written} is to succeed, and who still has to ask can't have written yet"
+    else:
+        return ""
+    return problem and f"turn {turn.turn_id}: {problem}"
+
+
+def _uncalled(turn: TurnRecord) -> str:
+    """Return what can't be meant by a turn without a tool."""
+    if turn.expect_success and not turn.reply_asks:
+        return (
+            'expected_tool: when empty, needs "expect_success": false (to decline) or "reply_asks": true (to ask back)'
+        )
+    if turn.expected_args or turn.further_calls:
+        return f"{'expected_args' if turn.expected_args else 'further_calls'}: must be empty where expected_tool is"
+    if turn.expected_error_substring:
+        return "expected_error_substring: nothing is called, so nothing is refused by the CRM; leave it out"
+    return ""
 
 
 def _boundaries(boundaries: Sequence[int], turns: int) -> str:
@@ -158,9 +189,7 @@ def _turn(record: TurnRecord) -> Turn:
         utterance=record.user_utterance,
         expectation=Expectation(
             call=ToolCall(tool=record.expected_tool, arguments=record.expected_args),
-            further=tuple(
-                ToolCall(tool=each.expected_tool, arguments=each.expected_args) for each in record.further_calls
-            ),
+            further=tuple(record.calls[1:]),
             succeeds=record.expect_success,
             refusal=record.expected_error_substring or "",
             facts=None if record.reply_facts is None else tuple(record.reply_facts),

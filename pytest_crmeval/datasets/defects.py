@@ -19,17 +19,24 @@ _PLACEHOLDER = re.compile(r"\{\{\s*\w[\w .-]*\}\}|\{[^\W\d][\w.]*\}")
 
 def defects(record: ConversationRecord) -> Iterator[Finding]:
     """Yield what makes a case unsolvable; each tells, as text, what is wrong and where."""
-    for turn, call, knowledge in walk(record):
+    unsaid = list(_unsaid(record))
+    for turn in record.turns:
         for placeholder in placeholders(turn.user_utterance):
             yield Finding(kind=Kind.PLACEHOLDER_IN_UTTERANCE, turn=turn.turn_id, text=placeholder)
-        for placeholder in _placeholders_in(turn.expected_args):
+        for placeholder in (found for call in turn.calls for found in _placeholders_in(call.arguments)):
             yield Finding(kind=Kind.PLACEHOLDER_IN_ARGUMENTS, turn=turn.turn_id, text=placeholder)
         for complaint in _bad_references(turn, record.turns):
             yield Finding(kind=Kind.BAD_REFERENCE, turn=turn.turn_id, text=complaint)
-        if turn.expect_success and writes(call.tool):
-            for name, value in untold(turn, call, knowledge):
-                kind = Kind.LEAKED_VALUE if _leaked(turn, value) else Kind.UNSAID_VALUE
-                yield Finding(kind=kind, turn=turn.turn_id, text=f"{name}={shown(value)}")
+        yield from (finding for finding in unsaid if finding.turn == turn.turn_id)
+
+
+def _unsaid(record: ConversationRecord) -> Iterator[Finding]:
+    """Yield what is to be written and nobody can know."""
+    for turn, call, knowledge in walk(record):
+        refused = not turn.expect_success and call == canonical(turn.calls[0])  # it may ask for anything
+        for name, value in untold(turn, call, knowledge) if writes(call.tool) and not refused else ():
+            kind = Kind.LEAKED_VALUE if _leaked(turn, value) else Kind.UNSAID_VALUE
+            yield Finding(kind=kind, turn=turn.turn_id, text=f"{name}={shown(value)}")
 
 
 def placeholders(text: str) -> Iterator[str]:
@@ -49,11 +56,18 @@ def _placeholders_in(arguments: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _bad_references(turn: TurnRecord, turns: Sequence[TurnRecord]) -> Iterator[str]:
+    """Yield the references that nothing can answer; a further call may ask for what the first one returns."""
     for text in (turn.user_utterance, *texts_in(turn.expected_args)):
-        if "{{" in text:
-            for match in REFERENCE.finditer(text):
-                if complaint := _complaint(turn.turn_id, int(match[1]), match[2], turns):
-                    yield f"{match[0]}, but {complaint}"
+        yield from _unanswered(text, turn.turn_id, turns)
+    for call in turn.calls[1:]:
+        for text in texts_in(call.arguments):
+            yield from _unanswered(text, turn.turn_id + 1, turns)
+
+
+def _unanswered(text: str, here: int, turns: Sequence[TurnRecord]) -> Iterator[str]:
+    for match in REFERENCE.finditer(text) if "{{" in text else ():
+        if complaint := _complaint(here, int(match[1]), match[2], turns):
+            yield f"{match[0]}, but {complaint}"
 
 
 def _complaint(here: int, there: int, field: str, turns: Sequence[TurnRecord]) -> str:
@@ -63,6 +77,8 @@ def _complaint(here: int, there: int, field: str, turns: Sequence[TurnRecord]) -
     if there >= here:
         return f"turn {there} is not over yet"
     producer = turns[there - 1]
+    if not producer.expected_tool:
+        return f"turn {there} calls nothing"
     if not producer.expect_success:
         return f"turn {there} is expected to be refused"
     call = canonical(ToolCall(tool=producer.expected_tool, arguments={}))

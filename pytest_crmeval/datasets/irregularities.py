@@ -44,31 +44,37 @@ _NAMED_FIELDS: Mapping[str, re.Pattern[str]] = {
 def irregularities(record: ConversationRecord, *, lists_references: bool) -> Iterator[Finding]:
     """Yield what is odd; ``lists_references``: whether the line claims to say which turns refer to which."""
     yield from _labels(record)
-    changed: set[str] = set()
     told = _told(record)
-    for turn, call, knowledge in walk(record):
-        for kind, text in (*_of_turn(turn, call, knowledge, changed), *_of_response(turn, told)):
+    for turn in record.turns:
+        for kind, text in (*_of_words(turn), *_of_response(turn, told)):
             yield Finding(kind=kind, turn=turn.turn_id, text=text)
         if lists_references and (left_out := _referred(turn) - set(turn.references_previous_turns)):
             text = f"turns {sorted(left_out)} are left out of {turn.references_previous_turns}"
             yield Finding(kind=Kind.UNLISTED_REFERENCE, turn=turn.turn_id, text=text)
+    changed: set[str] = set()
+    for turn, call, knowledge in walk(record):
+        for kind, text in _of_call(turn, call, knowledge, changed) if turn.expect_success else ():
+            yield Finding(kind=kind, turn=turn.turn_id, text=text)
         if writes(call.tool):
             changed.add(TOOLS.get(call.tool, ""))
 
 
-def _of_turn(turn: TurnRecord, call: ToolCall, knowledge: Knowledge, changed: set[str]) -> Iterator[tuple[Kind, str]]:
+def _of_words(turn: TurnRecord) -> Iterator[tuple[Kind, str]]:
     said = turn.user_utterance
     if references := [match[0] for match in REFERENCE.finditer(said)]:
         yield Kind.REFERENCE_IN_UTTERANCE, f"{', '.join(references)} in {shown(said)}"
     if names := [name for name in _TOOL_NAME.findall(said) if name in TOOLS]:
         yield Kind.TOOL_NAME_SAID, f"{names[0]} in {shown(said)}"
-    for alias in ARGUMENT_ALIASES.get(turn.expected_tool, {}):
-        if alias in turn.expected_args:
-            yield Kind.ALIASED_ARGUMENT, f"{turn.expected_tool}.{alias}"
-    if turn.expect_success:
-        yield from _of_search(turn, call, knowledge)
-        if call.tool.startswith("modify_") and _changes_nothing(call, knowledge, changed):
-            yield Kind.NO_OP, f"{call.tool} {shown(dict(call.arguments))}"
+    for call in turn.calls:
+        for alias in ARGUMENT_ALIASES.get(call.tool, {}):
+            if alias in call.arguments:
+                yield Kind.ALIASED_ARGUMENT, f"{call.tool}.{alias}"
+
+
+def _of_call(turn: TurnRecord, call: ToolCall, knowledge: Knowledge, changed: set[str]) -> Iterator[tuple[Kind, str]]:
+    yield from _of_search(turn, call, knowledge)
+    if call.tool.startswith("modify_") and _changes_nothing(call, knowledge, changed):
+        yield Kind.NO_OP, f"{call.tool} {shown(dict(call.arguments))}"
 
 
 def _of_search(turn: TurnRecord, call: ToolCall, knowledge: Knowledge) -> Iterator[tuple[Kind, str]]:
@@ -80,7 +86,7 @@ def _of_search(turn: TurnRecord, call: ToolCall, knowledge: Knowledge) -> Iterat
         yield Kind.BARE_SEARCH, f"{', '.join(filters)} for {shown(said)}"
     elif unsaid := [f"{name}={shown(value)}" for name, value in untold(turn, call, knowledge)]:
         yield Kind.UNSAID_FILTER, f"{', '.join(unsaid)} for {shown(said)}"
-    if call.tool.endswith("_search") and call.arguments:
+    if call.tool.endswith("_search") and call.arguments and not turn.further_calls:  # whose words, then?
         for field, named in _NAMED_FIELDS.items():
             if field not in call.arguments and named.search(said):
                 yield Kind.CONTRADICTED_FILTER, f"{shown(said)} filters by {', '.join(call.arguments)}"
@@ -141,12 +147,18 @@ def _told(record: ConversationRecord) -> str:
     for identity, row in rows:
         parts += (str(identity), *texts_in(row))
     for turn in record.turns:
-        parts += (turn.user_utterance, *texts_in(turn.expected_args))
+        parts += (turn.user_utterance, *_texts_of(turn))
     return "\n".join(parts).lower()
 
 
 def _referred(turn: TurnRecord) -> set[int]:
-    return {int(match[1]) for text in texts_in(turn.expected_args) for match in REFERENCE.finditer(text)}
+    """Return the earlier turns that a turn refers to."""
+    found = {int(match[1]) for text in _texts_of(turn) for match in REFERENCE.finditer(text)}
+    return found - {turn.turn_id}
+
+
+def _texts_of(turn: TurnRecord) -> Iterator[str]:
+    return (text for call in turn.calls for text in texts_in(call.arguments))
 
 
 def _labels(record: ConversationRecord) -> Iterator[Finding]:
@@ -169,5 +181,5 @@ def _labels(record: ConversationRecord) -> Iterator[Finding]:
 def _categories(task: str, record: ConversationRecord) -> set[str]:
     """Return the categories that go with a task: those of its name, if it has one, else those of its tools."""
     named = {_TASK_WORDS[word] for word in task.split() if word in _TASK_WORDS}
-    used = {TOOLS.get(turn.expected_tool, "") for turn in record.turns}
+    used = {TOOLS.get(call.tool, "") for turn in record.turns for call in turn.calls}
     return {CATEGORIES[entity] for entity in named or used if entity in CATEGORIES}

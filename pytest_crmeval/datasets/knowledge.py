@@ -183,7 +183,8 @@ class Knowledge:
         return reached
 
     def _tells_of(self, row: Row, stems: set[str]) -> bool:
-        return any(word[:STEM] in stems for word in _words_of([row])) or any(map(self._tells_number, _numbers([row])))
+        by_word = any(word[:STEM] in stems for word in _words_of([row]))
+        return by_word or any(map(self._tells_number, _numbers([row]))) or any(each in self._text for each in _ids(row))
 
     def _heard(self) -> list[Reading]:
         self._readings += map(read, self._unread)
@@ -233,14 +234,14 @@ class Knowledge:
 
 
 def walk(record: ConversationRecord) -> Iterator[tuple[TurnRecord, ToolCall, Knowledge]]:
-    """Yield each turn, its call in the one form, and what can be known when it is to be made."""
+    """Yield each call that a turn expects, in the one form, and what can be known when it is to be made."""
     knowledge = Knowledge(record.initial_entities.seed_data)
     for turn in record.turns:
         knowledge.hear(turn.user_utterance)
-        call = canonical(ToolCall(tool=turn.expected_tool, arguments=turn.expected_args))
-        yield turn, call, knowledge
-        if turn.expect_success:
-            knowledge.see(call)
+        for place, call in enumerate(map(canonical, turn.calls)):
+            yield turn, call, knowledge
+            if turn.expect_success or place:
+                knowledge.see(call)
 
 
 def untold(turn: TurnRecord, call: ToolCall, knowledge: Knowledge) -> Iterator[tuple[str, Any]]:

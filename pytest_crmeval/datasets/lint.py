@@ -111,18 +111,23 @@ class Lint:
 
     def _refused(self, record: ConversationRecord) -> Iterator[Finding]:
         for turn in record.turns:
-            if turn.expected_tool not in TOOLS:
-                yield Finding(kind=Kind.UNKNOWN_TOOL, turn=turn.turn_id, text=shown(turn.expected_tool))
-            elif turn.expect_success and self._check and (call := _with_ids(turn)) and (complaint := self._check(call)):
-                text = f"{turn.expected_tool}: {complaint}"
-                yield Finding(kind=Kind.REFUSED_ARGUMENTS, turn=turn.turn_id, text=text)
+            for place, call in enumerate(turn.calls):
+                if call.tool not in TOOLS:
+                    yield Finding(kind=Kind.UNKNOWN_TOOL, turn=turn.turn_id, text=shown(call.tool))
+                elif (turn.expect_success or place) and (complaint := self._complaint(call)):
+                    text = f"{call.tool}: {complaint}"
+                    yield Finding(kind=Kind.REFUSED_ARGUMENTS, turn=turn.turn_id, text=text)
+
+    def _complaint(self, call: ToolCall) -> str:
+        seen = _with_ids(call)
+        return self._check(seen) if self._check and seen else ""
 
     def _remember(self, place: Place, record: ConversationRecord, untrue: set[int]) -> None:
         self.turns += len(record.turns)
         self.diversity.take(record)
         for turn in record.turns:
             self.reproducible += turn.expected_response is not None and turn.turn_id not in untrue
-            label = masked(f"{turn.expected_tool} {_arguments(turn)}", references=True)
+            label = masked(_label(turn), references=True)
             self._labels[masked(turn.user_utterance)][label].append((place, turn.turn_id))
 
     def _compare(self) -> None:
@@ -150,13 +155,14 @@ class Diversity:
 
     def take(self, record: ConversationRecord) -> None:
         """Take a conversation into account."""
-        tools = tuple(turn.expected_tool for turn in record.turns)
+        calls = [turn.calls for turn in record.turns]
+        tools = tuple(" ".join(call.tool for call in made) for made in calls)
         utterances = [masked(turn.user_utterance) for turn in record.turns]
-        arguments = [masked(_arguments(turn)) for turn in record.turns]
-        templates = tuple("\n".join(parts) for parts in zip(tools, utterances, arguments, strict=True))
-        reads = sum(not writes(tool) for tool in tools)
-        self.reads += reads
-        self.never_writing += reads == len(tools)
+        labels = [masked(_label(turn)) for turn in record.turns]
+        templates = tuple("\n".join(parts) for parts in zip(utterances, labels, strict=True))
+        written = [any(writes(call.tool) for call in made) for made in calls]
+        self.reads += sum(bool(made) and not wrote for made, wrote in zip(calls, written, strict=True))
+        self.never_writing += not any(written)
         self._turns += len(tools)
         self._utterances |= set(utterances)
         self._templates |= set(templates)
@@ -187,17 +193,18 @@ def masked(text: str, *, references: bool = False) -> str:
     return ID.sub("<id>", plain)
 
 
-def _arguments(turn: TurnRecord) -> str:
-    call = canonical(ToolCall(tool=turn.expected_tool, arguments=turn.expected_args))
-    return msgspec.json.encode(call.arguments, order="sorted").decode()
+def _label(turn: TurnRecord) -> str:
+    """Return what a turn expects, as text."""
+    calls = map(canonical, turn.calls)
+    return ", ".join(f"{call.tool} {msgspec.json.encode(call.arguments, order='sorted').decode()}" for call in calls)
 
 
-def _with_ids(turn: TurnRecord) -> ToolCall | None:
+def _with_ids(call: ToolCall) -> ToolCall | None:
     """Return the call as a CRM may see it, some id in place of each reference; None if a reference is to no id."""
-    text = msgspec.json.encode(turn.expected_args).decode()
+    text = msgspec.json.encode(call.arguments).decode()
     if not all(match[2].endswith("_id") for match in REFERENCE.finditer(text)):
         return None
-    return ToolCall(tool=turn.expected_tool, arguments=msgspec.json.decode(REFERENCE.sub(SOME_ID, text)))
+    return ToolCall(tool=call.tool, arguments=msgspec.json.decode(REFERENCE.sub(SOME_ID, text)))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -6,6 +6,8 @@ from uuid import UUID
 
 import msgspec
 
+from pytest_crmeval.domain.messages import ToolCall
+
 Scalar = str | int | float | bool
 _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
 _Whole = Annotated[int, msgspec.Meta(ge=1)]
@@ -54,6 +56,13 @@ class TurnRecord(Record):
         list[CallRecord],
         msgspec.Meta(description="Ours: what else the user wants in the same turn; all of it is to succeed."),
     ] = []
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """All calls that it expects, in their order; none, if the first has no tool."""
+        first = ToolCall(tool=self.expected_tool, arguments=self.expected_args)
+        rest = [ToolCall(tool=each.expected_tool, arguments=each.expected_args) for each in self.further_calls]
+        return [first, *rest] if self.expected_tool else []
 
 
 Rows = dict[UUID, dict[str, Any]]

@@ -1,7 +1,7 @@
 """The answer key. Agents and providers can't import this module: import-linter says no."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
@@ -43,6 +43,22 @@ class Expectation:
     asks: bool = False
     """Whether the reply has to ask back."""
     answer: Answer | None = None
+
+    @property
+    def calls(self) -> Sequence[ToolCall]:
+        """All calls, in their order; none, if there is nothing to ask."""
+        return (self.call, *self.further) if self.call.tool else ()
+
+    @property
+    def parts(self) -> Sequence["Expectation"]:
+        """What is expected of each call for itself: of the first what the case says, of the others success."""
+        if not self.further:
+            return (self,)
+        facts = None if self.facts is None else ()
+        return (
+            replace(self, further=()),
+            *(Expectation(call=call, facts=facts, asks=self.asks) for call in self.further),
+        )
 
     def is_met_by(self, result: ToolResult) -> bool:
         """Whether the CRM answers the call as expected: does it, or refuses it in such words."""

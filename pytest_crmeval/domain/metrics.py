@@ -10,8 +10,10 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 
 SCORED = frozenset({Verdict.PASSED, Verdict.FAILED})
-KINDS = ("complexity", "category", "tag", "tool")
+KINDS = ("complexity", "category", "tag", "split", "tool")
 """What a breakdown tells apart."""
+NO_TOOL = "(none)"
+"""Under this go the turns in which there is nothing to call."""
 _COMPLEXITIES = ("simple", "medium", "complex")
 
 
@@ -105,6 +107,7 @@ def breakdown_of(trials: Iterable[Trial]) -> Breakdown:
         _labelled(scored, lambda labels: [labels.complexity]),
         _labelled(scored, lambda labels: [labels.category]),
         _labelled(scored, lambda labels: labels.tags),
+        _labelled(scored, lambda labels: [labels.split]),
         _by_tool(_turns(scored)),
     )
     return {kind: groups for kind, groups in zip(KINDS, found, strict=True) if groups}
@@ -149,7 +152,7 @@ def _group(trials: Sequence[Trial]) -> Group:
 def _by_tool(turns: Iterable[TurnOutcome]) -> dict[str, Group]:
     groups: dict[str, list[TurnOutcome]] = {}
     for turn in turns:
-        groups.setdefault(turn.tool, []).append(turn)
+        groups.setdefault(turn.tool or NO_TOOL, []).append(turn)
     return {tool: Group(turns=len(found), **_successes(found)) for tool, found in sorted(groups.items())}
 
 

@@ -44,17 +44,19 @@ class Labels:
     complexity: str = ""
     category: str = ""
     tags: Sequence[str] = ()
+    split: str = ""
 
     def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {"complexity": self.complexity, "category": self.category, "tags": list(self.tags)}
+        """Return JSON primitives; a case of no split has none."""
+        labels = {"complexity": self.complexity, "category": self.category, "tags": list(self.tags)}
+        return {**labels, "split": self.split} if self.split else labels
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the labels that ``to_dict`` wrote; a case that has none has none."""
-        labels = {"complexity": "", "category": "", "tags": (), **dict(record)}
-        tags = tuple(map(_text, labels["tags"]))
-        return cls(complexity=_text(labels["complexity"]), category=_text(labels["category"]), tags=tags)
+        labels = {"complexity": "", "category": "", "split": "", "tags": (), **dict(record)}
+        texts = {name: _text(labels[name]) for name in ("complexity", "category", "split")}
+        return cls(**texts, tags=tuple(map(_text, labels["tags"])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,7 @@ class TurnOutcome:
     """How one turn of a conversation went."""
 
     tool: str
-    """The tool that it is about."""
+    """The tool that it is about, of several the first; empty if there was nothing to call."""
     called: bool
     """Whether the CRM was asked as it should have been."""
     replied: bool

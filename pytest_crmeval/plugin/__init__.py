@@ -76,19 +76,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Know our cases, and leave out what an earlier part of the run has done."""
     if _SIDE in config.stash:
-        from pytest_crmeval.fixtures.cases import deselect_done, remember_cases
+        from pytest_crmeval.fixtures.cases import deselect_done, deselect_nothing, remember_cases
 
+        deselect_nothing(config, items)
         remember_cases(items)
         deselect_done(config, items, config.stash[_SIDE].done)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Tell what will be played; before xdist says that the worker has collected."""
+    """Tell what will be played, or why nothing can be; before xdist says that the worker has collected."""
     if _SIDE in session.config.stash:
-        from pytest_crmeval.fixtures.cases import plan_of
+        from pytest_crmeval.fixtures.cases import objection, plan_of
 
-        session.config.stash[_SIDE].tell(plan_of(session.items))
+        side = session.config.stash[_SIDE]
+        if why := objection(session):
+            side.refuse(f"crmeval: {why}")
+        side.tell(plan_of(session.items))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -28,6 +28,7 @@ class Controller:
         self._run = Options.from_config(config).run
         self._line: Line | None = None
         self._told: Plan | None = None
+        self._refused = ""
 
     @property
     def done(self) -> set[tuple[str, ...]]:
@@ -38,11 +39,17 @@ class Controller:
         """Take the plan of this very process."""
         self.recorder.plan(plan)
 
+    def refuse(self, why: str) -> None:
+        """End the run before anything is played."""
+        raise pytest.UsageError(why)
+
     def brief(self, node: Node) -> None:
         """Tell a worker, also one that replaces a crashed one later, what all workers must know alike."""
         if self._line is None:
             self._done = sorted(self.done)
-            self._line = Line({"begin": self._begin, "address": self._address, "plan": self._take})
+            self._line = Line(
+                {"begin": self._begin, "address": self._address, "plan": self._take, "refuse": self._note}
+            )
         node.workerinput["crmeval"] = {
             "run": self._run,
             "line": self._line.address,
@@ -52,7 +59,9 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Begin with the plan that the first worker told before it said that it has collected."""
+        """Begin with the plan that the first worker told before it said that it has collected; or end with its no."""
+        if self._refused:
+            self.refuse(self._refused)
         if self._told is not None:
             self.recorder.plan(self._told)
             self.recorder.begin()
@@ -69,6 +78,9 @@ class Controller:
     def _address(self, _: object) -> tuple[str, bool]:
         address = self.server.databases().address
         return address.conninfo, address.embedded
+
+    def _note(self, why: str) -> None:
+        self._refused = why
 
     def _take(self, cases: list[tuple[str, dict[str, str]]]) -> None:
         if self._told is None:
@@ -87,6 +99,10 @@ class Worker:
     def tell(self, plan: Plan) -> None:
         """Tell the controller what is to be played."""
         self._line.ask("plan", [(nodeid, planned.to_dict()) for nodeid, planned in plan])
+
+    def refuse(self, why: str) -> None:
+        """Have the controller end the run: a worker's own error would be a crash."""
+        self._line.ask("refuse", why)
 
     def pytest_unconfigure(self) -> None:
         """Hang up."""

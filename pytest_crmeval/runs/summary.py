@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +17,10 @@ _FIGURES = ("strict_success", *_SUCCESSES, "steps_per_turn", "errors", "recovere
 _PLACE = re.compile(r"(.+?):\d+: ")
 """How the reason of an invalid trial begins: file and line of its case."""
 LONGEST = 200
+LABELS = 40
+"""How many labels of a kind are shown: every tool is, and as many tags as can be read."""
+WIDEST = 40
+"""How much of a label is shown."""
 Row = Sequence[str]
 
 
@@ -54,6 +59,7 @@ def details(report: Report) -> Iterator[str]:
             yield from ["", *_aligned(list(_metrics(suite, standings)), names=1)]
         for kind in (kind for kind in KINDS if any(kind in standing.by for standing in standings)):
             yield from ["", *_aligned(list(_breakdown(suite, kind, standings)), names=2)]
+            yield from _left_out(kind, standings)
 
 
 def short(path: Path) -> str:
@@ -94,10 +100,37 @@ def _breakdown(suite: str, kind: str, standings: Sequence[Standing]) -> Iterator
     columns = (*(["turns"] if kind == "tool" else ["cases", "pass_rate"]), *_SUCCESSES)
     yield (f"{suite} by {kind}", "subject", *(_words(column).replace("success", "ok") for column in columns))
     groups = {standing.subject: standing.by.get(kind, {}) for standing in standings}
-    for label in sorted({label for found in groups.values() for label in found}, key=reading_order):
+    for label in sorted(_most(_sizes(kind, standings)), key=reading_order):
         for subject, found in groups.items():
             group = found.get(label, Group())
-            yield (label, subject, *(_told(getattr(group, column)) for column in columns))
+            yield (_label(label), subject, *(_told(getattr(group, column)) for column in columns))
+
+
+def _sizes(kind: str, standings: Sequence[Standing]) -> Counter[str]:
+    """Count what each label of a kind was scored in: cases, or turns of a tool."""
+    sizes: Counter[str] = Counter()
+    for standing in standings:
+        for label, group in standing.by.get(kind, {}).items():
+            sizes[label] += group.cases or group.turns or 0
+    return sizes
+
+
+def _most(sizes: Counter[str]) -> Sequence[str]:
+    """Return the labels that are shown, of many those that say most."""
+    return sorted(sizes, key=lambda label: (-sizes[label], label))[:LABELS]
+
+
+def _left_out(kind: str, standings: Sequence[Standing]) -> Iterator[str]:
+    """Yield how many labels are not shown, if any."""
+    more = len(_sizes(kind, standings)) - LABELS
+    if more > 0:
+        yield f"... and {more} more with no more of them: see the JSON report"
+
+
+def _label(label: str) -> str:
+    """Return a label as a column takes it: on one line, and no book."""
+    shown = label if label.isprintable() else ascii(label)[1:-1]
+    return shown if len(shown) <= WIDEST else f"{shown[: WIDEST - 1]}…"
 
 
 def _aligned(rows: Sequence[Row], *, names: int) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """The score of the published benchmark, for comparison with its numbers: calls and replies, to the letter.
 
 Its rules as they are, subset matching and all, without three of its defects: an expected failure that fails as expected
-passes, chains can be scored, and numbers are numbers. An agent here may make several calls in a turn: one must match.
+passes, chains can be scored, and numbers are numbers. An agent here may make several calls in a turn: one must match,
+and one for each further call that the case expects; where it expects none, nothing may be written.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeGuard
 
+from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation, Segment
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
@@ -54,15 +56,23 @@ def _ends_as_expected(segment: Segment, turns: Sequence[tuple[bool, str]]) -> bo
 
 
 def _fault(turn: Played) -> str:
+    if turn.calls_nothing:
+        written = any(writes(call.tool) and not result.refused for call, result in turn.exchange.calls)
+        return "something was written, and there was nothing to call" if written else ""
+    fault = next(filter(None, map(_unmatched, turn.parts)), "")
+    return fault or ("" if not turn.expectation.succeeds or _answers(turn) else "the reply is none of those that count")
+
+
+def _unmatched(turn: Played) -> str:
+    """Return what no call of the turn does that one should."""
     if not turn.expectation.succeeds:
         refusals = [result for _, result in turn.exchange.calls if result.error and result.error.kind != "unknown_tool"]
         met = turn.made is None and any(map(turn.expectation.is_met_by, refusals))
         return "" if met else "no such refusal"
     expected = resolved(turn.expectation.call, turn.outputs)
     matching = [result for call, result in turn.exchange.calls if _matches(expected, call)]
-    if all(result.refused for result in matching):
-        return f"no successful call matches {turn.expectation.call.tool}"
-    return "" if _answers(turn) else "the reply is none of those that count"
+    refused = all(result.refused for result in matching)
+    return f"no successful call matches {turn.expectation.call.tool}" if refused else ""
 
 
 def _matches(expected: ToolCall, call: ToolCall) -> bool:

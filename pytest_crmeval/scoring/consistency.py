@@ -52,9 +52,9 @@ def _segments(case: Conversation) -> Iterator[str]:
 def _answers(case: Conversation, reference: Reference) -> Iterator[str]:
     turns = zip(case.turns, reference.transcript.exchanges, strict=True)
     for number, (turn, exchange) in enumerate(turns, start=1):
-        for call, result in exchange.calls:
+        for part, (call, result) in zip(turn.expectation.parts, exchange.calls, strict=False):
             unknown = result.error is not None and result.error.kind == "unknown_tool"
-            if unknown or not turn.expectation.is_met_by(result):
+            if unknown or not part.is_met_by(result):
                 said = result.error.message if result.error else f"it returned {result.value!r}"
                 yield f"turn {number}: the case expects otherwise of its own call {call.tool}: {said}"
 

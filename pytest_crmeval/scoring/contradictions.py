@@ -6,10 +6,11 @@ from functools import cache, partial
 
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import Message, ToolCall
+from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
+from pytest_crmeval.domain.references import answered_in
 from pytest_crmeval.domain.state import Row
 from pytest_crmeval.scoring.facts import names_of
-from pytest_crmeval.scoring.grounds import Grounds, kind_of
+from pytest_crmeval.scoring.grounds import Grounds, kind_of, rows_in
 from pytest_crmeval.scoring.mentions import COUNTS, MONTHS, Reading, read
 from pytest_crmeval.scoring.wording import asserts, claims, clauses_of, sentences_of
 
@@ -90,9 +91,12 @@ def contradictions(said: Reading, messages: Sequence[Message], grounds: Grounds)
 
 def stale(said: Reading, chosen: Json) -> Sequence[str]:
     """Return the stages and statuses that a reply tells instead of what was ``chosen`` just now."""
-    if not isinstance(chosen, str) or said.says(chosen) or any(map(claims, clauses_of(said.text))):
+    if not isinstance(chosen, str) or said.says(chosen):
         return ()
-    return [f"that it is {value} now" for value in _IS.findall(said.text)]
+    clauses = clauses_of(said.text)
+    told = [value for clause in clauses for value in _changed(clause) if not value[0].isdigit()]
+    found = told if any(map(claims, clauses)) else _IS.findall(said.text)
+    return [f"that it is {value} now" for value in dict.fromkeys(found)]
 
 
 def _chosen(sentence: str) -> Sequence[str]:
@@ -159,21 +163,23 @@ def _names(text: str, claimed: Sequence[str], grounds: Grounds) -> Iterator[str]
 
 def _mistaken(said: Reading, messages: Sequence[Message], claimed: Sequence[str], grounds: Grounds) -> Iterator[str]:
     """Yield the names of rows to which a reply says something was done, when it was done to another one of the kind."""
-    touched = {value for call in _writes_in(messages) for value in call.arguments.values() if isinstance(value, str)}
+    written = list(_writes_in(messages))
+    touched = {value for call, _ in written for value in call.arguments.values() if isinstance(value, str)}
+    touched |= {str(row[kind_of(row)]) for _, result in written for row in rows_in(result.value)}
     if not touched or not claimed:
         return
     rows = list(grounds.rows())
     right = [row for row in rows if str(row[kind_of(row)]) in touched]
-    kinds = set(map(kind_of, right))
+    kinds = {*map(kind_of, right), *(name for call, _ in written for name in call.arguments if name.endswith("_id"))}
     wrong = [row for row in rows if kind_of(row) in kinds and str(row[kind_of(row)]) not in touched]
     if wrong and not any(_is_named(row, said) for row in right):
         told = read("\n".join(claimed))
         yield from dict.fromkeys(str(names_of([row])[0]) for row in wrong if _is_named(row, told))
 
 
-def _writes_in(messages: Sequence[Message]) -> Iterator[ToolCall]:
-    calls = (call for message in messages for call in message.calls if isinstance(call.arguments, Mapping))
-    return (call for call in calls if writes(call.tool))
+def _writes_in(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolResult]]:
+    made = ((call, result) for call, result in answered_in(messages) if isinstance(call.arguments, Mapping))
+    return ((call, result) for call, result in made if writes(call.tool))
 
 
 def _beside(first: str, last: str) -> str:

@@ -35,10 +35,10 @@ NOTHING = "nothing"
 
 
 def facts_of(expectation: Expectation, tool: str, value: Json, outputs: Outputs) -> list[Json]:
-    """Return what the reply must say after ``tool`` has answered ``value``; of a change that was made, nothing."""
+    """Return what the reply must say after ``tool`` has answered ``value``; after a change, or no call, nothing."""
     if expectation.facts is not None:
         return [resolve(fact, outputs) for fact in expectation.facts]
-    if writes(tool) or not expectation.succeeds:
+    if not tool or writes(tool) or not expectation.succeeds:
         return []
     if tool in _DETAILS and isinstance(value, Mapping):
         return _flat([value.get(name) for name in _DETAILS[tool]])

@@ -34,7 +34,7 @@ def mixups(text: str, rows: Sequence[Row]) -> Iterator[str]:
         names = read(_EMAIL.sub(" ", piece))  # an address is made of a name, and names nobody
         named = [row for row in alike if all(map(names.says, names_of([row])))]
         if len(named) == 1 and not _COMPARED.search(piece):
-            yield from _misplaced(read(_after(piece, named[0])), named[0], alike)
+            yield from _misplaced(read(_after(piece, named[0])), named[0], rows)
 
 
 def _after(piece: str, row: Row) -> str:
@@ -47,12 +47,19 @@ def _misplaced(said: Reading, row: Row, rows: Sequence[Row]) -> Iterator[str]:
     for column, own in row.items():
         if column not in TELLING or own is None or said.says(own):
             continue
-        others = [other[column] for other in rows if kind_of(other) == kind_of(row) and column in other]
+        others = [other[column] for other in _distinct(rows) if kind_of(other) == kind_of(row) and column in other]
+        belonging = [other.get(column) for other in rows if _belongs(other, row)]
         yield from (
             f"{value!r} of {names_of([row])[0]!r}, whose {column} is {own!r}"
             for value in dict.fromkeys(others)
-            if value is not None and value != own and said.says(value)
+            if value is not None and value != own and value not in belonging and said.says(value)
         )
+
+
+def _belongs(other: Row, row: Row) -> bool:
+    """Whether a record without a name of its own may be called by that of another: a contract by its client's."""
+    key = kind_of(row)
+    return kind_of(other) != key and other.get(key) == row[key]
 
 
 def _distinct(rows: Sequence[Row]) -> list[Row]:

@@ -28,4 +28,4 @@ def outcomes_of(case: Conversation, evidence: Evidence) -> Iterator[TurnOutcome]
 
 def _did(turn: Played) -> bool:
     """Whether a turn did its own part, though the whole ended otherwise than it should."""
-    return not (turn.writes and turn.expectation.succeeds) or turn.made is not None
+    return all(not (part.writes and part.expectation.succeeds) or part.made is not None for part in turn.parts)

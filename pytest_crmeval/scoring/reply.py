@@ -13,14 +13,20 @@ from pytest_crmeval.scoring.facts import MANY, NOTHING, facts_of, names_of
 from pytest_crmeval.scoring.grounds import Grounds, rows_in
 from pytest_crmeval.scoring.mentions import Reading, read
 from pytest_crmeval.scoring.mixups import mixups
+from pytest_crmeval.scoring.surplus import surplus
 from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
 from pytest_crmeval.scoring.wording import (
+    asks_back,
+    claims_any,
     figures_stated,
     hints,
     says_absent,
+    says_done,
     says_failed,
     says_no,
     says_none,
+    says_not_all,
+    says_outside,
     without_offers,
 )
 
@@ -50,18 +56,43 @@ def _fault(turn: Played, grounds: Grounds, seeded: Collection[str]) -> str:
     text = turn.exchange.reply[:READ]
     if not text.strip():
         return "it was still calling tools when its steps ran out" if turn.exchange.cut else "it said nothing"
-    said, meant, facts = read(text), read(_DENIED.sub(" ", text)), _facts(turn)
-    words = _without(text, [*turn.expected.arguments.values(), *facts])
-    if not turn.expectation.succeeds and not _says_no(words, turn):
-        return "the CRM refuses this, and the reply does not say so"
-    if turn.expectation.succeeds and _changes(turn, seeded) and says_failed(words):
-        return "the reply says that it was not done"
-    if missing := [fact for fact in facts if not _says(meant, words, fact, facts)]:
-        return "" if _tells_all(said, turn) else f"the reply does not say {', '.join(map(_quoted, missing))}"
+    parts = turn.parts
+    facts = [fact for part in parts for fact in _facts(part)]
+    words = _without(text, [*(value for part in parts for value in part.expected.arguments.values()), *facts])
+    if fault := _amiss(words, turn, seeded):
+        return fault
+    said, meant = read(text), read(_DENIED.sub(" ", text))
+    for part in parts:
+        missing = [fact for fact in _facts(part) if not _says(meant, words, fact, facts)]
+        if missing and not _tells_all(said, part):
+            return f"the reply does not say {', '.join(map(_quoted, missing))}"
     found = [fact for fact in facts if fact not in (NOTHING, 0)]
     if found and turn.expectation.succeeds and says_absent(text, lambda clause: any(map(read(clause).says, found))):
         return "the reply says that there is nothing, and there is"
     return _untrue(text, said, turn, grounds)
+
+
+def _amiss(words: str, turn: Played, seeded: Collection[str]) -> str:
+    """Return where a reply does not go with what is to come of a turn: a question back, a no, a yes."""
+    if turn.expectation.asks:
+        return _unasked(words, turn)
+    words = words if turn.expectation.succeeds else _without(words, [turn.exchange.messages[0].text])
+    if turn.calls_nothing:
+        return "" if says_outside(words) else "this is not for the CRM, and the reply does not say so"
+    if not turn.expectation.succeeds:
+        return "" if _says_no(words, turn) else "the CRM refuses this, and the reply does not say so"
+    changes = any(_changes(part, seeded) for part in turn.parts)
+    return "the reply says that it was not done" if changes and says_failed(words) else ""
+
+
+def _unasked(words: str, turn: Played) -> str:
+    """Return where a reply does not ask back; who repeats the user's own question does not."""
+    heard = [message.text for message in turn.exchange.messages if message.speaker == "user"]
+    if not asks_back(_without(words, heard)):
+        return "the user is to be asked back, and the reply does not ask"
+    refused = not turn.expectation.succeeds
+    done = says_done(words, deletes=_deletes(turn)) if refused else claims_any(words)
+    return "the reply says that something was done, and the user is still to be asked" if done else ""
 
 
 def _untrue(text: str, said: Reading, turn: Played, grounds: Grounds) -> str:
@@ -69,15 +100,23 @@ def _untrue(text: str, said: Reading, turn: Played, grounds: Grounds) -> str:
     untrue = [*_stale(said, turn), *_baseless(said, grounds), *contradictions(said, turn.exchange.messages, grounds)]
     if untrue:
         return f"the reply says {', '.join(untrue)}, which nobody has said"
+    if more := next(surplus(said, turn), ""):
+        return f"the reply names {more!r} as if it had been asked for"
     rows = [row for _, result in turn.calls for row in rows_in(result.value)]
     return next((f"the reply says {mixed}" for mixed in mixups(text, rows)), "")
 
 
 def _says_no(words: str, turn: Played) -> bool:
     """Whether a reply tells a refusal, and does not say that a number is what it was not allowed to become."""
-    if not says_no(words, reads=not turn.writes, deletes=turn.expected.tool.startswith("delete_")):
+    if any(part.writes for part in turn.parts[1:]):
+        return says_not_all(words)
+    if not says_no(words, reads=not turn.writes, deletes=_deletes(turn)):
         return False
     return not (turn.writes and hints(words) and _states(words, turn.expected.arguments))
+
+
+def _deletes(turn: Played) -> bool:
+    return turn.expected.tool.startswith("delete_")
 
 
 def _states(words: str, refused: Mapping[str, Json]) -> bool:
@@ -93,9 +132,10 @@ def _changes(turn: Played, seeded: Collection[str]) -> bool:
 
 def _stale(said: Reading, turn: Played) -> Iterator[str]:
     """Yield what a reply says to be so that the turn has changed."""
-    if turn.writes and turn.expectation.succeeds:
-        for name in ("stage", "status"):
-            yield from stale(said, turn.expected.arguments.get(name))
+    for part in turn.parts:
+        if part.writes and part.expectation.succeeds:
+            for name in ("stage", "status"):
+                yield from stale(said, part.expected.arguments.get(name))
 
 
 def _baseless(said: Reading, grounds: Grounds) -> Sequence[str]:

@@ -1,6 +1,7 @@
 """Whether the CRM was asked what the user wanted to know."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
@@ -11,7 +12,7 @@ from pytest_crmeval.domain.references import Answered
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.state import CLOCKS, TABLES, meant
 from pytest_crmeval.scoring.facts import facts_of
-from pytest_crmeval.scoring.grounds import follows_from, rows_in
+from pytest_crmeval.scoring.grounds import follows_from, kind_of, rows_in
 from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
 
 Shown = frozenset[tuple[str, str]]
@@ -20,6 +21,7 @@ LISTS: Mapping[str, str] = {f"list_{table}": f"{entity.lower()}_search" for enti
 """Tools that show the same rows as a search."""
 OVERVIEWS: Mapping[str, str] = {"summarize_opportunities": "opportunity_search", "quote_prefixes": "quote_search"}
 """Tools that tell something about the rows of a search."""
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 EXACT = ("status", "stage", "type", "entity_type")
 """Filters that find what is equal; those that name an id, a number or a day do so, too."""
 
@@ -36,27 +38,66 @@ def call_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
 
     What is to be read must be read in its turn: by the expected call, or by any that shows the same rows. What is to be
     written must be there at the end of its turn, however it came there: a later turn may write over it, and then the
-    state no longer tells. What is to be refused must be tried as expected, or looked up.
+    state no longer tells. What is to be refused must be tried as expected, or looked up, unless anybody can tell
+    without. Of several things that are wanted in one turn each is judged for itself.
     """
     seeded = {row_id for rows in case.seed.values() for row_id in rows}
     for turn in turns_of(case, evidence):
-        told_apart = any(entity.lower() in turn.expected.tool for entity in case.expected_state)
-        yield _fault(turn, seeded, exact=not told_apart)
+        faults = (_fault(part, seeded, case.expected_state) for part in turn.parts if not part.calls_nothing)
+        yield next(filter(None, faults), "") or _unasked(turn)
 
 
-def _fault(turn: Played, seeded: set[str], *, exact: bool) -> str:
+def _fault(turn: Played, seeded: set[str], told_apart: Collection[str]) -> str:
     done = [(call, result) for call, result in turn.calls if not result.refused]
     reads = [(call, result) for call, result in done if not writes(call.tool)]
     if not turn.expectation.succeeds:
-        tried = any(_tries(call, result, turn.expected) for call, result in turn.calls)
-        met = tried or any(_looks_up(call, result, turn.expected) for call, result in reads)
-        return "" if met else f"neither tried nor looked up: {_told(turn.expected)}, which the CRM refuses"
+        return "" if turn.is_evident else _unproven(turn, reads)
     if turn.writes:
+        exact = not any(entity.lower() in turn.expected.tool for entity in told_apart)
         written = turn.made is not None or not exact or _written(done, turn, seeded)
         return "" if done and written else f"not written: {_told(turn.expected)}"
-    if turn.made is None and not _shows(reads, turn, seeded):
-        return f"not made: {_told(turn.expected)}"
-    return next((f"written, and nobody asked for it: {_told(call)}" for call, _ in done if writes(call.tool)), "")
+    shown = turn.made is not None or _shows(reads, turn, seeded) or is_remembered(turn, seeded)
+    return "" if shown else f"not made: {_told(turn.expected)}"
+
+
+def _unasked(turn: Played) -> str:
+    """Return what was written in a turn that only asks, or that there is nothing to be done in."""
+    if turn.writes or not (turn.expectation.succeeds or turn.calls_nothing):
+        return ""  # the state tells
+    done = [call for call, result in turn.calls if not result.refused]
+    return next((f"written, and nobody asked for it: {_told(call)}" for call in done if writes(call.tool)), "")
+
+
+def _unproven(turn: Played, reads: Answered) -> str:
+    """Return that a refusal which only the data can tell was merely guessed."""
+    tried = any(_tries(call, result, turn.expected) for call, result in turn.calls)
+    met = tried or is_forewarned(turn) or any(_looks_up(call, result, turn.expected) for call, result in reads)
+    met = met or _is_sought(turn)
+    return "" if met else f"neither tried nor looked up: {_told(turn.expected)}, which the CRM refuses"
+
+
+def is_forewarned(turn: Played) -> bool:
+    """Whether an earlier turn has shown what a refusal is about: that very row, or whose the address is."""
+    telling = {text for text in _texts(turn.expected) if "@" in text or _ID.fullmatch(text)}
+    cells = {str(item) for _, result in turn.before for row in rows_in(result.value) for item in row.values()}
+    return not telling.isdisjoint(cells)
+
+
+def _is_sought(turn: Played) -> bool:
+    """Whether somebody looked for what is not there, and was told so."""
+    ids = _texts(turn.expected)
+    return any(
+        not writes(call.tool)
+        and result.error is not None
+        and result.error.kind == "not_found"
+        and isinstance(call.arguments, Mapping)
+        and not ids.isdisjoint(_texts(call))
+        for call, result in turn.calls
+    )
+
+
+def _texts(call: ToolCall) -> set[str]:
+    return {value for value in call.arguments.values() if isinstance(value, str)}
 
 
 def _tries(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
@@ -71,7 +112,7 @@ def _tries(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
 
 def _looks_up(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
     """Whether a read looks at what is to be refused: at that very row, or at rows of its kind."""
-    ids = {value for value in expected.arguments.values() if isinstance(value, str)}
+    ids = _texts(expected)
     shown = {str(item) for row in rows_in(result.value) for name, item in row.items() if name.endswith("_id")}
     return not ids.isdisjoint(shown) or not _kinds(call).isdisjoint(_kinds(expected))
 
@@ -90,19 +131,47 @@ def _kinds(call: ToolCall) -> set[str]:
 
 def _shows(reads: Answered, turn: Played, seeded: set[str]) -> bool:
     """Whether other reads have shown what the expected one shows."""
-    wanted = turn.reference_value
-    if _is_empty(wanted):
+    if _is_empty(turn.reference_value):
         return any(_proves_absence(call, result, turn.expected) for call, result in reads)
-    rows = set(_comparable(wanted, seeded))
-    if rows:
-        return rows <= {row for _, result in reads for row in _comparable(result.value, seeded)}
+    if any(rows_in(turn.reference_value)):
+        return _is_among(reads, turn, seeded)
     return _tells(reads, turn)
 
 
-def _written(done: Answered, turn: Played, seeded: set[str]) -> bool:
-    """Whether the row that the expected call leaves behind was seen in the turn: written in parts, or there already."""
+def is_remembered(turn: Played, seeded: set[str]) -> bool:
+    """Whether a call of an earlier turn has shown the rows that a turn asks for, all of them, as they still are.
+
+    Or that there are none, if there are none still.
+    """
+    done = [pair for pair in turn.before if not pair[1].refused]
+    if _is_empty(turn.reference_value):
+        reads = [pair for pair in done if not writes(pair[0].tool)]
+        return any(_proves_absence(call, result, turn.expected) for call, result in reads)
+    return any(rows_in(turn.reference_value)) and any(_is_among([pair], turn, seeded) for pair in done)
+
+
+def _is_among(done: Answered, turn: Played, seeded: set[str]) -> bool:
     rows = set(_comparable(turn.reference_value, seeded))
     return rows <= {row for _, result in done for row in _comparable(result.value, seeded)}
+
+
+def _written(done: Answered, turn: Played, seeded: set[str]) -> bool:
+    """Whether the row that the expected call leaves behind was seen in the turn: written in parts, or there already.
+
+    Or as the later requests of the turn leave it: whoever changes a row twice may do so at once.
+    """
+    shown = {row for _, result in done for row in _comparable(result.value, seeded)}
+    left = [list(_comparable(value, seeded)) for value in _left_behind(turn)]
+    return any(set(rows) <= shown for rows in left)
+
+
+def _left_behind(turn: Played) -> Iterator[Json]:
+    """Yield the row that a turn writes, as each of its reference calls from this one on leaves it."""
+    ids = {str(row[kind_of(row)]) for row in rows_in(turn.reference_value)}
+    yield turn.reference_value
+    for _, result in turn.reference.calls[turn.place + 1 :]:
+        if any(str(row[kind_of(row)]) in ids for row in rows_in(result.value)):
+            yield result.value
 
 
 def _is_empty(value: Json) -> bool:

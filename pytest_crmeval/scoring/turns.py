@@ -1,7 +1,7 @@
 """A trial turn by turn: what was expected, what was done, what the reference calls brought."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.conversation import Conversation
@@ -15,12 +15,12 @@ from pytest_crmeval.domain.transcript import Exchange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """One turn as it was played."""
+    """One turn as it was played; or a part of it, if the user wants several things at once."""
 
     number: int
     expectation: Expectation
     expected: ToolCall
-    """The reference call with the ids of this trial, in canonical form."""
+    """The reference call with the ids of this trial, in canonical form; of a turn with several, the first."""
     exchange: Exchange
     reference: Exchange
     """The same turn when the reference calls are made."""
@@ -28,11 +28,29 @@ class Played:
     """What this turn and those before it brought to light."""
     calls: Answered
     """Every call in canonical form with what came back."""
+    whole: Expectation
+    """What is expected of the whole turn."""
+    before: Answered = ()
+    """Every call of the turns before."""
+    place: int = 0
+    """Which of the turn's reference calls it is about."""
+
+    @property
+    def parts(self) -> Sequence["Played"]:
+        """The turn as often as calls are expected of it, once for each; once, if none is."""
+        if not self.expectation.further:
+            return (self,)
+        return [self._part(place, part) for place, part in enumerate(self.expectation.parts)]
+
+    @property
+    def calls_nothing(self) -> bool:
+        """Whether there is nothing to ask the CRM."""
+        return not self.expected.tool
 
     @property
     def writes(self) -> bool:
         """Whether the turn is there to change something."""
-        return writes(self.expected.tool)
+        return any(writes(call.tool) for call in (self.expected, *self.expectation.further))
 
     @property
     def made(self) -> ToolResult | None:
@@ -49,15 +67,32 @@ class Played:
     @property
     def reference_value(self) -> Json:
         """What the CRM answers to the expected call in the reference."""
-        answers = [result.value for _, result in self.reference.calls if not result.refused]
-        return answers[-1] if answers else None
+        return self.reference_result.value
+
+    @property
+    def reference_result(self) -> ToolResult:
+        """How the CRM answers the expected call in the reference: with a value, or with a refusal."""
+        answers = [result for _, result in self.reference.calls[self.place : self.place + 1]]
+        return answers[0] if answers else ToolResult()
+
+    @property
+    def is_evident(self) -> bool:
+        """Whether a refusal can be told without the data: the tool's own description, or the clock, says no."""
+        error = self.reference_result.error
+        return error is not None and error.kind == "invalid_argument"
+
+    def _part(self, place: int, part: Expectation) -> "Played":
+        expected = canonical(resolved(part.call, self.outputs))
+        return replace(self, place=place, expectation=part, expected=expected)
 
 
 def turns_of(case: Conversation, evidence: Evidence) -> Iterator[Played]:
     """Yield each turn of a trial."""
     outputs = evidence.transcript.outputs
+    before: list[tuple[ToolCall, ToolResult]] = []
     played = zip(case.turns, evidence.transcript.exchanges, evidence.reference.transcript.exchanges, strict=True)
     for number, (turn, exchange, reference) in enumerate(played, start=1):
+        calls = [(canonical(call), result) for call, result in exchange.calls]
         yield Played(
             number=number,
             expectation=turn.expectation,
@@ -65,8 +100,11 @@ def turns_of(case: Conversation, evidence: Evidence) -> Iterator[Played]:
             exchange=exchange,
             reference=reference,
             outputs={place: output for place, output in outputs.items() if place <= number},
-            calls=[(canonical(call), result) for call, result in exchange.calls],
+            calls=calls,
+            whole=turn.expectation,
+            before=tuple(before),
         )
+        before += calls
 
 
 def told(faults: Sequence[str]) -> str:

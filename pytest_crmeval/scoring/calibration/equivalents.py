@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.domain.references import fields_of
 from pytest_crmeval.domain.state import TABLES
-from pytest_crmeval.scoring.calibration.rehearsal import ENTITIES, Rehearsal, key_of, name_of, template
+from pytest_crmeval.scoring.calibration.rehearsal import ENTITIES, Rehearsal, key_of, name_of, own_call, template
 from pytest_crmeval.scoring.calibration.variants import Kinds, Variant, at_once, instead
 from pytest_crmeval.scoring.grounds import rows_in
+from pytest_crmeval.scoring.mentions import is_id
 from pytest_crmeval.scoring.turns import Played
 
 LOOKS = (
@@ -24,7 +27,7 @@ COPIED = ("client_id", "name", "stage", "amount", "close_date", "owner", "probab
 
 def reordered(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Make the call together with another one, in either order."""
-    for turn in rehearsal.turns:
+    for turn in rehearsal.parts:
         for look in LOOKS:
             yield at_once(turn, look, turn.expectation.call)
             yield at_once(turn, turn.expectation.call, look)
@@ -33,17 +36,17 @@ def reordered(rehearsal: Rehearsal) -> Iterator[Variant]:
 def extra_reads(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Look around before and after."""
     for turn in rehearsal.turns:
-        call = turn.expectation.call
-        yield instead(turn, *LOOKS[:2], call, what="two more reads before")
-        yield instead(turn, call, *LOOKS[1:3], what="two more reads after")
-        yield instead(turn, LOOKS[3], call, LOOKS[4], what="more reads around")
-        if not turn.writes:
-            yield instead(turn, call, call, what=f"{call.tool} twice")
+        calls = own_call(turn)
+        yield instead(turn, *LOOKS[:2], *calls, what="two more reads before")
+        yield instead(turn, *calls, *LOOKS[1:3], what="two more reads after")
+        yield instead(turn, LOOKS[3], *calls, LOOKS[4], what="more reads around")
+        if calls and not turn.writes:
+            yield instead(turn, *calls, *calls, what=f"{turn.expected.tool} twice")
 
 
 def nested(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Give filters as ``criteria`` and changes as ``updates``; or flat, where the case nests them."""
-    for turn in rehearsal.turns:
+    for turn in rehearsal.parts:
         call = template(turn)
         if call.arguments != turn.expectation.call.arguments:
             yield instead(turn, call, what=f"{call.tool}, flat")
@@ -57,7 +60,7 @@ def nested(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def other_spelling(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Write the same values otherwise: 50000.0 for 50000, space around text, null for what is not given."""
-    for turn in rehearsal.turns:
+    for turn in rehearsal.parts:
         call = template(turn)
         spellings: Mapping[str, Mapping[str, Json]] = {
             "floats": dict(_floats(rehearsal, turn)),
@@ -106,7 +109,7 @@ def wider_search(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def corrected(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Get a call wrong, be refused, and get it right."""
-    for turn in rehearsal.turns:
+    for turn in rehearsal.parts:
         call = template(turn)
         wrong = [_call(f"{call.tool}s", **call.arguments), _call(call.tool, **{**call.arguments, "colour": "blue"})]
         wrong += [_call(call.tool)] if rehearsal.required(call.tool) else []
@@ -133,7 +136,7 @@ def created_then_filled(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Create the row with what is required, then fill in the rest; or with a mistake, which is put right."""
     for turn in rehearsal.writes:
         call = template(turn)
-        key = key_of(turn.exchange.output or {})
+        key = "" if turn.place else key_of(turn.exchange.output or {})  # only the first call can be referred to
         modify = f"modify_{ENTITIES.get(key, '').lower()}"
         if not call.tool.startswith("create_") or not rehearsal.parameters(modify):
             continue
@@ -156,6 +159,31 @@ def looked_and_declined(rehearsal: Rehearsal) -> Iterator[Variant]:
                 yield instead(turn, _call(tool, **{name: value}), what=f"{tool}, declined", text=turn.exchange.reply)
             if tool := SOUGHT.get(name):
                 yield instead(turn, _call(tool, **{name: value}), what=f"{tool}, declined", text=turn.exchange.reply)
+
+
+def declined_at_once(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Decline what the tool's own description, or the clock, rules out: there is nothing to be looked up."""
+    for turn in rehearsal.refusals:
+        if turn.is_evident:
+            yield instead(turn, what=f"{turn.expected.tool} not even tried", text=turn.exchange.reply)
+
+
+def requests_at_once(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do all that is wanted in one reply, where nothing waits for what the first call returns."""
+    for turn in rehearsal.several:
+        if not _awaits(turn):
+            what = f"{' and '.join(call.tool for call in turn.whole.calls)} at once"
+            yield Variant(turn=turn.number, what=what, steps={turn.number: (turn.whole.calls,)})
+
+
+def requests_reordered(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do what is wanted in the other order, where that makes no difference."""
+    for turn in rehearsal.several:
+        if not _awaits(turn) and _independent(turn):
+            calls = turn.whole.calls[::-1]
+            what = f"{', then '.join(call.tool for call in calls)}"
+            yield Variant(turn=turn.number, what=what, steps={turn.number: tuple((call,) for call in calls)})
+            yield Variant(turn=turn.number, what=f"{what}, at once", steps={turn.number: (calls,)})
 
 
 SOUGHT: Mapping[str, str] = {
@@ -189,11 +217,33 @@ EQUIVALENTS: Kinds = {
     "created, then filled": created_then_filled,
     "looked, declined": looked_and_declined,
     "refused twice": tried_twice,
+    "declined at once": declined_at_once,
+    "requests at once": requests_at_once,
+    "requests reordered": requests_reordered,
 }
 
 
 def _call(tool: str, **arguments: Json) -> ToolCall:
     return ToolCall(tool=tool, arguments=arguments)
+
+
+def _awaits(turn: Played) -> bool:
+    """Whether a further call of a turn refers to what the first one returns."""
+    return f"{{{{turn_{turn.number}." in repr(turn.whole.further)
+
+
+def _independent(turn: Played) -> bool:
+    """Whether the calls of a turn don't touch each other: all look, all make something new, or each has its own row."""
+    if not turn.writes or all(_makes_new(call.tool) for call in turn.whole.calls):
+        return True
+    ids = [{value for value in part.expected.arguments.values() if is_id(str(value))} for part in turn.parts]
+    apart = sum(map(len, ids)) == len(set().union(*ids)) and all(ids)
+    return apart and all(writes(call.tool) and not call.tool.startswith("delete_") for call in turn.whole.calls)
+
+
+def _makes_new(tool: str) -> bool:
+    """Whether a tool does nothing but make a row."""
+    return tool.startswith(("create_", "add_", "upload_"))
 
 
 def _floats(rehearsal: Rehearsal, turn: Played) -> Iterator[tuple[str, float]]:
@@ -230,7 +280,7 @@ def _others(rehearsal: Rehearsal, turn: Played) -> Iterator[Sequence[ToolCall]]:
 
 def _copied(rehearsal: Rehearsal, turn: Played) -> Iterator[Sequence[ToolCall]]:
     """Yield the call that opens the copy of a deal, if the client was there before the trial."""
-    made = turn.exchange.output or {}
+    made = fields_of(turn.wanted)
     if made.get("client_id") in rehearsal.seeded:
         yield [_call("create_new_opportunity", **{name: made[name] for name in COPIED if made[name] is not None})]
 

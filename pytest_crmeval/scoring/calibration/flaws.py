@@ -4,6 +4,7 @@ A variant must be a real mistake: what ends the same is left out where it is mad
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import combinations
 
@@ -11,8 +12,18 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.references import resolve
 from pytest_crmeval.domain.state import TABLES
-from pytest_crmeval.scoring.calibration.rehearsal import ENTITIES, Rehearsal, entity_named, key_of, sort_of, template
+from pytest_crmeval.scoring.calibration.rehearsal import (
+    ENTITIES,
+    Rehearsal,
+    entity_named,
+    is_seen_beside,
+    key_of,
+    own_call,
+    sort_of,
+    template,
+)
 from pytest_crmeval.scoring.calibration.variants import Kinds, Variant, at_once, changed, instead
+from pytest_crmeval.scoring.tool_calls import is_forewarned
 from pytest_crmeval.scoring.turns import Played
 
 UNASKED = ToolCall(
@@ -162,9 +173,10 @@ def looked_only(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 
 def guessed_refusal(rehearsal: Rehearsal) -> Iterator[Variant]:
-    """Decline what will be refused without looking or trying."""
+    """Decline what only the data can tell without looking or trying."""
     for turn in rehearsal.refusals:
-        yield instead(turn, what=f"{turn.expected.tool} neither tried nor looked up", text=turn.exchange.reply)
+        if not (turn.is_evident or is_forewarned(turn)):  # what one can tell already need not be looked up
+            yield instead(turn, what=f"{turn.expected.tool} neither tried nor looked up", text=turn.exchange.reply)
 
 
 def doubled_call(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -179,10 +191,10 @@ def doubled_call(rehearsal: Rehearsal) -> Iterator[Variant]:
 def extra_write(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Do what is asked, and something that is not."""
     for turn in rehearsal.turns:
-        call = turn.expectation.call
-        yield instead(turn, UNASKED, call, what=f"{UNASKED.tool} unasked, before")
+        calls = own_call(turn)
+        yield instead(turn, UNASKED, *calls, what=f"{UNASKED.tool} unasked, before")
         for more in _unasked(rehearsal):
-            yield instead(turn, call, more, what=f"{more.tool} unasked")
+            yield instead(turn, *calls, more, what=f"{more.tool} unasked")
 
 
 def extra_delete(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -191,17 +203,42 @@ def extra_delete(rehearsal: Rehearsal) -> Iterator[Variant]:
         for entity in ("Opportunity", "Quote"):
             for row_id, _ in rehearsal.survivors(entity):
                 more = ToolCall(tool=f"delete_{entity.lower()}", arguments={TABLES[entity][1]: row_id})
-                yield instead(turn, turn.expectation.call, more, what=f"{more.tool} unasked")
+                yield instead(turn, *own_call(turn), more, what=f"{more.tool} unasked")
 
 
 def swapped_writes(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Do two things to one row, each in the turn of the other, where the order matters."""
-    for one, other in combinations(rehearsal.turns, 2):
+    for one, other in combinations(rehearsal.parts, 2):
         mine, yours = one.expected.arguments, other.expected.arguments
         same_row = any(name in ENTITIES and mine[name] == yours.get(name) for name in mine)
+        if one.number == other.number:
+            continue  # who wants two things at once has no turns to take them for each other
         if one.writes and other.writes and same_row and _order_matters(one, other):
-            steps = {one.number: [[other.expectation.call]], other.number: [[one.expectation.call]]}
-            yield Variant(turn=one.number, what=f"what was asked in turn {other.number} first", steps=steps)
+            what = f"what was asked in turn {other.number} first"
+            first, then = (instead(a, b.expectation.call, what=what) for a, b in ((one, other), (other, one)))
+            yield replace(first, steps={**first.steps, **then.steps})
+
+
+def forgotten_request(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do one of several things that are wanted at once, and say that all are done."""
+    for turn in rehearsal.several:
+        for part in turn.parts:
+            if part.made is not None and not rehearsal.is_idle(part) and not is_seen_beside(part):
+                what = f"{part.expected.tool} forgotten"
+                yield instead(part, what=what, text=turn.exchange.reply)
+
+
+def botched_request(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do the first of several things right, and another one wrong."""
+    for make in (changed_text, changed_choice, changed_number, changed_date, wrong_record):
+        yield from (variant for variant in make(rehearsal) if variant.place)
+
+
+def acted_anyway(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Write where there is nothing to be done, or where the user is to be asked first, and keep silent about it."""
+    for turn in rehearsal.turns:
+        for more in _unasked(rehearsal) if turn.calls_nothing or turn.expectation.asks else ():
+            yield instead(turn, *own_call(turn), more, what=f"{more.tool} anyway", text=turn.exchange.reply)
 
 
 FLAWS: Kinds = {
@@ -221,6 +258,9 @@ FLAWS: Kinds = {
     "extra write": extra_write,
     "extra delete": extra_delete,
     "writes swapped": swapped_writes,
+    "request forgotten": forgotten_request,
+    "request botched": botched_request,
+    "acted anyway": acted_anyway,
 }
 
 
@@ -248,6 +288,8 @@ def _order_matters(one: Played, other: Played) -> bool:
     changes = {"cancel_quote": {"status": "Canceled"}}
     mine = changes.get(one.expected.tool, one.expected.arguments)
     yours = changes.get(other.expected.tool, other.expected.arguments)
+    if one.is_evident and other.is_evident:
+        return False  # neither need be tried
     if other.expected.tool == "clone_opportunity":
         return one.expected.tool == "modify_opportunity"
     overwritten = any(mine[name] != yours[name] for name in mine.keys() & yours.keys())

@@ -5,7 +5,15 @@ from itertools import pairwise
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.state import TABLES, Row
-from pytest_crmeval.scoring.calibration.rehearsal import ENTITIES, Rehearsal, entity_named, key_of, name_of, told_facts
+from pytest_crmeval.scoring.calibration.rehearsal import (
+    ENTITIES,
+    Rehearsal,
+    entity_named,
+    key_of,
+    name_of,
+    plain,
+    told_facts,
+)
 from pytest_crmeval.scoring.calibration.variants import Kinds, Variant, says
 from pytest_crmeval.scoring.facts import NOTHING
 from pytest_crmeval.scoring.grounds import rows_in
@@ -31,6 +39,19 @@ SUCCESSES = (
     "Done! You only need to tell them.",
     "I've updated it, and everything is saved.",
 )
+BLUFFS = (
+    "Sure, I'll take care of it.",
+    "It is on its way.",
+    "Of course. Which one would you like?",
+    "Consider it done.",
+)
+UNASKED = (
+    "is what I found.",
+    "is what I found. Anything else?",
+    "is what there is. Is there anything else I can help you with?",
+    "is all I have. Let me know if you need more.",
+    "- I took the first one.",
+)
 
 
 def silence(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -53,7 +74,7 @@ def invented_figure(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def false_figure(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Say another figure than the one asked for, or the one just written."""
-    for turn in (*rehearsal.reads, *rehearsal.writes):
+    for turn in plain((*rehearsal.reads, *rehearsal.writes)):
         facts = told_facts(turn)
         for fact in (*facts, *(turn.expected.arguments.values() if turn.writes else ())):
             if isinstance(fact, int | float) and not isinstance(fact, bool):
@@ -64,7 +85,7 @@ def false_figure(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def false_name(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Name another record than the one that was found."""
-    for turn in rehearsal.reads:
+    for turn in plain(rehearsal.reads):
         facts = told_facts(turn)
         for place, fact in enumerate(facts):
             if isinstance(fact, str) and fact != NOTHING:
@@ -74,7 +95,7 @@ def false_name(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def false_count(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Name what was found, and count it wrong."""
-    for turn in rehearsal.reads:
+    for turn in plain(rehearsal.reads):
         rows, facts = list(rows_in(turn.wanted)), told_facts(turn)
         if rows and turn.expected.tool.endswith("_search") and NOTHING not in facts:
             told, noun = ", ".join(map(str, facts)), TABLES[ENTITIES[key_of(rows[0])]][0]
@@ -83,7 +104,7 @@ def false_count(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def false_choice(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Say that the row is now in another stage, or of another status, than was written."""
-    for turn in rehearsal.writes:
+    for turn in plain(rehearsal.writes):
         for name, value in rehearsal.arguments(turn, "choice"):
             for other in rehearsal.choices(turn.expected.tool, name) if name != "entity_type" else ():
                 if other != value:
@@ -92,7 +113,7 @@ def false_choice(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def false_record(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Say that it was done to another record than it was: to one that the CRM has shown before."""
-    for turn in rehearsal.writes:
+    for turn in plain(rehearsal.writes):
         for name, _ in rehearsal.arguments(turn, "id"):
             entity, right = entity_named(turn, name), turn.expected.arguments[name]
             row = next((row for row_id, row in rehearsal.survivors(entity) if row_id == right), {})
@@ -101,7 +122,7 @@ def false_record(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def denied_find(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Say that there is nothing, where there is something."""
-    for turn in rehearsal.reads:
+    for turn in plain(rehearsal.reads):
         facts = told_facts(turn)
         if facts and facts[0] not in (NOTHING, 0):
             told = ", ".join(map(str, facts))
@@ -114,7 +135,7 @@ def denied_find(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def invented_find(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Say that something was found, where there is nothing."""
-    for turn in rehearsal.reads:
+    for turn in plain(rehearsal.reads):
         if told_facts(turn) == [NOTHING]:
             yield says(turn, f"Done: {INVENTED}.")
             yield says(turn, f"I found {INVENTED}.")
@@ -123,7 +144,7 @@ def invented_find(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def denied_write(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Say that it could not be done, when it was."""
-    for turn in rehearsal.writes:
+    for turn in plain(rehearsal.writes):
         yield from (says(turn, text) for text in FAILURES)
 
 
@@ -133,9 +154,35 @@ def claimed_success(rehearsal: Rehearsal) -> Iterator[Variant]:
         yield from (says(turn, text) for text in SUCCESSES)
 
 
+def claimed_impossible(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Say that it was done, or say anything pleasant, when it is not for the CRM at all."""
+    for turn in rehearsal.outside:
+        yield from (says(turn, text) for text in (*SUCCESSES, *PLEASANTRIES, *BLUFFS))
+        yield says(turn, f"{turn.exchange.reply} But I have updated the record instead.")
+
+
+def asked_nothing(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Choose, or say only what is known, where the user is to be asked back."""
+    for turn in rehearsal.questions:
+        told = ", ".join(map(str, told_facts(turn)))
+        yield from (says(turn, f"{told} {text}".strip()) for text in (*UNASKED, *SUCCESSES))
+        yield says(turn, f"{turn.exchange.reply} In the meantime I have updated the first one.")
+        yield says(turn, f"{told} You said: {turn.exchange.messages[0].text}".strip())
+
+
+def other_forgotten(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Tell what came of one of several things that the user wanted to know."""
+    for turn in rehearsal.several:
+        for part in turn.parts:
+            others = {str(fact) for other in turn.parts if other.place != part.place for fact in told_facts(other)}
+            missing = {str(fact) for fact in told_facts(part)} - others
+            if missing and NOTHING not in missing and not any(fact in " ".join(others) for fact in missing):
+                yield says(turn, f"Done: {', '.join(sorted(others))}.")
+
+
 def facts_swapped(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Tell of one record what is true of another that was shown beside it."""
-    for turn in rehearsal.reads:
+    for turn in plain(rehearsal.reads):
         rows = [row for row in rows_in(turn.wanted) if name_of(row)]
         for one, other in pairwise(rows if len({name_of(row) for row in rows}) == len(rows) else ()):
             for column in one.keys() & other.keys() & TELLING:
@@ -160,6 +207,9 @@ LIES: Kinds = {
     "denied write": denied_write,
     "claimed success": claimed_success,
     "facts swapped": facts_swapped,
+    "claimed impossible": claimed_impossible,
+    "asked nothing": asked_nothing,
+    "half told": other_forgotten,
 }
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.scoring.calibration.flaws import elsewhere
-from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal, searches, sort_of, template
+from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal, is_seen_beside, searches, sort_of, template
 from pytest_crmeval.scoring.calibration.variants import Kinds, Variant, changed, instead
 from pytest_crmeval.scoring.grounds import rows_in
+from pytest_crmeval.scoring.tool_calls import is_remembered
 from pytest_crmeval.scoring.turns import Played
 
 NOWHERE = "nowhere-to-be-found"
@@ -17,13 +18,13 @@ BESIDE = ("list_companies", "list_documents", "list_notes")
 
 def dropped_read(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Look nothing up, and guess right."""
-    for turn in rehearsal.reads:
+    for turn in _own(rehearsal):
         yield instead(turn, what=f"no {turn.expected.tool}", knows=True)
 
 
 def wrong_read(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Look at something else, and guess right."""
-    for turn in rehearsal.reads:
+    for turn in _own(rehearsal):
         for tool in BESIDE:
             if not turn.expected.tool.startswith(("company_", "list_", "summarize_counts")):
                 yield instead(turn, ToolCall(tool=tool), what=f"{tool}, not {turn.expected.tool}", knows=True)
@@ -31,13 +32,13 @@ def wrong_read(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def wrong_record_read(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Look at another row of the same entity."""
-    for turn in rehearsal.reads:
+    for turn in _own(rehearsal):
         yield from elsewhere(rehearsal, turn)
 
 
 def changed_filter(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Look for something else."""
-    for turn in rehearsal.reads:
+    for turn in _own(rehearsal):
         for name, value in rehearsal.arguments(turn, "text"):
             yield changed(turn, name, f"{value} {NOWHERE}")
         for name, value in rehearsal.arguments(turn, "choice"):
@@ -50,7 +51,7 @@ def changed_filter(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def impossible_filter(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Look for what is asked that also has something that no row has."""
-    for turn in rehearsal.reads:
+    for turn in _own(rehearsal):
         for name, schema in rehearsal.parameters(turn.expected.tool).items() if searches(turn) else ():
             if name not in template(turn).arguments and sort_of(name, schema) in ("text", "number"):
                 yield changed(turn, name, NOWHERE if sort_of(name, schema) == "text" else 0.07)
@@ -61,7 +62,7 @@ def dropped_filters(rehearsal: Rehearsal) -> Iterator[Variant]:
 
     Left out where that is the same, because there is nothing else to be found.
     """
-    for turn in rehearsal.reads:
+    for turn in _own(rehearsal):
         call = template(turn)
         if call.tool.endswith("_search") and call.arguments and _there_is_more(rehearsal, turn):
             yield instead(turn, ToolCall(tool=call.tool), what=f"{call.tool} without {', '.join(call.arguments)}")
@@ -75,6 +76,12 @@ MISREADINGS: Kinds = {
     "impossible filter": impossible_filter,
     "filters dropped": dropped_filters,
 }
+
+
+def _own(rehearsal: Rehearsal) -> Iterator[Played]:
+    """Yield the reads that nothing else in their turn, and no turn before, makes up for."""
+    seeded = set(rehearsal.seeded)
+    return (part for part in rehearsal.reads if not is_seen_beside(part) and not is_remembered(part, seeded))
 
 
 def _there_is_more(rehearsal: Rehearsal, turn: Played) -> bool:

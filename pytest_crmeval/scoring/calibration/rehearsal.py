@@ -1,8 +1,8 @@
 """A case after the oracle has played it: what is known about its turns, and so what can be varied."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pytest_crmeval.domain.calls import canonical
+from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
@@ -44,19 +44,39 @@ class Rehearsal:
         self._schemas = {tool.name: tool.parameters for tool in tools}
 
     @property
+    def parts(self) -> Iterator[Played]:
+        """The turns that call something; one that wants several things, once for each of them."""
+        return (part for turn in self.turns for part in turn.parts if not part.calls_nothing)
+
+    @property
     def reads(self) -> Iterator[Played]:
-        """The turns that ask, and are answered."""
-        return (turn for turn in self.turns if turn.made is not None and not turn.writes)
+        """The parts that ask, and are answered."""
+        return (part for part in self.parts if part.made is not None and not part.writes)
 
     @property
     def writes(self) -> Iterator[Played]:
-        """The turns that change something, and are let; not those that find everything as it should be."""
-        return (turn for turn in self.turns if turn.made is not None and turn.writes and not self._is_there(turn))
+        """The parts that change something, and are let; not those that find everything as it should be."""
+        return (part for part in self.parts if part.made is not None and part.writes and not self._is_there(part))
 
     @property
     def refusals(self) -> Iterator[Played]:
-        """The turns that are refused, as the case expects."""
-        return (turn for turn in self.turns if turn.made is None and not turn.expectation.succeeds)
+        """The parts that are refused, as the case expects."""
+        return (part for part in self.parts if part.made is None and not part.expectation.succeeds)
+
+    @property
+    def several(self) -> Iterator[Played]:
+        """The turns that want several things."""
+        return (turn for turn in self.turns if turn.expectation.further)
+
+    @property
+    def outside(self) -> Iterator[Played]:
+        """The turns that want what is not for the CRM."""
+        return (turn for turn in self.turns if turn.calls_nothing and not turn.expectation.asks)
+
+    @property
+    def questions(self) -> Iterator[Played]:
+        """The turns in which the user is to be asked back."""
+        return (turn for turn in self.turns if turn.expectation.asks)
 
     def parameters(self, tool: str) -> Mapping[str, Mapping[str, Json]]:
         """Return the arguments that a tool takes, each with its JSON Schema."""
@@ -99,8 +119,9 @@ class Rehearsal:
         if not turn.expected.tool.startswith(("modify_", "cancel_")) or not key:
             return None
         rows = list(self.evidence.reference.before.get(TABLES[ENTITIES[key]][0], ()))
-        for earlier in self.turns[: turn.number - 1]:
-            rows += [row for _, result in earlier.calls for row in rows_in(result.value) if key_of(row) == key]
+        before = [pair for earlier in self.turns[: turn.number - 1] for pair in earlier.calls]
+        for _, result in (*before, *turn.calls[: turn.place]):
+            rows += [row for row in rows_in(result.value) if key_of(row) == key]
         return next((row for row in reversed(rows) if row[key] == turn.expected.arguments[key]), None)
 
     def _is_there(self, turn: Played) -> bool:
@@ -143,5 +164,23 @@ def searches(turn: Played) -> bool:
 
 
 def told_facts(turn: Played) -> list[Json]:
-    """Return the facts that the reply of a turn has to say."""
-    return facts_of(turn.expectation, turn.expected.tool, turn.wanted, turn.outputs)
+    """Return the facts that the reply of a turn, or of a part of it, has to say."""
+    found = (facts_of(part.expectation, part.expected.tool, part.wanted, part.outputs) for part in turn.parts)
+    return [fact for facts in found for fact in facts]
+
+
+def plain(parts: Iterable[Played]) -> Iterator[Played]:
+    """Yield those whose reply is about nothing else, and asks nothing back."""
+    return (part for part in parts if not part.whole.further and not part.whole.asks)
+
+
+def own_call(turn: Played) -> Sequence[ToolCall]:
+    """Return the call that a turn is about, if there is one."""
+    return turn.expectation.calls[:1]
+
+
+def is_seen_beside(part: Played) -> bool:
+    """Whether a part asks for what the other reads of its turn show as well."""
+    others = [pair for place, pair in enumerate(part.exchange.calls) if place != part.place and part.whole.further]
+    rows = [row for call, result in others if not writes(call.tool) for row in rows_in(result.value)]
+    return bool(others) and not part.writes and all(row in rows for row in rows_in(part.wanted))

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, agent_says
+from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolResult, agent_says
 from pytest_crmeval.domain.references import Answered, Fields, Outputs, answered_in, fields_of, outputs_of, resolved
 from pytest_crmeval.domain.state import CLOCKS, Row
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal, template
 from pytest_crmeval.scoring.grounds import rows_in
-from pytest_crmeval.scoring.oracle import told
+from pytest_crmeval.scoring.oracle import UNCLEAR, told, told_of
 from pytest_crmeval.scoring.turns import Played
 
 Steps = Sequence[Sequence[ToolCall]]
@@ -27,9 +27,11 @@ class Variant:
     what: str
     """The difference, for people."""
     steps: Mapping[int, Steps] = field(default_factory=dict)
-    """Turn -> the calls that are made instead of the reference call."""
+    """Turn -> the calls that are made instead of the reference calls."""
     text: str | None = None
     """What is said in the turn; None if that follows from what the calls returned."""
+    place: int = 0
+    """Which of the turn's calls is another one."""
     knows: bool = False
     """Whether it says what the oracle says, whatever its own calls returned."""
 
@@ -39,15 +41,21 @@ Kinds = Mapping[str, Callable[[Rehearsal], Iterator[Variant]]]
 
 
 def instead(turn: Played, *calls: ToolCall, what: str, knows: bool = False, text: str | None = None) -> Variant:
-    """Return the variant that makes other calls in one turn, one after the other."""
-    steps = {turn.number: tuple((call,) for call in calls)}
-    return Variant(turn=turn.number, what=what, steps=steps, knows=knows, text=text)
+    """Return the variant that makes other calls in one turn, one after the other; what else is wanted in it stays."""
+    steps = {turn.number: _among(turn, tuple((call,) for call in calls))}
+    return Variant(turn=turn.number, what=what, steps=steps, knows=knows, text=text, place=turn.place)
 
 
 def at_once(turn: Played, *calls: ToolCall) -> Variant:
     """Return the variant that makes other calls in one turn, all in one reply."""
     what = f"{' and '.join(call.tool for call in calls)} at once"
-    return Variant(turn=turn.number, what=what, steps={turn.number: (calls,)})
+    return Variant(turn=turn.number, what=what, steps={turn.number: _among(turn, (calls,))})
+
+
+def _among(turn: Played, steps: Steps) -> Steps:
+    """Return steps with those that the rest of a turn takes around them."""
+    others = tuple((call,) for call in turn.whole.calls)
+    return (*others[: turn.place], *steps, *others[turn.place + 1 :])
 
 
 def changed(turn: Played, name: str, value: Json) -> Variant:
@@ -87,7 +95,8 @@ class Deviant:
         starts = [place for place, message in enumerate(messages) if message.speaker == "user"]
         number, said = len(starts), messages[starts[-1] :]
         outputs = self._outputs(messages, number)
-        steps = self._variant.steps.get(number, ((self._calls[number - 1],),))
+        expectation = self._rehearsal.case.turns[number - 1].expectation
+        steps = self._variant.steps.get(number, tuple((call,) for call in expectation.calls))
         step = sum(message.speaker == "agent" for message in said)
         if step < len(steps):
             return Reply(calls=tuple(resolved(call, outputs) for call in steps[step]))
@@ -109,8 +118,10 @@ class Deviant:
         rows = [row for _, result in answered for row in rows_in(result.value)]
         if known and (same := next((row for row in rows if _alike(row, known)), None)):
             return same
-        made = [result for _, result in answered if not result.refused]
-        return fields_of(made[-1].value) if made else None
+        expectation = self._rehearsal.case.turns[number - 1].expectation
+        others = {call.tool for call in expectation.further} - {expectation.call.tool}
+        made = [result for call, result in answered if not result.refused and call.tool not in others]
+        return fields_of(made[0 if expectation.further else -1].value) if made else None
 
     def _is_seeded(self, row: Fields) -> bool:
         ids = [str(value) for name, value in row.items() if name.endswith("_id") and value is not None]
@@ -122,17 +133,25 @@ class Deviant:
         turn = self._rehearsal.turns[number - 1]
         if self._recites:
             return turn.exchange.reply
-        expected = canonical(resolved(turn.expectation.call, outputs))
+        results = [self._met(part, answered, outputs) for part in turn.parts if not part.calls_nothing]
+        if None in results:
+            return _account(turn, answered, outputs)
+        return told(turn.expectation, [result for result in results if result is not None], outputs)
+
+    def _met(self, part: Played, answered: Answered, outputs: Outputs) -> ToolResult | None:
+        """Return what an expected call has returned; to one that was not made, what is known."""
+        expected = canonical(resolved(part.expectation.call, outputs))
         met = [result for call, result in answered if canonical(call) == expected]
-        if met or self._variant.knows:
-            return told(turn.expectation, met[-1] if met else turn.exchange.calls[-1][1], outputs)
-        return _account(turn, answered, outputs)
+        known = [part.exchange.calls[part.place][1]] if self._variant.knows else [None]
+        return (met or known)[-1]
 
 
 def _account(turn: Played, answered: Answered, outputs: Outputs) -> str:
     """Return what a truthful agent says about calls that are not those of the answer key."""
-    own = [told(replace(turn.expectation, call=call, facts=None), result, outputs) for call, result in answered]
-    return " ".join(own) or "Done."
+    parts = ((replace(turn.expectation, call=call, facts=None), result) for call, result in answered)
+    own = [told_of(part, result, outputs) for part, result in parts]
+    asked = [UNCLEAR] if turn.expectation.asks else []
+    return " ".join(filter(None, [*own, *asked])) or "Done."
 
 
 def _answered(messages: Sequence[Message], number: int) -> Answered:

@@ -5,7 +5,7 @@ from datetime import date
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.state import TABLES
-from pytest_crmeval.scoring.calibration.rehearsal import ENTITIES, Rehearsal, key_of, told_facts
+from pytest_crmeval.scoring.calibration.rehearsal import ENTITIES, Rehearsal, key_of, plain, told_facts
 from pytest_crmeval.scoring.calibration.variants import Kinds, Variant, says
 from pytest_crmeval.scoring.facts import NOTHING
 from pytest_crmeval.scoring.grounds import rows_in
@@ -35,11 +35,32 @@ DECLINED = (
     "I was unable to make that change; everything is as it was.",
     "I'm sorry, but that can't be done, so nothing was changed.",
 )
+OUTSIDE = (
+    "I'm sorry, but I can't help with that; I only have access to the CRM.",
+    "That's outside of what I can do here. I can add a note about it, if you like.",
+    "I don't have a tool for that. Would you like me to log it as a note instead?",
+    "Unfortunately, this is beyond my capabilities: I can look up and change CRM records, and that's about it.",
+    "That isn't something I'm able to do. Is there anything in the CRM that I can help you with?",
+    "I can only help with clients, contacts, deals, quotes and contracts.",
+    "I'm afraid that's not possible from within the CRM, so nothing was changed.",
+    "As a CRM assistant I'm limited to your CRM data, so you'd have to use another tool for this.",
+)
+ASKED = (
+    "Which one did you mean?",
+    "Could you tell me which of them you mean?",
+    "Please let me know which one you'd like me to use.",
+    "Before I go on I need to know which one it is.",
+    "Can you give me a bit more detail, please?",
+    "I want to be sure I change the right record. Which one is it? I haven't changed anything yet.",
+    "Please confirm which one you are referring to, and I'll take care of it.",
+    "Who exactly are we talking about?",
+    "What should it be?",
+)
 
 
 def number_formats(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Write numbers as people do."""
-    for turn in (*rehearsal.reads, *rehearsal.writes):
+    for turn in plain((*rehearsal.reads, *rehearsal.writes)):
         facts = told_facts(turn)
         for place, fact in enumerate(facts):
             if isinstance(fact, int | float) and not isinstance(fact, bool):
@@ -48,7 +69,7 @@ def number_formats(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def date_formats(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Write dates as people do."""
-    for turn in (*rehearsal.reads, *rehearsal.writes):
+    for turn in plain((*rehearsal.reads, *rehearsal.writes)):
         facts = told_facts(turn)
         for place, fact in enumerate(facts):
             if day := _day(fact):
@@ -57,7 +78,7 @@ def date_formats(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def other_order(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Say the facts in another order."""
-    for turn in rehearsal.reads:
+    for turn in plain(rehearsal.reads):
         facts = [str(fact) for fact in told_facts(turn)]
         if len(facts) > 1:
             yield says(turn, f"Here they are: {', '.join(reversed(facts))}.")
@@ -66,7 +87,7 @@ def other_order(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def own_words(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Put the facts in words of one's own."""
-    for turn in rehearsal.reads:
+    for turn in plain(rehearsal.reads):
         facts = [str(fact) for fact in told_facts(turn)]
         if facts and facts[0] not in (NOTHING, "0"):
             told, bullets = ", ".join(facts), "\n".join(f"- **{fact}**" for fact in facts)
@@ -80,7 +101,7 @@ def own_words(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def whole_rows(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Tell everything that the CRM has answered."""
-    for turn in (*rehearsal.reads, *rehearsal.writes):
+    for turn in plain((*rehearsal.reads, *rehearsal.writes)):
         rows = list(rows_in(turn.wanted))
         if not rows or turn.expectation.facts is not None:  # facts that the case names may be others
             continue
@@ -93,13 +114,13 @@ def whole_rows(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def nothing_found(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Say in other words that there is nothing."""
-    for turn in rehearsal.reads:
+    for turn in plain(rehearsal.reads):
         yield from (says(turn, text) for text in EMPTY if told_facts(turn) == [NOTHING])
 
 
 def confirmed(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Confirm in other words that it was done."""
-    for turn in rehearsal.writes:
+    for turn in plain(rehearsal.writes):
         given = ", ".join(_arguments(turn))
         texts = (*CONFIRMED, f"Done: {given}.", f"I have made the change ({given}), and it is saved.")
         yield from (says(turn, text) for text in texts if not told_facts(turn))
@@ -107,12 +128,42 @@ def confirmed(rehearsal: Rehearsal) -> Iterator[Variant]:
 
 def declined(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Say in other words that it can't be done."""
-    for turn in rehearsal.refusals:
+    for turn in plain(rehearsal.refusals):
         why = next((result.error.message for _, result in turn.calls if result.error), "")
         yield from (says(turn, text) for text in DECLINED)
         yield says(turn, f"I'm sorry, but I can't do that: {why}")
         yield says(turn, f"This was rejected ({why}). What would you like to do instead?")
         yield says(turn, f"The CRM says: {why} So nothing was changed.")
+
+
+def outside(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Say in other words that it is not for the CRM; what the case wants to hear is said first."""
+    for turn in rehearsal.outside:
+        told = ". ".join([*map(str, told_facts(turn)), ""])
+        yield from (says(turn, f"{told}{text}") for text in OUTSIDE)
+
+
+def asked(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Ask back in other words."""
+    for turn in rehearsal.questions:
+        facts = [str(fact) for fact in told_facts(turn)]
+        nothing = ["I couldn't find anything."] if NOTHING in facts else []
+        named = [fact for fact in facts if fact != NOTHING]
+        told = " ".join([*nothing, *([f"There is {', '.join(named)}."] if named else []), ""])
+        yield from (says(turn, f"{told}{text}") for text in ASKED)
+        if len(named) > 1:
+            bullets = "\n".join(f"{place}. **{fact}**" for place, fact in enumerate(named, start=1))
+            yield says(turn, f"I see more than one match:\n\n{bullets}\n\nWhich one should I use?")
+            yield says(turn, f"Did you mean {', '.join(named[:-1])} or {named[-1]}?")
+
+
+def several_told(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Report on several things in other words, in either order."""
+    for turn in rehearsal.several:
+        told = [_report(part) for part in turn.parts]
+        if turn.expectation.succeeds and not turn.expectation.asks:
+            yield says(turn, "All of it is taken care of.\n" + "\n".join(f"- {text}" for text in told))
+            yield says(turn, " ".join(f"{text}." for text in reversed(told)))
 
 
 WORDINGS: Kinds = {
@@ -124,7 +175,18 @@ WORDINGS: Kinds = {
     "none, in other words": nothing_found,
     "done, in other words": confirmed,
     "no, in other words": declined,
+    "outside, in other words": outside,
+    "asked, in other words": asked,
+    "several, in other words": several_told,
 }
+
+
+def _report(part: Played) -> str:
+    facts = [str(fact) for fact in told_facts(part)]
+    if NOTHING in facts:
+        return "I found nothing"
+    what = part.expected.tool.split("_")[0]
+    return f"{what}: {', '.join(facts)}" if facts else f"The {what} is done"
 
 
 def _listed(facts: Sequence[Json], place: int, text: str) -> str:

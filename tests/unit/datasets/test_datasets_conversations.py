@@ -338,3 +338,72 @@ def _reversed(value: Any) -> Any:  # noqa: ANN401 (JSON)
     if isinstance(value, dict):
         return {key: _reversed(value[key]) for key in reversed(value)}
     return [_reversed(item) for item in value] if isinstance(value, list) else value
+
+
+def spoken(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
+    """Return a case of one turn with these fields."""
+    return {"conversation_id": "one", "turns": [{"turn_id": 1, "user_utterance": "Hm.", **fields}]}
+
+
+NOTE = {"expected_tool": "add_note", "expected_args": {"content": "Hm."}}
+
+
+def test_what_a_turn_wants_further_is_read(written: Written) -> None:
+    """In its order; and whether the reply has to ask."""
+    search = {"expected_tool": "client_search", "expected_args": {"name": "a"}}
+    (ref,) = index(
+        [written({**spoken(**search, further_calls=[search, {"expected_tool": "list_clients"}]), "split": "test"})]
+    )
+
+    case_read = ref.read()
+
+    assert ["client_search", "client_search", "list_clients"] == [
+        each.tool for each in case_read.turns[0].expectation.calls
+    ]
+    assert ("test", "test") == (ref.split, case_read.split)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"expected_tool": "", "expect_success": False},
+        {"expected_tool": "", "reply_asks": True},
+        {"expected_tool": "", "reply_asks": True, "expect_success": False, "reply_facts": ["Ada"]},
+        {"expected_tool": "client_search", "reply_asks": True},
+        {"expected_tool": "delete_quote", "reply_asks": True, "expect_success": False},
+        {"expected_tool": "modify_client", "expect_success": False, "further_calls": [NOTE]},
+    ],
+    ids=str,
+)
+def test_what_a_turn_may_mean(written: Written, fields: dict[str, Any]) -> None:
+    """To decline, to ask back, to look and ask back, to be refused and ask back, to be refused a part."""
+    (turn,) = index([written(spoken(**fields))])[0].read().turns
+
+    assert fields.get("reply_asks", False) is turn.expectation.asks
+    assert fields.get("expect_success", True) is turn.expectation.succeeds
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"expected_tool": ""}, "expected_tool: when empty, needs"),
+        ({"expected_tool": "", "expect_success": False, "expected_args": {"a": 1}}, "expected_args: must be empty"),
+        ({"expected_tool": "", "reply_asks": True, "further_calls": [NOTE]}, "further_calls: must be empty"),
+        (
+            {"expected_tool": "", "expect_success": False, "expected_error_substring": "no"},
+            "expected_error_substring: nothing is called",
+        ),
+        (
+            {"expected_tool": "list_notes", "further_calls": [{"expected_tool": ""}]},
+            "further_calls: expected_tool must",
+        ),
+        ({**NOTE, "reply_asks": True}, "reply_asks: add_note is to succeed"),
+        ({"expected_tool": "list_notes", "reply_asks": True, "further_calls": [NOTE]}, "reply_asks: add_note is to"),
+    ],
+    ids=str,
+)
+def test_what_a_turn_can_not_mean(written: Written, fields: dict[str, Any], complaint: str) -> None:
+    """It is told with file, line, turn and field."""
+    path = written(spoken(**fields))
+
+    assert problem(path).startswith(f"{path}:1: turns: turn 1: {complaint}")

@@ -504,7 +504,7 @@ def test_an_abyss_is_looked_into() -> None:
 
 def test_our_own_cases_can_be_passed() -> None:
     """Every one."""
-    cases = [ref.read() for ref in index([ROOT / "evals/data/crm.jsonl"])]
+    cases = [ref.read() for ref in index([ROOT / "tests/data/handmade.jsonl"])]
 
     assert {} == {case.id: case.defects for case in cases if case.defects}
 
@@ -521,3 +521,80 @@ def test_columns_are_those_of_the_crm() -> None:
 def test_tools_are_those_of_the_crm() -> None:
     """None is missing, none is made up."""
     assert set(tools.TOOLS) == set(TOOLS)
+
+
+def further(tool: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
+    """Return a further call."""
+    return {"expected_tool": tool, "expected_args": arguments}
+
+
+OPEN = turn(
+    "Open a deal for Lumen called Ducts, 5,000, in Proposal, and note on it: Ask Kim.",
+    "create_new_opportunity",
+    client_id=LUMEN,
+    name="Ducts",
+    amount=5000,
+    stage="Proposal",
+)
+
+
+def noted(**arguments: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
+    """Return the note that goes with the deal."""
+    note = {"entity_type": "Opportunity", "entity_id": "{{turn_1.opportunity_id}}", "content": "Ask Kim", **arguments}
+    return {**OPEN, "further_calls": [further("add_note", **note)]}
+
+
+def test_a_further_call_may_refer_to_its_own_turn() -> None:
+    """To what the first call returns."""
+    assert [] == flaws(noted())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"content": "Nobody says such things"}, "nobody tells a value that is to be written: content="),
+        ({"content": "{note}"}, "the label has a placeholder that nothing fills: {note}"),
+        ({"entity_id": "{{turn_1.note_id}}"}, "{{turn_1.note_id}}, but create_new_opportunity has no such field"),
+        ({"entity_id": "{{turn_2.client_id}}"}, "{{turn_2.client_id}}, but turn 2 is not over yet"),
+    ],
+)
+def test_further_calls_are_looked_at_like_others(arguments: dict[str, str], complaint: str) -> None:
+    """What they write must be told, and what they refer to must be there."""
+    assert any(complaint in flaw for flaw in flaws(noted(**arguments), turn("List them.", "list_clients")))
+
+
+def test_the_first_call_can_not_refer_to_its_own_turn() -> None:
+    """It has not been answered."""
+    (flaw,) = flaws(turn("Show it.", "view_opportunity_details", opportunity_id="{{turn_1.opportunity_id}}"))
+
+    assert flaw.endswith("turn 1 is not over yet")
+
+
+def test_what_the_first_call_shows_is_known_to_the_next() -> None:
+    """The smaller one can be told as soon as both were seen."""
+    seen = turn("What quotes are there?", "quote_search", FURTHER_CALLS=[further("delete_quote", quote_id=CHEAP)])
+
+    assert [] == flaws(seen)
+
+
+def test_a_turn_without_a_call_has_nothing_to_be_referred_to() -> None:
+    """Its words are heard all the same."""
+    outside = turn("Text Kim: Ask Dana.", "", EXPECT_SUCCESS=False)
+    note = turn("Then note that on Lumen.", "add_note", entity_type="Client", entity_id=LUMEN, content="Ask Dana")
+
+    assert [] == flaws(outside, note)
+    assert any(
+        "turn 1 calls nothing" in flaw for flaw in flaws(outside, turn("So?", "client_search", name="{{turn_1.name}}"))
+    )
+
+
+def test_a_refused_turn_may_ask_for_anything_but_its_further_calls_may_not() -> None:
+    """These are to succeed."""
+    refused = turn("Try Lumen.", "modify_client", client_id=LUMEN, name="Unheard-of", EXPECT_SUCCESS=False)
+    more = {
+        **refused,
+        "further_calls": [further("add_note", entity_type="Client", entity_id=LUMEN, content="Unsaid words")],
+    }
+
+    assert [] == flaws(refused)
+    assert ["turn 1: nobody tells a value that is to be written: content='Unsaid words'"] == flaws(more)

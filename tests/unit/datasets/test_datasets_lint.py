@@ -461,3 +461,36 @@ def test_how_much_alike_the_published_conversations_are(published: Lint) -> None
         "read_share": 0.7551,
         "conversations_that_never_write": 47,
     } == published.diversity.to_dict()
+
+
+def test_a_turn_without_a_call_is_no_unknown_tool(kinds: Kinds) -> None:
+    """And it neither reads nor writes."""
+    assert {} == kinds(talk(turn("Book a flight.", "", EXPECT_SUCCESS=False), seed=ONE_CLIENT))
+
+
+def test_further_calls_are_checked(kinds: Kinds) -> None:
+    """Also those of a turn that is to be refused: they are to succeed."""
+    more = [{"expected_tool": "fly"}, {"expected_tool": "list_clients", "expected_args": {"colour": "blue"}}]
+    said = turn("List the clients that are blue.", "list_clients", FURTHER_CALLS=more)
+    refused = turn("Fly.", "list_clients", EXPECT_SUCCESS=False, FURTHER_CALLS=more[1:])
+
+    def check(call: ToolCall) -> str:
+        return "no such argument" if call.arguments else ""
+
+    assert {"unknown-tool": (1, 1), "refused-arguments": (2, 1)} == kinds(talk(said, refused), check=check)
+
+
+def test_what_is_only_looked_at_is_told(written: Written) -> None:
+    """A turn that also writes does not only read; one that calls nothing does neither."""
+    note = {
+        "expected_tool": "add_note",
+        "expected_args": {"entity_type": "Client", "entity_id": HARBOR, "content": "Hm"},
+    }
+    both = turn("Find Harbor, and note: Hm.", "client_search", name="Harbor", FURTHER_CALLS=[note])
+    path = written(
+        talk(turn("Find Harbor.", "client_search", name="Harbor"), both, turn("Fly.", "", EXPECT_SUCCESS=False))
+    )
+
+    found = Lint().look_through([path]).diversity
+
+    assert (1, 0) == (found.reads, found.never_writing)

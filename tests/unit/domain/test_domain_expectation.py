@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.domain.expectation import Expectation
+from pytest_crmeval.domain.expectation import NO_CALL, Expectation
 from pytest_crmeval.domain.messages import ToolError, ToolResult
 from tests.fakes import call
 
@@ -49,3 +49,39 @@ def test_the_words_of_a_refusal_do_not_matter_where_none_is_expected() -> None:
 
     assert expectation.is_met_by(DONE)
     assert not expectation.is_met_by(REFUSED)
+
+
+FIND, MOVE, NOTE = call("find"), call("move"), call("note")
+
+
+def test_all_calls_are_in_their_order() -> None:
+    """First the one that the others may refer to."""
+    assert (FIND, MOVE, NOTE) == Expectation(call=FIND, further=[MOVE, NOTE]).calls
+
+
+def test_where_there_is_nothing_to_ask_there_is_no_call() -> None:
+    """Not one without a tool."""
+    assert () == Expectation(call=NO_CALL, succeeds=False).calls
+
+
+def test_of_one_call_there_is_one_part() -> None:
+    """The expectation itself."""
+    expectation = Expectation(call=FIND, facts=["Ada"])
+
+    assert (expectation,) == expectation.parts
+
+
+def test_of_further_calls_success_is_expected() -> None:
+    """Whatever is expected of the first; and their facts follow from what the CRM answers."""
+    first, second = Expectation(call=FIND, further=[MOVE], succeeds=False, refusal="no").parts
+
+    assert Expectation(call=FIND, succeeds=False, refusal="no") == first
+    assert Expectation(call=MOVE) == second
+
+
+def test_facts_that_the_case_names_are_all_facts_of_the_turn() -> None:
+    """Nothing follows then from what further calls return."""
+    first, second = Expectation(call=FIND, further=[MOVE], facts=["Ada"], asks=True).parts
+
+    assert (["Ada"], True) == (first.facts, first.asks)
+    assert ((), True) == (second.facts, second.asks)

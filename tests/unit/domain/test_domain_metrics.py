@@ -166,14 +166,29 @@ def test_labels_are_told_in_an_order_to_be_read() -> None:
     """Simple before complex, all others by name; what is told apart, always in the same order."""
     found = breakdown_of(
         [
-            played(RIGHT, complexity=complexity, category=category, tags=[category])
+            played(RIGHT, complexity=complexity, category=category, tags=[category], split=category)
             for complexity, category in [("complex", "b"), ("huge", "c"), ("simple", "a"), ("medium", "b")]
         ]
     )
 
     assert list(KINDS) == list(found)
     assert ["simple", "medium", "complex", "huge"] == list(found["complexity"])
-    assert ["a", "b", "c"] == list(found["category"]) == list(found["tag"])
+    assert ["a", "b", "c"] == list(found["category"]) == list(found["tag"]) == list(found["split"])
+
+
+def test_what_is_held_out_is_told_apart() -> None:
+    """From what agents may learn from; a case that is of neither counts for neither."""
+    found = breakdown_of([played(RIGHT, split="train"), played(LOST, split="test"), played(RIGHT)])["split"]
+
+    assert {"test": 0.0, "train": 1.0} == {split: group.turn_success for split, group in found.items()}
+
+
+def test_turns_without_a_tool_have_a_group_of_their_own() -> None:
+    """There was nothing to call, and that can be got right or wrong."""
+    found = breakdown_of([played(RIGHT, replace(RIGHT, tool=""), replace(LOST, tool=""))])["tool"]
+
+    assert {"(none)": 2, "client_search": 1} == {tool: group.turns for tool, group in found.items()}
+    assert 0.5 == found["(none)"].turn_success
 
 
 TRIALS = [

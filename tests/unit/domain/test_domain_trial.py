@@ -172,6 +172,15 @@ def test_an_errored_trial_explains_what_broke(snapshot: SnapshotAssertion) -> No
     assert snapshot == trial(verdict=Verdict.ERRORED).explain()
 
 
+def test_labels_survive_the_journey() -> None:
+    """With the split, if there is one; journals of earlier runs don't know it."""
+    held_out, plain = Labels(complexity="simple", tags=("create",), split="test"), Labels(complexity="simple")
+
+    assert held_out == Labels.from_dict(json.loads(json.dumps(held_out.to_dict())))
+    assert {"complexity": "simple", "category": "", "tags": []} == plain.to_dict()
+    assert plain == Labels.from_dict(plain.to_dict())
+
+
 def test_an_invalid_trial_explains_what_is_wrong_with_the_case() -> None:
     """There is nothing else to tell."""
     invalid = Trial.invalid(planned(), "cases.jsonl:7: one: turn 1: nobody tells the e-mail address", Labels())

@@ -8,6 +8,7 @@ import pytest
 
 from pytest_crmeval.domain.conversation import NOW, Conversation, Turn
 from pytest_crmeval.domain.evidence import Evidence, Reference
+from pytest_crmeval.domain.expectation import NO_CALL, Expectation
 from pytest_crmeval.domain.messages import (
     Message,
     Reply,
@@ -21,6 +22,7 @@ from pytest_crmeval.domain.messages import (
 )
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.play.conversation import MAX_STEPS, observe, play, refer
+from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import PaperCrm, Reciting, call, calls, conversation, says, turn
 
 WRITE = calls(call("write", name="Ada"))
@@ -294,3 +296,24 @@ class TestOnACrmOfItsOwn:
 
         assert [({}, NOW)] == crm.trials
         assert datetime(2025, 11, 12, 9, tzinfo=UTC) == NOW
+
+
+def test_a_turn_is_known_by_what_its_first_call_returned() -> None:
+    """Later utterances and calls refer to that, whatever came after it."""
+    both = Expectation(call=call("write"), further=[call("note", about="{{turn_1.id}}")])
+    case = conversation(Turn(utterance="Write and note.", expectation=both), turn("Show {{turn_1.id}}."))
+
+    transcript = play(case, Oracle(case), PaperCrm())
+
+    assert {"id": "row-1"} == transcript.outputs[1]
+    assert call("note", about="row-1") == transcript.exchanges[0].calls[1][0]
+    assert "Show row-1." == transcript.exchanges[1].messages[0].text
+
+
+def test_a_turn_without_a_call_brings_nothing_to_light() -> None:
+    """Whatever the agent looks at in it."""
+    case = conversation(turn("Book a flight.", NO_CALL, succeeds=False))
+
+    transcript = play(case, Reciting(calls(call("look")), says("No.")), PaperCrm())
+
+    assert {} == transcript.outputs

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_crmeval.domain.conversation import Conversation, Segment, Turn
-from pytest_crmeval.domain.expectation import Answer
+from pytest_crmeval.domain.expectation import NO_CALL, Answer
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.score import Score
@@ -278,3 +278,31 @@ def test_malformed_calls_match_nothing(arguments: Json) -> None:
     broken = ToolCall(tool="opportunity_search", arguments=arguments)  # type: ignore[arg-type] # the point of it
 
     assert not clbench(case_of(FIND), trial(case_of(FIND), [(FIND_FLEET, found([]))], [broken], "Here.")).passed
+
+
+NOTE = call("add_note", content="Call back.")
+
+
+def test_each_further_call_must_be_matched() -> None:
+    """By a call that the CRM did not refuse."""
+    case = case_of(asks("Find it, and note it.", FIND_FLEET, further=[NOTE]))
+    answers = [(FIND_FLEET, found([FLEET])), (NOTE, found({}))]
+
+    assert clbench(case, trial(case, answers, [NOTE, FIND_FLEET], "Done.")).passed
+    assert (
+        "turn 1: no successful call matches add_note" == clbench(case, trial(case, answers, [FIND_FLEET], "?")).reason
+    )
+    assert (
+        "turn 1: no successful call matches opportunity_search"
+        == clbench(case, trial(case, answers, [NOTE], "?")).reason
+    )
+
+
+def test_where_there_is_nothing_to_call_nothing_may_be_written() -> None:
+    """Whatever is said; the published benchmark has no such turns."""
+    case = case_of(asks("Book a flight.", NO_CALL, refusal=""))
+    answers = [(FIND_FLEET, found([FLEET])), (NOTE, found({}))]
+
+    assert clbench(case, trial(case, answers, [FIND_FLEET], "No.")).passed
+    assert not clbench(case, trial(case, answers, [NOTE], "No.")).passed
+    assert clbench(case, trial(case, [], [NOTE], "No.")).passed

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_crmeval.domain.conversation import Conversation, Segment, Turn
 from pytest_crmeval.domain.evidence import Reference
-from pytest_crmeval.domain.expectation import Expectation
+from pytest_crmeval.domain.expectation import NO_CALL, Expectation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolError, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.transcript import Exchange, Transcript
@@ -94,3 +94,34 @@ def test_an_expected_state_that_the_reference_calls_do_not_reach() -> None:
     assert ["expected_state: clients: missing: name='Bolt'"] == found(
         turn(), expected_state={"Client": [{"name": "Bolt"}]}
     )
+
+
+def test_further_calls_must_succeed() -> None:
+    """Whatever is expected of the first; a case without calls has none that could contradict it."""
+    two = call("client_search", name="two")
+    refusal = ToolError(kind="not_found", message="Client not found")
+
+    def both(first: ToolResult, then: ToolResult) -> Exchange:
+        messages = (
+            user_says("?"),
+            agent_says(calls(FIND)),
+            crm_says([first]),
+            agent_says(calls(two)),
+            crm_says([then]),
+        )
+        return Exchange(messages=messages)
+
+    done, refused = ToolResult(value=[ACME]), ToolResult(error=refusal)
+    wrong = ["turn 1: the case expects otherwise of its own call client_search: Client not found"]
+
+    assert [] == found(turn(further=[two]), answers=[both(done, done)])
+    assert wrong == found(turn(further=[two]), answers=[both(done, refused)])
+    assert [] == found(turn(further=[two], succeeds=False), answers=[both(refused, done)])
+    assert wrong == found(turn(further=[two], succeeds=False), answers=[both(refused, refused)])
+
+
+def test_a_turn_without_a_call_contradicts_nothing() -> None:
+    """There is nothing to be refused or done."""
+    outside = Turn(utterance="Book a flight.", expectation=Expectation(call=NO_CALL, succeeds=False))
+
+    assert [] == found(outside, answers=[Exchange(messages=(user_says("Book a flight."), agent_says(says("No."))))])

@@ -127,3 +127,23 @@ def test_the_old_name_of_another_row_is_another_row() -> None:
     assert ["Dock automation"] == against("I've updated Dock automation.", renamed)
     assert ["Pier automation"] == against("I've updated Pier automation.", renamed)
     assert [] == against("I've updated Fleet tracking rollout.", renamed)
+
+
+def test_what_was_not_chosen_is_not_so_though_the_user_has_named_it() -> None:
+    """Who says that it is done, and tells the stage that it had before, is wrong."""
+    assert ["that it is Proposal now"] == list(stale(read("Done: the stage is Proposal now."), "Closed-Won"))
+    assert [] == list(stale(read("Done, it is won."), "Closed-Won"))
+    assert [] == list(stale(read("Done: moved from Proposal to Closed-Won."), "Closed-Won"))
+
+
+def test_a_row_that_was_never_shown_is_not_another_one() -> None:
+    """What was copied is known only by its id; the copy, which is shown, may be named."""
+    source, copy = uid("hall"), {**FLEET, "opportunity_id": uid("copy"), "name": "Hall lighting (Clone)"}
+    turn = (
+        user_says("Copy the lighting deal."),
+        agent_says(calls(call("clone_opportunity", opportunity_id=source))),
+        crm_says([found(copy)]),
+    )
+
+    assert [] == against("Done: created Hall lighting (Clone).", turn)
+    assert ["Dock automation"] == against("Done for Dock automation.", turn)

@@ -2,14 +2,15 @@
 
 import pytest
 
+from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import Row
 from pytest_crmeval.scoring.calibration import EQUIVALENT
 from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal
 from tests.fakes import call
-from tests.plays import found, refused, uid
-from tests.unit.scoring.test_scoring_flaws import ACME, BOLT, QUOTE, VANS, rehearsed
+from tests.plays import asks, found, refused, uid
+from tests.unit.scoring.test_scoring_flaws import ACME, BOLT, QUOTE, VANS, rehearsal_of, rehearsed
 
 Calls = list[list[ToolCall]]
 
@@ -177,3 +178,61 @@ def test_facts_are_said_in_another_order() -> None:
 
     assert "Here they are: Bolt, Acme." in texts("facts reordered", after_one_look(search, [ACME, BOLT]))
     assert [] == texts("facts reordered", after_one_look(search, [ACME]))
+
+
+def test_requests_are_met_in_one_step() -> None:
+    """If none waits for what the first one returns."""
+    look, note = call("client_search", name="Acme"), call("add_note", entity_type="Client", entity_id=uid("acme"))
+    own = call("add_note", entity_type="Client", entity_id="{{turn_1.client_id}}")
+
+    def rehearsal(further: ToolCall) -> Rehearsal:
+        answers = [(look, found([ACME])), (note, found({"note_id": uid("note")}))]
+        return rehearsal_of(asks("Find Acme, and note it.", look, further=[further]), answers=answers)
+
+    assert [[[look, note]]] == steps("requests at once", rehearsal(note))
+    assert [] == steps("requests at once", rehearsal(own))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "may"),
+    [
+        (call("client_search", name="Acme"), call("list_quotes"), True),
+        (call("modify_client", client_id=uid("acme")), call("modify_client", client_id=uid("bolt")), True),
+        (call("create_quote", opportunity_id=uid("vans")), call("add_note", entity_id=uid("vans")), True),
+        (call("modify_client", client_id=uid("acme")), call("modify_client", client_id=uid("acme"), name="x"), False),
+        (call("client_search", name="Acme"), call("modify_client", client_id=uid("acme")), False),
+        (call("delete_quote", quote_id=uid("a")), call("delete_opportunity", opportunity_id=uid("b")), False),
+    ],
+    ids=str,
+)
+def test_requests_are_met_in_the_other_order(one: ToolCall, other: ToolCall, *, may: bool) -> None:
+    """If that makes no difference: nothing is written, only new rows are, or each has a row of its own."""
+    answers = [(one, found([])), (other, found([]))]
+    rehearsal = rehearsal_of(asks("Both, please.", one, further=[other]), answers=answers)
+
+    assert ([[[other], [one]], [[other, one]]] if may else []) == steps("requests reordered", rehearsal)
+
+
+def test_a_no_and_a_question_are_said_in_other_words() -> None:
+    """With the facts that the question is about."""
+    look = call("client_search", name="c")
+    which = rehearsal_of(asks("Rename it.", look, back=True), answers=[(look, found([ACME, BOLT]))])
+    outside = rehearsal_of(asks("Book a flight.", NO_CALL, refusal=""), answers=[])
+
+    assert "Did you mean Acme or Bolt?" == texts("asked, in other words", which)[-1]
+    assert "I can only help with clients, contacts, deals, quotes and contracts." in texts(
+        "outside, in other words", outside
+    )
+    assert [] == texts("own words", which)
+
+
+def test_several_requests_are_reported_in_other_words() -> None:
+    """In a list, and in the other order."""
+    look, note = call("client_search", name="Acme"), call("add_note", entity_type="Client", entity_id=uid("acme"))
+    answers = [(look, found([ACME])), (note, found({"note_id": uid("note")}))]
+    rehearsal = rehearsal_of(asks("Find Acme, and note it.", look, further=[note]), answers=answers)
+
+    assert [
+        "All of it is taken care of.\n- client: Acme\n- The add is done",
+        "The add is done. client: Acme.",
+    ] == texts("several, in other words", rehearsal)

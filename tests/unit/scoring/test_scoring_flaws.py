@@ -5,15 +5,17 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_crmeval.crm.tools import TOOLS
+from pytest_crmeval.domain.conversation import Turn
+from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import ToolCall, ToolResult
+from pytest_crmeval.domain.messages import ErrorKind, ToolCall, ToolResult
 from pytest_crmeval.domain.state import TABLES, Row
 from pytest_crmeval.play.conversation import observe, refer
 from pytest_crmeval.scoring.calibration import CORRUPTED, EQUIVALENT
 from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal
 from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import call, conversation, turn
-from tests.plays import ListedCrm, found, refused, uid
+from tests.plays import Answers, ListedCrm, asks, found, refused, uid
 
 ACME: Row = {"client_id": uid("acme"), "name": "Acme", "status": "Active", "phone": None}
 BOLT: Row = {"client_id": uid("bolt"), "name": "Bolt", "status": "Prospect", "phone": None}
@@ -34,9 +36,14 @@ TOOL_LIST = [entry.tool for entry in TOOLS.values()]
 def rehearsed(*steps: tuple[ToolCall, ToolResult], rows: tuple[Row, ...] = (ACME,)) -> Rehearsal:
     """Return a case of such steps that the oracle has played, with seeded rows that stay."""
     turns = [turn("Please.", asked, succeeds=not answer.refused) for asked, answer in steps]
+    return rehearsal_of(*turns, answers=steps, rows=rows)
+
+
+def rehearsal_of(*turns: Turn, answers: Answers, rows: tuple[Row, ...] = (ACME,)) -> Rehearsal:
+    """Return a case of such turns that the oracle has played."""
     state = {table: [row for row in rows if next(iter(row)) == key] for table, key in TABLES.values()}
     seed = {entity: {str(row[key]): row for row in state[table]} for entity, (table, key) in TABLES.items()}
-    case, crm = conversation(*turns, seed=seed), ListedCrm(steps, after=state)
+    case, crm = conversation(*turns, seed=seed), ListedCrm(answers, after=state)
     evidence = observe(case, Oracle(case), crm, refer(case, Oracle(case), crm))
     return Rehearsal(case, evidence, TOOL_LIST)
 
@@ -253,3 +260,103 @@ def test_a_false_record_is_one_that_was_shown_before() -> None:
 
     assert ["said 'Done for Bolt.'"] == whats("false record", rehearsed(search, rename, rows=(ACME, BOLT)))
     assert [] == whats("false record", rehearsed(rename, rows=(ACME, BOLT)))
+
+
+FIND = call("client_search", name="Acme")
+SEVERAL = rehearsal_of(
+    asks("Find Acme, rename it, and note it.", FIND, further=[RENAME, NOTE]),
+    answers=[
+        (FIND, found([ACME])),
+        (RENAME, found({**ACME, "name": "Acme North"})),
+        (NOTE, found({"note_id": uid("n")})),
+    ],
+)
+OUTSIDE = rehearsal_of(asks("Book a flight.", NO_CALL, refusal=""), answers=[])
+WHICH = rehearsal_of(
+    asks("Rename the client.", FIND, back=True), answers=[(FIND, found([ACME, BOLT]))], rows=(ACME, BOLT)
+)
+
+
+def calls_in(kind: str, rehearsal: Rehearsal) -> list[list[ToolCall]]:
+    """Return the calls that the variants of a kind make in the first turn."""
+    return [
+        [call for step in variant.steps[1] for call in step] for variant in {**CORRUPTED, **EQUIVALENT}[kind](rehearsal)
+    ]
+
+
+def test_each_of_several_requests_is_forgotten_once() -> None:
+    """The others are met, and all is said to be done."""
+    assert [[RENAME, NOTE], [FIND, NOTE], [FIND, RENAME]] == calls_in("request forgotten", SEVERAL)
+    assert {"I found: Acme. Done."} == {variant.text for variant in CORRUPTED["request forgotten"](SEVERAL)}
+
+
+def test_a_request_that_the_others_answer_is_not_forgotten() -> None:
+    """Who lists all clients has seen the one that is looked for."""
+    listing = call("list_clients")
+    answers = [(FIND, found([ACME])), (listing, found({uid("acme"): ACME}))]
+    rehearsal = rehearsal_of(asks("Find Acme, and list all.", FIND, further=[listing]), answers=answers)
+
+    assert [] == calls_in("request forgotten", rehearsal)
+    assert [] == calls_in("read dropped", rehearsal)
+
+
+def test_further_requests_are_botched() -> None:
+    """One argument after the other; all else stays."""
+    wrong = call("modify_client", client_id=uid("acme"), name="xAcme North")
+
+    found_out = calls_in("request botched", SEVERAL)
+
+    assert [FIND, wrong, NOTE] in found_out
+    assert all(made[0] == FIND and len(made) == 3 and made != [FIND, RENAME, NOTE] for made in found_out)
+
+
+def test_what_is_wrong_with_one_call_is_tried_with_further_ones() -> None:
+    """Left out, doubled, changed."""
+    assert [[FIND, NOTE], [FIND, RENAME]] == calls_in("write dropped", SEVERAL)
+    assert [[FIND, RENAME, NOTE, NOTE]] * 2 == calls_in("call doubled", SEVERAL)
+
+
+def test_something_is_written_where_nothing_is_to_be_done() -> None:
+    """Instead of a call, or after the look that was to come before the question."""
+    assert ["create_new_client"] == [made[0].tool for made in calls_in("acted anyway", OUTSIDE)][:1]
+    assert [["client_search", "create_new_client"]] == [
+        [call.tool for call in made] for made in calls_in("acted anyway", WHICH)
+    ][:1]
+    assert [] == calls_in("acted anyway", SEVERAL)
+
+
+@pytest.mark.parametrize("kind", [*CORRUPTED, *EQUIVALENT])
+@pytest.mark.parametrize("rehearsal", [OUTSIDE, WHICH, SEVERAL], ids=["outside", "which", "several"])
+def test_no_variant_calls_what_has_no_name(kind: str, rehearsal: Rehearsal) -> None:
+    """Where there is nothing to call there is nothing to get wrong; and nothing breaks."""
+    variants = list({**CORRUPTED, **EQUIVALENT}[kind](rehearsal))
+
+    assert all(call.tool for variant in variants for steps in variant.steps.values() for step in steps for call in step)
+
+
+def test_claims_and_silence_where_a_no_or_a_question_is_due() -> None:
+    """Both are lies of their own."""
+    assert "Done." in [variant.text for variant in CORRUPTED["claimed impossible"](OUTSIDE)]
+    assert "Acme, Bolt is what I found. Anything else?" in [
+        variant.text for variant in CORRUPTED["asked nothing"](WHICH)
+    ]
+    assert [] == list(CORRUPTED["claimed impossible"](WHICH))
+    assert [] == list(CORRUPTED["asked nothing"](OUTSIDE))
+
+
+def test_one_of_two_answers_is_not_told() -> None:
+    """The facts of the other are."""
+    quotes = call("quote_search", opportunity_id=uid("vans"))
+    answers = [(FIND, found([ACME])), (quotes, found([QUOTE]))]
+    rehearsal = rehearsal_of(asks("Find Acme, and its quotes.", FIND, further=[quotes]), answers=answers)
+
+    assert ["Done: 90.0.", "Done: Acme."] == [variant.text for variant in CORRUPTED["half told"](rehearsal)]
+
+
+@pytest.mark.parametrize(("kind", "guessed"), [("not_found", 1), ("invalid_argument", 0)])
+def test_only_what_the_data_can_tell_is_guessed(kind: ErrorKind, guessed: int) -> None:
+    """What the tool itself rules out may be declined at once; that is as good."""
+    rehearsal = rehearsed((RENAME, refused("No.", kind)))
+
+    assert guessed == len(calls_in("refusal guessed", rehearsal))
+    assert 1 - guessed == len(calls_in("declined at once", rehearsal))

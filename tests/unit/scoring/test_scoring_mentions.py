@@ -265,3 +265,14 @@ def test_words_stand_alone() -> None:
 def test_strange_texts_are_read_in_no_time(text: str) -> None:
     """There is no figure to be found in them, and nothing to wait for."""
     assert not read(text).says(7)
+
+
+def test_a_telephone_number_before_a_comma_is_whole() -> None:
+    """As in lists; a thousand after a comma is none."""
+    assert [] == list(read("Call +52 81 0890 1312, at Orefield.").numbers)
+    assert read("It is +1 500,000 now.").says(500000)
+
+
+def test_the_name_of_a_standard_is_no_figure() -> None:
+    """As the CRM writes it when it refuses a date."""
+    assert [] == list(read("Use an ISO-8601 date, please.").numbers)

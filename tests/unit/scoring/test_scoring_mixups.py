@@ -56,6 +56,14 @@ def test_what_is_true_or_compared_is_not(text: str) -> None:
     assert [] == list(mixups(text, [NORTH, SOUTH]))
 
 
+def test_what_has_no_name_is_called_by_what_it_belongs_to() -> None:
+    """A contract by its client, whose own status is another; what nothing there has is still wrong."""
+    contract: Row = {"contract_id": "5", "client_id": "2", "status": "Active", "value": 33000.0}
+
+    assert [] == list(mixups("Acme South: 33,000 (Active)", [NORTH, SOUTH, contract]))
+    assert list(mixups("Acme North: 33,000 (Prospect)", [NORTH, SOUTH, contract]))
+
+
 def test_one_record_can_not_be_mixed_up() -> None:
     """Also when it was shown twice, before and after a change."""
     assert [] == list(mixups("Vans: 61,000", [VANS, {**VANS, "amount": 61000.0}]))

@@ -1,11 +1,13 @@
 """The perfect agent."""
 
+from typing import Any
+
 import pytest
 
 from pytest_crmeval.domain.conversation import Turn
-from pytest_crmeval.domain.expectation import Answer
+from pytest_crmeval.domain.expectation import NO_CALL, Answer, Expectation
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import Message, ToolError, ToolResult, agent_says, crm_says, user_says
+from pytest_crmeval.domain.messages import Message, ToolCall, ToolError, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.play.conversation import play
 from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import PaperCrm, call, calls, conversation, says, turn
@@ -152,3 +154,55 @@ def test_it_looks_at_no_tools() -> None:
 def test_its_name_is_oracle() -> None:
     """In every report."""
     assert "oracle" == Oracle(conversation(ADD)).name
+
+
+NOTE = call("add_note", entity_id="{{turn_1.id}}", content="Call back.")
+
+
+def several(*further: ToolCall, **expected: Any) -> Turn:  # noqa: ANN401 (fields of an expectation)
+    """Return a turn that wants several things, a search first."""
+    return Turn(utterance="Please.", expectation=Expectation(call=FIND, further=further, **expected))
+
+
+def test_further_calls_are_made_one_after_the_other() -> None:
+    """What they say about their own turn is what the first one returned."""
+    case, crm = conversation(several(NOTE, call("write"))), PaperCrm()
+
+    play(case, Oracle(case), crm)
+
+    assert [FIND, call("add_note", entity_id="row-1", content="Call back."), call("write")] == crm.calls
+
+
+def test_it_tells_what_came_of_every_call() -> None:
+    """What was found, and that the rest is done."""
+    messages = [
+        *answered(several(FIND, NOTE), ToolResult(value=[ADA])),
+        agent_says(calls(FIND)),
+        crm_says([ToolResult(value=[])]),
+        agent_says(calls(NOTE)),
+        crm_says([ToolResult(value={"note_id": "n-1"})]),
+    ]
+
+    assert says("I found: Ada. There is nothing like that in the CRM. Done.") == Oracle(
+        conversation(several(FIND, NOTE))
+    ).reply(messages, ())
+
+
+def test_what_can_not_be_done_it_declines_at_once() -> None:
+    """It calls nothing."""
+    given = turn("Book a flight.", NO_CALL, succeeds=False)
+
+    assert says("That is not something the CRM can do.") == Oracle(conversation(given)).reply([user_says("Book.")], ())
+
+
+def test_it_asks_back_where_more_must_be_known() -> None:
+    """At once, or after it has looked; then it names what there is to choose from, and claims nothing."""
+    at_once = Turn(utterance="Add a client.", expectation=Expectation(call=NO_CALL, asks=True, facts=["status"]))
+
+    assert "I found: Ada, Bob. Which one do you mean? Please tell me more." == words(
+        several(asks=True), ToolResult(value=[ADA, BOB])
+    )
+    assert "Which one do you mean? Please tell me more." == words(several(asks=True, facts=()), ToolResult(value=[ADA]))
+    assert says("status. Which one do you mean? Please tell me more.") == Oracle(conversation(at_once)).reply(
+        [user_says("Add a client.")], ()
+    )

@@ -1,5 +1,6 @@
 """How each turn of a trial went."""
 
+from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.state import State
 from pytest_crmeval.domain.trial import TurnOutcome
 from pytest_crmeval.scoring.outcomes import outcomes_of
@@ -92,3 +93,15 @@ def test_an_agent_that_is_silent() -> None:
         outcome(tool, called=False, replied=False, steps=1)
         for tool in ("opportunity_search", "modify_opportunity", "add_note")
     ] == list(outcomes_of(CASE, evidence))
+
+
+def test_a_turn_that_wants_two_things_did_its_part_when_both_are_done() -> None:
+    """It goes by the tool of the first one; a turn without a call goes by none."""
+    case = case_of(asks("Move it, and note it.", MOVE, further=[NOTE]), asks("Book a flight.", NO_CALL, refusal=""))
+    no = "I can't book flights."
+
+    both = trial(case, ANSWERS, [MOVE], [NOTE], "Done.", no, after=WRONG, reference_after=RIGHT)
+    one = trial(case, ANSWERS, [MOVE], "Done.", no, after=WRONG, reference_after=RIGHT)
+
+    assert [outcome("modify_opportunity", steps=3), outcome("", steps=1)] == list(outcomes_of(case, both))
+    assert [outcome("modify_opportunity", called=False), outcome("", steps=1)] == list(outcomes_of(case, one))

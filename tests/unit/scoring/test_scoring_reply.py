@@ -4,10 +4,14 @@ from time import perf_counter
 
 import pytest
 
-from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.agents.scripted import mute, parrot
+from pytest_crmeval.domain.conversation import Conversation, Turn
+from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolResult
 from pytest_crmeval.domain.score import Score
+from pytest_crmeval.play.conversation import observe, refer
+from pytest_crmeval.scoring.oracle import Oracle
 from pytest_crmeval.scoring.reply import READ, reply
 from tests.fakes import call
 from tests.plays import (
@@ -17,6 +21,8 @@ from tests.plays import (
     LARGE_QUOTE,
     MIRA,
     SMALL_QUOTE,
+    Answers,
+    ListedCrm,
     asks,
     case_of,
     found,
@@ -606,3 +612,131 @@ def test_what_comes_late_is_not_read() -> None:
     assert not after_one_call(DEAL, found([FLEET]), " " * READ + "Fleet tracking rollout").passed
     assert not after_one_call(DEAL, found([FLEET]), "a" * READ + " Fleet tracking rollout").passed
     assert after_one_call(DEAL, found([FLEET]), "Fleet tracking rollout " + "a" * READ + " 4711").passed
+
+
+NOTE = call("add_note", entity_type="Opportunity", entity_id=uid("fleet"), content="Call back.")
+FLEET_QUOTES = call("quote_search", opportunity_id=uid("fleet"))
+WORLD: Answers = [
+    (FIND_FLEET, found([FLEET])),
+    (FLEET_QUOTES, found([SMALL_QUOTE])),
+    (NOTE, found({"note_id": uid("note")})),
+]
+
+
+def said(turn: Turn, text: str, answers: Answers = WORLD) -> str:
+    """Return what is wrong with a reply after all expected calls of the only turn."""
+    case = case_of(turn)
+    return reply(case, trial(case, answers, *([turn.expectation.calls] if turn.expectation.calls else []), text)).reason
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("Fleet tracking rollout, with a quote over 75,000. The note is saved.", ""),
+        ("Fleet tracking rollout.", "turn 1: the reply does not say 75000.0"),
+        ("The quote is over 75,000.", "turn 1: the reply does not say 'Fleet tracking rollout'"),
+        ("Done.", "turn 1: the reply does not say 'Fleet tracking rollout'"),
+        ("Fleet tracking rollout, 75,000. I could not add the note.", "turn 1: the reply says that it was not done"),
+    ],
+)
+def test_what_further_reads_find_has_to_be_said_too(text: str, fault: str) -> None:
+    """And what further writes do need not be."""
+    assert fault == said(
+        asks("Find the deal and its quotes, and note it.", FIND_FLEET, further=[FLEET_QUOTES, NOTE]), text
+    )
+
+
+def test_facts_that_the_case_names_are_all_that_is_asked_for() -> None:
+    """Of further reads nothing else."""
+    turn = asks("How much is the deal, and is there a quote?", FIND_FLEET, further=[FLEET_QUOTES], facts=[84000])
+
+    assert "" == said(turn, "84,000, and yes.")
+    assert "turn 1: the reply does not say 84000" == said(turn, "Fleet tracking rollout; 75,000.")
+
+
+WHICH = asks("Move the fleet deal.", FIND_FLEET, back=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I found Fleet tracking rollout. Is that the one?",
+        "Do you mean Fleet tracking rollout? And where should it go?",
+        "There is Fleet tracking rollout in Proposal. Please tell me which stage it should be in.",
+        "Fleet tracking rollout: shall I move it to Negotiation?",
+    ],
+)
+def test_a_reply_that_asks_back(text: str) -> None:
+    """And names what it asks about."""
+    assert "" == said(WHICH, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("I found Fleet tracking rollout.", "the user is to be asked back, and the reply does not ask"),
+        ("Fleet tracking rollout. Anything else?", "the user is to be asked back, and the reply does not ask"),
+        ("Which one do you mean?", "the reply does not say 'Fleet tracking rollout'"),
+        (
+            "I moved Fleet tracking rollout. Was that the right one?",
+            "the reply says that something was done, and the user is still to be asked",
+        ),
+        ("Fleet tracking rollout is worth 12,345. Is that the one?", "the reply says 12,345, which nobody has said"),
+    ],
+)
+def test_a_reply_that_asks_back_wrongly_or_not_at_all(text: str, fault: str) -> None:
+    """It must ask, say what was found, claim nothing, and tell the truth."""
+    assert f"turn 1: {fault}" == said(WHICH, text)
+
+
+def test_who_repeats_the_users_question_does_not_ask() -> None:
+    """Parrots do."""
+    turn = asks("Can you add a client?", NO_CALL, back=True)
+
+    assert "turn 1: the user is to be asked back, and the reply does not ask" == said(turn, "Can you add a client?")
+    assert "" == said(turn, "You asked: Can you add a client? I can. What is it called?")
+
+
+def test_a_refusal_may_be_followed_by_a_question() -> None:
+    """That is enough; it may also say why."""
+    turn = asks("Delete it.", call("delete_quote", quote_id=uid("gone")), refusal="", back=True)
+
+    assert "" == said(turn, "That quote was deleted already. Which one do you mean?", [])
+    assert "" != said(turn, "That quote was deleted already.", [])
+    assert "" != said(turn, "I have deleted it. Which one is next?", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "does"),
+    [
+        ("I can't book flights.", True),
+        ("That is outside of what I can do here. Shall I add a note instead?", True),
+        ("Which airline do you prefer?", False),
+        ("Booked!", False),
+        ("I can't book flights, but I have added a note.", False),
+        ("I can't: flights are $12,345 anyway.", False),
+    ],
+)
+def test_what_is_not_for_the_crm_must_be_declined(text: str, *, does: bool) -> None:
+    """Nothing was done, nothing may be claimed, and nothing invented."""
+    assert does is (said(asks("Book me a flight.", NO_CALL, refusal=""), text) == "")
+
+
+def test_mute_and_parrot_pass_no_turn_without_a_call() -> None:
+    """Whatever the user asks."""
+    for turn in (asks("Can you book a flight?", NO_CALL, refusal=""), asks("Add a client?", NO_CALL, back=True)):
+        case = case_of(turn)
+        trials = [
+            observe(case, agent, ListedCrm([]), refer(case, Oracle(case), ListedCrm([])))
+            for agent in (mute(), parrot())
+        ]
+
+        assert [0.0, 0.0] == [reply(case, evidence).value for evidence in trials]
+
+
+def test_of_several_requests_one_may_be_refused() -> None:
+    """That has to be said; of the other one it may be said that it is done."""
+    turn = asks("Close it, and note it.", call("modify_opportunity", stage="Closed"), refusal="", further=[NOTE])
+
+    assert "" == said(turn, "I added the note, but the stage could not be changed.")
+    assert "turn 1: the CRM refuses this, and the reply does not say so" == said(turn, "Both are done.")

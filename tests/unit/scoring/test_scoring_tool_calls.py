@@ -3,8 +3,9 @@
 import pytest
 
 from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.domain.messages import ErrorKind, ToolCall
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.scoring.tool_calls import tool_calls
 from tests.fakes import call
@@ -199,13 +200,24 @@ def test_an_overview_of_nothing() -> None:
     assert not passes(empty, call("opportunity_search", stage="Proposal"))
 
 
-def test_a_read_in_another_turn_does_not_count() -> None:
-    """The user asks twice, because things change."""
+def test_what_was_shown_before_need_not_be_read_again() -> None:
+    """An agent may answer from memory, as long as it is so."""
     case = case_of(asks("Find it.", FIND_FLEET), asks("And again.", FIND_FLEET), seed=SEED)
 
-    score = tool_calls(case, trial(case, WORLD, [FIND_FLEET, FIND_FLEET], "Here.", "As I said."))
+    assert tool_calls(case, trial(case, WORLD, [FIND_FLEET, FIND_FLEET], "Here.", "As I said.")).passed
 
-    assert Score(name="calls", value=0.5, reason="turn 2: not made: opportunity_search(name='fleet tracking')") == score
+
+def test_what_is_no_longer_so_has_to_be_read_again() -> None:
+    """What a later turn asks for is compared with the row as it is then."""
+    other = {**FLEET, "stage": "Negotiation"}
+    case = case_of(
+        asks("Find it.", FIND_FLEET), asks("And the other?", call("opportunity_search", name="x")), seed=SEED
+    )
+    world = [*WORLD, (call("opportunity_search", name="x"), found([other]))]
+
+    score = tool_calls(case, trial(case, world, [FIND_FLEET, FIND_FLEET], "Here.", "As I said."))
+
+    assert Score(name="calls", value=0.5, reason="turn 2: not made: opportunity_search(name='x')") == score
 
 
 def test_new_rows_are_known_by_their_role() -> None:
@@ -340,3 +352,115 @@ def test_a_turn_that_asks_is_no_time_to_write() -> None:
     reason = tool_calls(case, trial(case, answers, [FIND_FLEET, RAISE], "Here.")).reason
 
     assert reason.startswith("turn 1: written, and nobody asked for it: modify_opportunity(")
+
+
+MOVE = call("modify_opportunity", opportunity_id=uid("fleet"), stage="Negotiation")
+MOVED = found({**FLEET, "stage": "Negotiation"})
+UNASKED = call("add_note", entity_type="Client", entity_id=uid("harbor"), content="Hm.")
+WRITING: Answers = [*WORLD, (MOVE, MOVED), (UNASKED, found({"note_id": uid("note")}))]
+SEVERAL = case_of(
+    asks("Find the fleet deal, move it, and who is there?", FIND_FLEET, further=[MOVE, call("list_clients")])
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "fault"),
+    [
+        ([FIND_FLEET, MOVE, call("list_clients")], ""),
+        ([call("list_clients"), call("opportunity_search"), MOVE], ""),
+        ([MOVE, call("list_clients")], "not made: opportunity_search(name='fleet tracking')"),
+        (
+            [FIND_FLEET, call("list_clients")],
+            f"not written: modify_opportunity(opportunity_id='{uid('fleet')}', stage='Negotiation')",
+        ),
+        ([FIND_FLEET, MOVE], "not made: list_clients()"),
+        ([], "not made: opportunity_search(name='fleet tracking')"),
+    ],
+    ids=str,
+)
+def test_of_several_requests_each_must_be_met(made: list[ToolCall], fault: str) -> None:
+    """In any order; a turn that asks and writes is one in which something may be written."""
+    score = tool_calls(SEVERAL, trial(SEVERAL, WRITING, made, "Here."))
+
+    assert (f"turn 1: {fault}" if fault else "") == score.reason
+    assert (not fault) is score.passed
+
+
+def test_a_row_that_is_changed_twice_may_be_changed_at_once() -> None:
+    """What the later request leaves behind counts for the earlier one, too; half of it does not."""
+    raised = call("modify_opportunity", opportunity_id=uid("fleet"), amount=90000)
+    both = call("modify_opportunity", opportunity_id=uid("fleet"), stage="Negotiation", amount=90000)
+    end = found({**FLEET, "stage": "Negotiation", "amount": 90000.0})
+    case = case_of(asks("Move it, and raise it.", MOVE, further=[raised]), seed=SEED)
+    reference = [(MOVE, MOVED), (raised, end), (both, end)]
+
+    assert tool_calls(case, trial(case, reference, [both], "Done.")).passed
+    assert not tool_calls(case, trial(case, reference, [MOVE], "Done.")).passed
+
+
+def test_a_refusal_may_be_known_from_an_earlier_turn() -> None:
+    """Whoever has seen that the deal is closed need not try; whoever has seen another one has to."""
+    closed = {**FLEET, "stage": "Closed-Won"}
+    find, other = call("opportunity_search", name="fleet"), call("opportunity_search", name="dock")
+    answers = [
+        (find, found([closed])),
+        (other, found([DOCK])),
+        (MOVE, refused("Cannot modify closed", "refused_by_rule")),
+    ]
+
+    def passes_after(look: ToolCall) -> bool:
+        case = case_of(asks("Show it.", look), asks("Move the fleet deal.", MOVE, refusal="closed"), seed=SEED)
+        return tool_calls(case, trial(case, answers, [look], "Here.", "It is closed, so that can't be done.")).passed
+
+    assert passes_after(find)
+    assert not passes_after(other)
+
+
+def test_whoever_looks_for_what_is_not_there_has_looked_it_up() -> None:
+    """The CRM says so itself: that is a look, though a refused one. Looking for something else is none."""
+    gone = call("delete_quote", quote_id=uid("gone"))
+    look, other = (call("quote_details", quote_id=uid(name)) for name in ("gone", "else"))
+    answers = [(one, refused("Quote not found")) for one in (gone, look, other)]
+    case = case_of(asks("Delete it.", gone, refusal="not found"))
+
+    assert tool_calls(case, trial(case, answers, [look], "There is no such quote.")).passed
+    assert not tool_calls(case, trial(case, answers, [other], "There is no such quote.")).passed
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_where_there_is_nothing_to_call_nothing_may_be_written(*, back: bool) -> None:
+    """To look around does no harm, and what was refused was not written."""
+    case = case_of(asks("Book a flight.", NO_CALL, refusal=None if back else "", back=back))
+
+    def reason(*made: ToolCall) -> str:
+        return tool_calls(case, trial(case, WRITING, [*made], "No.")).reason
+
+    assert "" == reason()
+    assert "" == reason(FIND_FLEET, call("delete_quote", quote_id="?"))
+    assert reason(FIND_FLEET, UNASKED).startswith("turn 1: written, and nobody asked for it: add_note(")
+
+
+@pytest.mark.parametrize(
+    ("kind", "does"),
+    [("invalid_argument", True), ("not_found", False), ("conflict", False), ("refused_by_rule", False)],
+)
+def test_what_the_tool_itself_rules_out_need_not_be_tried(kind: ErrorKind, *, does: bool) -> None:
+    """A bad choice, too much, a day that is past; what only the data can tell is looked up or tried."""
+    much = call("modify_opportunity", opportunity_id=uid("fleet"), probability=120)
+    case = case_of(asks("Put it at 120.", much, refusal=""))
+    answers = [*WORLD, (much, refused("No.", kind))]
+
+    assert does is tool_calls(case, trial(case, answers, "That can't be.")).passed
+    assert tool_calls(case, trial(case, answers, [much], "That can't be.")).passed
+    assert tool_calls(case, trial(case, answers, [FIND_FLEET], "That can't be.")).passed
+
+
+def test_a_refusal_does_not_excuse_from_the_rest() -> None:
+    """What else was wanted must be done."""
+    win = call("modify_opportunity", opportunity_id=uid("fleet"), amount=1)
+    case = case_of(asks("Lower it, and note it.", win, refusal="", further=[UNASKED]))
+    answers = [*WRITING, (win, refused("Closed.", "refused_by_rule"))]
+
+    assert tool_calls(case, trial(case, answers, [win, UNASKED], "No.")).passed
+    assert tool_calls(case, trial(case, answers, [win], "No.")).reason.startswith("turn 1: not written: add_note(")
+    assert tool_calls(case, trial(case, answers, [UNASKED], "No.")).reason.startswith("turn 1: neither tried nor")

@@ -2,7 +2,8 @@
 
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
-from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.domain.expectation import NO_CALL
+from pytest_crmeval.domain.messages import ErrorKind, ToolCall
 from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
 from tests.fakes import call
 from tests.plays import FIND_FLEET, FLEET, LARGE_QUOTE, SMALL_QUOTE, asks, case_of, found, refused, trial, uid
@@ -87,3 +88,61 @@ def test_the_faults_of_the_last_trial_are_remembered() -> None:
     one, other = trial(CASE, ANSWERS, "One."), trial(CASE, ANSWERS, "One.")
 
     assert ["1", "1", "2", "3"] == [*faults(CASE, one), *faults(CASE, one), *faults(CASE, other), *faults(CASE, one)]
+
+
+NOTE = call("add_note", entity_type="Opportunity", entity_id="{{turn_1.opportunity_id}}", content="Call back.")
+NOTED = call("add_note", entity_type="Opportunity", entity_id=uid("fleet"), content="Call back.")
+BOTH = case_of(asks("Find the fleet deal, and note it.", FIND_FLEET, further=[NOTE]))
+BOTH_ANSWERS = [(FIND_FLEET, found([FLEET])), (NOTED, found({"note_id": uid("note")}))]
+
+
+def both(*made: ToolCall) -> Played:
+    """Return the only turn of a trial that wants two things."""
+    return next(turns_of(BOTH, trial(BOTH, BOTH_ANSWERS, [*made], "Done.")))
+
+
+def test_a_turn_that_wants_several_things_has_parts() -> None:
+    """Each with its call, with what came of it, and with what the reference has."""
+    find, note = both(NOTED, FIND_FLEET).parts
+
+    assert [FIND_FLEET, NOTED] == [find.expected, note.expected]
+    assert [found([FLEET]), found({"note_id": uid("note")})] == [find.made, note.made]
+    assert [[FLEET], {"note_id": uid("note")}] == [find.reference_value, note.reference_value]
+    assert [False, True] == [find.writes, note.writes]
+
+
+def test_what_a_turn_wants_first_is_what_it_is_known_by() -> None:
+    """Whatever came after it."""
+    turn = both(FIND_FLEET, NOTED)
+
+    assert [FLEET] == turn.wanted == turn.reference_value
+    assert FLEET == turn.outputs[1]
+
+
+def test_a_turn_that_also_writes_is_one_that_writes() -> None:
+    """Though it begins with a question."""
+    assert both().writes
+    assert not second().writes
+
+
+def test_a_turn_that_wants_one_thing_is_its_own_part() -> None:
+    """Also if there is nothing to call."""
+    case = case_of(asks("Book a flight.", NO_CALL, refusal=""))
+    (turn,) = turns_of(case, trial(case, [], "No."))
+
+    assert [turn] == list(turn.parts)
+    assert (True, None, None, False) == (turn.calls_nothing, turn.made, turn.reference_value, turn.writes)
+    assert not second().calls_nothing
+
+
+def test_what_the_tool_itself_rules_out_is_evident() -> None:
+    """What only the data can tell is not."""
+    case = case_of(asks("Find it.", FIND_FLEET, refusal=""))
+
+    def evident(kind: ErrorKind) -> bool:
+        (turn,) = turns_of(case, trial(case, [(FIND_FLEET, refused("No.", kind))], "No."))
+        return turn.is_evident
+
+    assert evident("invalid_argument")
+    assert not evident("not_found")
+    assert not second().is_evident

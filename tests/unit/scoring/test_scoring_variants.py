@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.conversation import Conversation, Turn
 from pytest_crmeval.domain.evidence import Evidence
+from pytest_crmeval.domain.expectation import NO_CALL, Expectation
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
 from pytest_crmeval.play.conversation import observe, refer
 from pytest_crmeval.ports.agent import Agent
@@ -132,3 +133,29 @@ def test_other_words_need_no_other_trial() -> None:
     evidence = played(CASE, Oracle(CASE))
 
     assert played(CASE, Outspoken(CASE)) == revoiced(evidence, 2, "I'd rather not say.")
+
+
+BOTH = conversation(
+    Turn(
+        utterance="Look for Ada, note her, and look for Bob.",
+        expectation=Expectation(call=ADA, further=[call("note", row="{{turn_1.id}}"), BOB]),
+    ),
+    turn("Book a flight.", NO_CALL, succeeds=False),
+)
+
+
+def test_what_else_is_wanted_in_the_turn_stays() -> None:
+    """Before the call that is another one, and after it; what they refer to is what was found instead."""
+    ada, note, bob = rehearsed(BOTH).turns[0].parts
+    eve, noted = call("look", name="Eve"), call("note", row="row-1")
+
+    assert [[eve, noted, BOB], []] == made(BOTH, instead(ada, eve, what="Eve"))
+    assert [[ADA, BOB], []] == made(BOTH, instead(note, what="nothing"))
+    assert [[ADA, noted, eve, eve], []] == made(BOTH, at_once(bob, eve, eve))
+
+
+def test_where_there_is_nothing_to_call_it_says_what_the_oracle_says() -> None:
+    """Also when it has called something."""
+    _, outside = rehearsed(BOTH).turns
+
+    assert "That is not something the CRM can do." == said(BOTH, instead(outside, ADA, what="Ada"))[1]

@@ -3,8 +3,10 @@
 import pytest
 
 from pytest_crmeval.scoring.wording import (
+    asks_back,
     asserts,
     claims,
+    claims_any,
     clauses_of,
     figures_stated,
     hints,
@@ -12,6 +14,8 @@ from pytest_crmeval.scoring.wording import (
     says_failed,
     says_no,
     says_none,
+    says_not_all,
+    says_outside,
     sentences_of,
     without_offers,
 )
@@ -233,3 +237,152 @@ def test_strange_texts_are_read_in_no_time(text: str) -> None:
     assert [] == [clause for clause in clauses_of(text) if claims(clause)]
     assert not says_failed(text)
     assert not says_absent(text, str.isalpha)
+
+
+QUESTIONS = [
+    "Which one do you mean?",
+    "I found two: Johanna and Per. Which Lindqvist should I update?",
+    "Could you please clarify which contact you're referring to?",
+    "Please let me know which one you mean and I'll update the title.",
+    "I'd be happy to add a new client. Could you provide the name, e-mail and status?",
+    "To create the client I need the following information:\n- Name\n- E-mail\n- Status (Active, Prospect, Inactive)",
+    "Please provide the client's name and email address.",
+    "There are two contacts named Lindqvist. Do you mean Johanna (Plant Manager) or Per (Buyer)?",
+    "Sure! What's the name of the client?",
+    "Which Lindqvist did you mean — Johanna or Per?",
+    "I'll need a few details first:\n1. The client's name\n2. Their email",
+    "Just to confirm, is it Johanna Lindqvist or Per Lindqvist?",
+    "Is it Johanna or Per?",
+    'I couldn\'t find that deal. Did you mean "Greenhouse sensors" or something else?',
+    "Let me know which one, and I'll make the change.",
+    "Tell me which and I'll do it.",
+    "I want to make sure I update the right person. Can you confirm?",
+    "Should I update Johanna or Per?",
+    "Shall I change Johanna's title?",
+    "Which of the two? Anything else you need?",
+    "I see several matches. Kindly specify which.",
+    "Happy to help! I just need the client's name, email, and status.",
+    "What would you like me to call it?",
+    "Who is it?",
+    "I need to know which Lindqvist you mean.",
+    "Please share the name and email so that I can create it.",
+    "Can you tell me more about the client, such as name and e-mail?",
+    "Would you like me to update Johanna or Per?",
+    "**Which contact** should be updated?",
+    "I found 2 contacts:\n1. Johanna\n2. Per\n\nPlease reply with the number.",
+    "I'm missing some details: name, e-mail and status are required. Please supply them.",
+    "To proceed, I require the client's name and email.",
+    "May I have the name and e-mail of the client?",
+    "I don't see a deal called orchid house. Can you double-check the name?",
+    "No deal by that name exists. Please check the name and try again.",
+]
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_a_question_back(text: str) -> None:
+    """With a question mark or without one, beside courtesies or not; it claims nothing."""
+    assert asks_back(text)
+    assert not claims_any(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Done.",
+        "I found Johanna and Per.",
+        "Here are two: Johanna, Per. Anything else?",
+        "Johanna and Per. Let me know if you need anything else.",
+        "Is there anything else I can help you with?",
+        "I took Johanna. OK?",
+        "How can I help you today?",
+        "Johanna, Per. Can I help with something else?",
+        "What else can I do for you?",
+        "Let me know if you have any questions.",
+        "I found Johanna and Per. Does that help?",
+        "Would you like me to help with anything else?",
+        "Please let me know if there's anything else.",
+        "Feel free to ask if you need more.",
+        "Johanna and Per were found. Please note that both are active.",
+        "I found nothing. Do you need further assistance?",
+        "Need anything else?",
+        "Johanna is the Plant Manager. Is that all right?",
+    ],
+)
+def test_a_courtesy_is_no_question(text: str) -> None:
+    """Nothing hangs on the answer."""
+    assert not asks_back(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't book flights, but I can add a note.",
+        "I'm not able to book flights.",
+        "That's outside my scope.",
+        "I'm a CRM assistant, so booking flights is beyond what I can do.",
+        "Sorry, I don't have access to calendars or e-mail.",
+        "I'm afraid I can only help with CRM tasks.",
+        "Booking travel isn't supported.",
+        "My abilities are limited to the CRM.",
+        "There's no tool for sending texts.",
+        "I cannot send text messages. Would you like me to add a note for Amadou instead?",
+        "I'm unable to do that.",
+        "Unfortunately, I can't send messages from here. I've not made any changes.",
+        "You'll need to use another app for that; I work only with CRM data.",
+        "I lack the ability to book flights.",
+        "Texting is not something I can do from the CRM, but his number is on file.",
+        "I do not have the ability to send texts; I've noted nothing.",
+        "I\u2019m sorry, but I can\u2019t assist with that.",
+        "That falls outside the CRM.",
+        "Flight booking is unavailable here.",
+    ],
+)
+def test_what_is_not_for_the_crm(text: str) -> None:
+    """There are many ways to say so; what could be done instead may be offered."""
+    assert says_outside(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Done.",
+        "Flight booked!",
+        "I've booked your flight to Oslo on Monday.",
+        "Sure, I'll do it.",
+        "Your flight is booked.",
+        "I sent Amadou the message. It could not be easier.",
+        "Message sent to Amadou.",
+        "Of course! Which airline do you prefer?",
+        "No problem, it's booked.",
+        "I can't do it directly, but I've added a note to the client.",
+        "Done: Can you book me a flight?\nThere was nothing else, and what could not be done was not done.",
+        "I've texted Amadou. Nothing else was changed.",
+        "Texted Amadou, no problem.",
+        "I texted him that you'll be late, don't worry.",
+    ],
+)
+def test_what_is_not_for_the_crm_and_is_not_said_to_be(text: str) -> None:
+    """It claims to have done it, promises it, asks for details, or does something else instead."""
+    assert not says_outside(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I added the note, but the deal is closed, so I could not change its amount.", True),
+        ("The note was added. However, the CRM refused the new amount.", True),
+        ("Done! You only need to tell them.", False),
+        ("Both are done, no problem.", False),
+        ("I've updated the deal and added the note.", False),
+    ],
+)
+def test_a_part_of_it_was_not_done(text: str, *, expected: bool) -> None:
+    """The rest may have been."""
+    assert expected is says_not_all(text)
+
+
+def test_who_announces_that_it_is_done_claims_it_whatever_follows() -> None:
+    """Parrots repeat a question after it."""
+    assert claims("Done: can you book me a flight?")
+    assert not claims("Is it done?")
+    assert not claims("Done?")

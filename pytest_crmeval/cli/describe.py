@@ -1,0 +1,93 @@
+"""`crmeval describe`: see what a set of conversations is made of."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_crmeval.cli.terminal import UsageError, count, positive, show_progress
+
+if TYPE_CHECKING:  # msgspec is wanted only by those who read files
+    from pytest_crmeval.datasets.records import ConversationRecord
+
+HELP = """\
+See what conversations are made of, all files taken together: turns, complexity, categories, splits, tags, calls by
+tool, refusals, wordings, seeded rows, names, and how many conversations are the same up to names and numbers.
+
+    crmeval describe evals/data/crm.jsonl
+    crmeval describe data/*.jsonl --examples 20
+    crmeval describe data/crm.jsonl --max-alike 3
+    crmeval describe data/crm.jsonl --format json | jq '.tools | map_values(.main + .further)'
+
+Whether a case can be passed is for crmeval lint to say.
+
+Exit status: 0; 1 if more conversations are alike than --max-alike allows; 2 if a file can't be read, or has no
+conversation.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="conversations, in JSON Lines")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="for people (default) or programs")
+    parser.add_argument(
+        "--examples", type=count, default=10, metavar="N", help="wordings, and ids that are alike (default: 10)"
+    )
+    parser.add_argument(
+        "--max-alike",
+        type=positive,
+        metavar="N",
+        help="exit with 1 if more than N conversations are the same up to names and numbers",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Describe the files."""
+    from pytest_crmeval.datasets.conversations import DatasetError
+    from pytest_crmeval.datasets.description import SCHEMA, describe
+    from pytest_crmeval.datasets.pages import page
+
+    try:
+        found = describe(_records(options.files), show_progress)
+    except DatasetError as error:
+        raise UsageError(error) from error
+    finally:
+        show_progress(0)
+    if options.format == "json":
+        files = [str(path) for path in options.files]
+        document = {"schema": SCHEMA, "files": files, **found.to_dict(examples=options.examples)}
+        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    else:
+        sys.stdout.write("\n".join(page(found, examples=options.examples)) + "\n")
+    return _status(found.likeness.most, options.max_alike)
+
+
+def _status(alike: int, allowed: int | None) -> int:
+    if allowed is None or alike <= allowed:
+        return 0
+    sys.stderr.write(f"crmeval: {alike} conversations are alike, and --max-alike is {allowed}\n")
+    return 1
+
+
+def _records(files: Sequence[Path]) -> "Iterator[ConversationRecord]":
+    """Yield the conversations of the files; what can't be read, or has none, is a DatasetError."""
+    from pytest_crmeval.datasets.conversations import DatasetError, decode
+
+    for path in files:
+        empty = True
+        for number, line in _lines(path):
+            empty = False
+            yield decode(line, path, number)
+        if empty:
+            raise DatasetError(f"{path}: the file has no conversation; write one JSON object per line")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that are not blank, with their numbers."""
+    try:
+        with path.open("rb") as file:
+            yield from ((number, line) for number, line in enumerate(file, start=1) if line.strip())
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; give the path of a JSON Lines file") from error

@@ -1,0 +1,134 @@
+"""`crmeval generate`: conversations of our own, and a proof that they can be played."""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from pytest_crmeval.cli.terminal import UsageError, positive, show_progress
+
+if TYPE_CHECKING:  # psycopg and msgspec are wanted only by those who play
+    from pytest_crmeval.domain.conversation import Conversation
+    from pytest_crmeval.ports.crm import Crm
+
+HELP = """\
+Write conversations with a CRM: different firms, people, deals, wordings and skills, every value derivable from what was
+said or shown before. The same seed and count give the same file, byte for byte, on every machine. Before the file is
+written, each conversation is played with the oracle on a real PostgreSQL (an embedded one, or that of CRMEVAL_DSN).
+
+    crmeval generate --seed 42 --count 1200 -o evals/data/crm.jsonl     # the bundled suite
+    crmeval generate --seed 7 --count 50 -o mine.jsonl && crmeval describe mine.jsonl
+    crmeval generate --count 3 -o - | jq .turns
+
+Exit status: 0 if the file was written, 1 if a conversation can't be played (nothing is written then), 2 if there is no
+place to write it, or nothing to play it on.
+"""
+SHOWN = 5
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("--seed", type=int, default=42, help="another number, other conversations (default: 42)")
+    parser.add_argument("--count", type=positive, default=1200, metavar="N", help="how many (default: 1200)")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="where to; - is the terminal")
+    parser.add_argument("--force", action="store_true", help="replace a file that holds something else")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the conversations, play them, and only then put them where they belong."""
+    import psycopg
+
+    from pytest_crmeval.crm.embedded import ServerUnavailable
+
+    if not options.output.parent.is_dir():
+        raise UsageError(f"{options.output.parent} is no folder; make it first")
+    try:
+        with TemporaryDirectory() as folder:
+            draft = Path(folder) / "conversations.jsonl"
+            turns = _write(options.seed, options.count, draft)
+            problems = _played(draft)
+            if problems:
+                sys.stderr.write("\n".join([*problems[:SHOWN], _many(len(problems)), ""]))
+                return 1
+            _deliver(draft, options)
+    except ServerUnavailable as error:
+        raise UsageError(error) from error
+    except psycopg.OperationalError as error:
+        raise UsageError(f"PostgreSQL went away: {error}") from error
+    finally:
+        show_progress(0)
+    told = f"{options.count} conversations, {turns} turns, each played with the oracle: {options.output}\n"
+    (sys.stderr if str(options.output) == "-" else sys.stdout).write(told)
+    return 0
+
+
+def _many(problems: int) -> str:
+    return f"{problems} conversations can't be played: this is a fault of crmeval, and nothing was written"
+
+
+def _write(seed: int, count: int, draft: Path) -> int:
+    """Write the draft and return its number of turns."""
+    from pytest_crmeval.datasets.generator import generate, line_of
+
+    turns = 0
+    with draft.open("w", encoding="utf-8", newline="\n") as file:
+        for number, record in enumerate(generate(seed, count), start=1):
+            file.write(line_of(record))
+            turns += len(record.turns)
+            show_progress(number)
+    return turns
+
+
+def _played(draft: Path) -> list[str]:
+    """Return what is wrong with the conversations, one line for each that is not as it should be."""
+    from pytest_crmeval.crm.standalone import standalone_crm
+    from pytest_crmeval.datasets.conversations import index
+
+    problems = []
+    with standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm:
+        for number, ref in enumerate(index([draft]), start=1):
+            if found := list(_problems(ref.read(), crm)):
+                problems.append(f"{ref.id}: {'; '.join(found)}")
+            show_progress(number)
+    return problems
+
+
+def _problems(case: "Conversation", crm: "Crm") -> Iterator[str]:
+    from pytest_crmeval.play.conversation import observe, refer
+    from pytest_crmeval.ports.crm import SeedError
+    from pytest_crmeval.scoring.consistency import inconsistencies
+    from pytest_crmeval.scoring.named import SCORERS
+    from pytest_crmeval.scoring.oracle import Oracle
+
+    yield from case.defects
+    try:
+        reference = refer(case, Oracle(case), crm)
+    except SeedError as error:
+        yield str(error)
+        return
+    yield from inconsistencies(case, reference)
+    evidence = observe(case, Oracle(case), crm, reference)
+    for name in ("state", "calls", "reply"):
+        score = SCORERS[name](case, evidence)
+        if not score.passed:
+            yield f"{name}: {score.reason}"
+
+
+def _deliver(draft: Path, options: argparse.Namespace) -> None:
+    """Put the draft where it belongs, all of it or nothing."""
+    if str(options.output) == "-":
+        sys.stdout.write(draft.read_text(encoding="utf-8"))
+        return
+    target: Path = options.output
+    try:
+        if target.exists() and not options.force and target.read_bytes() != draft.read_bytes():
+            raise UsageError(f"{target} holds something else; --force replaces it")
+        part = target.with_name(f"{target.name}.part")
+        shutil.copyfile(draft, part)
+        part.replace(target)
+    except OSError as error:
+        raise UsageError(f"{target}: {error.strerror}") from error

@@ -1,0 +1,35 @@
+"""Conversations of our own, written by chance that always falls the same."""
+
+from collections.abc import Iterator
+
+from pytest_crmeval.datasets.generator.authoring import Author, CannotGoOnError
+from pytest_crmeval.datasets.generator.dice import Dice
+from pytest_crmeval.datasets.generator.recording import line_of, recorded
+from pytest_crmeval.datasets.generator.shapes import Shape, shapes
+from pytest_crmeval.datasets.generator.tally import Tally
+from pytest_crmeval.datasets.generator.wordings import Speech
+from pytest_crmeval.datasets.records import ConversationRecord
+
+__all__ = ["generate", "line_of"]
+
+ATTEMPTS = 50
+
+
+def generate(seed: int, count: int) -> Iterator[ConversationRecord]:
+    """Yield so many conversations; the same seed and number give the same ones, everywhere."""
+    tally, speech = Tally(), Speech()
+    for shape in shapes(seed, count):
+        yield _written(seed, shape, tally, speech)
+
+
+def _written(seed: int, shape: Shape, tally: Tally, speech: Speech) -> ConversationRecord:
+    """Return a conversation of a shape; one that is like too many others is thrown away, and another one written."""
+    for attempt in range(ATTEMPTS):
+        author = Author(dice=Dice(seed, shape.number, attempt), shape=shape, tally=tally, speech=speech)
+        try:
+            record = recorded(author, author.write())
+        except CannotGoOnError:
+            continue
+        if tally.keeps(record, sum(turn.troubled for turn in author.turns)):
+            return record
+    raise RuntimeError(f"conversation {shape.number} is like the others however it is written: {shape}")

@@ -1,0 +1,297 @@
+"""Tags and splits: what cases are selected and reported by."""
+
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.projects import TEST_FILE, case, report_of
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+STRICT = "strict = true"
+TAGGED = [
+    case("one", tags=["refusal"], split="train"),
+    case("two", tags=["refusal", "chain"], split="test"),
+    case("three", tags=["multi-write", "two requests"], split="test"),
+    case("four", tags=["area:billing", "größe", "_inner", "and", "?", ""]),
+    case("five"),
+]
+ACTING = ["skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings", "conversations", "tryfirst"]
+
+
+def played(pytester: pytest.Pytester, *arguments: str) -> set[str]:
+    """Return the cases that a run with ``arguments`` has played."""
+    assert pytest.ExitCode.OK == pytester.runpytest(*arguments).ret
+    return {trial["case"] for trial in report_of(pytester.path)["trials"]}
+
+
+def refused(pytester: pytest.Pytester, *arguments: str) -> str:
+    """Return what a run says that ends before anything is played, without a traceback."""
+    result = pytester.runpytest(*arguments)
+    said = f"{result.stdout.str()}\n{result.stderr.str()}"
+    assert result.ret in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR}
+    assert "Traceback" not in said
+    assert "INTERNALERROR" not in said
+    assert not (pytester.path / "reports").exists()
+    return said
+
+
+@WAYS
+def test_m_selects_by_tag(project: Project, xdist: list[str]) -> None:
+    """A tag is a mark, and registered: strict pytest is content."""
+    pytester = project(TAGGED, ini=STRICT)
+
+    assert {"one"} == played(pytester, "-m", "refusal and not chain", *xdist)
+    assert {"two", "three"} == played(pytester, "-m", "chain or multi-write", *xdist)
+    assert {"four", "five"} == played(pytester, "-m", "not (refusal or multi-write)", *xdist)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [("two_requests", "three"), ("area_billing", "four"), ("größe", "four"), ("inner", "four")],
+)
+def test_m_says_an_odd_tag_with_underscores(project: Project, expression: str, expected: str) -> None:
+    """Its grammar has no quotes: what it can't say is an underscore, and none comes first."""
+    assert {expected} == played(project(TAGGED, ini=STRICT), "-m", expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("REFUS", {"one", "two"}),
+        ("multi-write", {"three"}),
+        ("two_requests", {"three"}),
+        ("requests and not refusal", {"three"}),
+        ("area:billing", {"four"}),
+        ("_inner", {"four"}),
+    ],
+)
+def test_k_selects_by_part_of_a_tag(project: Project, expression: str, expected: set[str]) -> None:
+    """In any case of letters, as it is written in the file or as ``-m`` says it."""
+    assert expected == played(project(TAGGED, ini=STRICT), "-k", expression)
+
+
+def test_k_selects_by_tag_on_workers(project: Project) -> None:
+    """They agree about it."""
+    assert {"one", "two"} == played(project(TAGGED), "-k", "refusal", "-n", "2")
+
+
+@WAYS
+def test_a_tag_option_selects_cases_with_any_of_them(project: Project, xdist: list[str]) -> None:
+    """Exactly as it is written in the file, whatever it is."""
+    pytester = project(TAGGED, ini=STRICT)
+
+    assert {"one", "two"} == played(pytester, "--crmeval-tag", "refusal", *xdist)
+    assert {"two", "three", "four"} == played(
+        pytester, "--crmeval-tag=chain", "--crmeval-tag=two requests", "--crmeval-tag=and", *xdist
+    )
+    assert {"four"} == played(pytester, "--crmeval-tag", "?", *xdist)
+
+
+@WAYS
+def test_a_split_option_selects_its_cases(project: Project, xdist: list[str]) -> None:
+    """A case without a split is in none; every option narrows what the others leave."""
+    pytester = project(TAGGED)
+
+    assert {"one"} == played(pytester, "--crmeval-split", "train", *xdist)
+    assert {"two", "three"} == played(pytester, "--crmeval-split", "test", *xdist)
+    assert {"two"} == played(pytester, "--crmeval-split", "test", "--crmeval-tag", "refusal", *xdist)
+
+
+@WAYS
+def test_a_sample_is_drawn_from_the_selected(project: Project, xdist: list[str]) -> None:
+    """Otherwise it would be smaller than asked for."""
+    cases = [case(f"case-{number}", tags=["rare"] if number % 5 == 0 else ["common"]) for number in range(20)]
+
+    chosen = played(project(cases), "--crmeval-tag=rare", "--crmeval-sample=3", *xdist)
+
+    assert 3 == len(chosen)
+    assert chosen <= {"case-0", "case-5", "case-10", "case-15"}
+
+
+@WAYS
+def test_an_unknown_tag(project: Project, xdist: list[str]) -> None:
+    """The tags that there are, are told; also when another one is known."""
+    said = refused(project(TAGGED[:3]), "--crmeval-tag=refusal", "--crmeval-tag=refused", *xdist)
+
+    assert (
+        "crmeval: --crmeval-tag 'refused': no case has this tag; there are chain, multi-write, refusal, two requests"
+        in said
+    )
+
+
+def test_an_unknown_tag_where_there_are_many(project: Project) -> None:
+    """Some are told, the similar ones first."""
+    pytester = project([case("one", tags=[f"skill-{number:03d}" for number in range(99)] + ["the-refusal"])])
+
+    said = refused(pytester, "--crmeval-tag=refusal")
+
+    assert "there are the-refusal, skill-000, skill-001" in said
+    assert "skill-028 ... and 70 more" in said
+
+
+def test_an_unknown_tag_where_there_are_none(project: Project) -> None:
+    """There is nothing to choose from."""
+    assert "--crmeval-tag 'refusal': no case has a tag\n" in refused(project(), "--crmeval-tag=refusal")
+
+
+def test_an_unknown_tag_of_a_dry_run(project: Project) -> None:
+    """It is told all the same."""
+    assert "no case has this tag" in refused(project(TAGGED), "--crmeval-tag=refused", "--collect-only", "-q")
+
+
+@WAYS
+def test_a_split_that_no_case_has(project: Project, xdist: list[str]) -> None:
+    """It says how a case gets one."""
+    said = refused(project(), "--crmeval-split=test", *xdist)
+
+    assert '--crmeval-split test: no case has a split; give the cases "split": "train" or "split": "test"' in said
+
+
+def test_a_split_without_cases(project: Project) -> None:
+    """The other one has some."""
+    said = refused(project(TAGGED[1:]), "--crmeval-split=train")
+
+    assert "--crmeval-split train: no case is in this split; there is only test" in said
+
+
+def test_a_split_that_is_none(project: Project) -> None:
+    """There are two."""
+    assert "invalid choice: 'dev'" in refused(project(TAGGED), "--crmeval-split=dev")
+
+
+TWO_SUITES = f"""{TEST_FILE}
+
+@pytest.mark.conversations("other.jsonl", suite="other")
+def test_other(conversation, evaluate):
+    assert evaluate(conversation).passed
+"""
+
+
+@WAYS
+def test_a_tag_of_another_suite_is_no_mistake(project: Project, xdist: list[str]) -> None:
+    """A suite without it is not played, and leaves no skipped test behind."""
+    pytester = project(TAGGED[:3], test=TWO_SUITES)
+    (pytester.path / "cases.jsonl").rename(pytester.path / "other.jsonl")
+    pytester = project([case("elsewhere", tags=["dates"])], test=TWO_SUITES)
+
+    result = pytester.runpytest("--crmeval-tag=refusal", *xdist)
+
+    result.assert_outcomes(passed=2, deselected=None if "-n" in xdist else 1)
+    assert ["other"] == [standing["suite"] for standing in report_of(pytester.path)["results"]]
+
+
+def test_labels_that_never_meet_select_nothing(project: Project) -> None:
+    """As with ``-k``: each of them is there, no case has both."""
+    result = project(TAGGED).runpytest("--crmeval-tag=chain", "--crmeval-split=train", "-p", "no:xdist")
+
+    assert pytest.ExitCode.NO_TESTS_COLLECTED == result.ret
+    result.assert_outcomes(deselected=1)
+
+
+def test_a_broken_file_is_told_before_an_unknown_tag(project: Project) -> None:
+    """It may be the one that has it."""
+    pytester = project(TAGGED, test=TWO_SUITES)
+    (pytester.path / "other.jsonl").write_text("{", encoding="utf-8")
+
+    said = refused(pytester, "--crmeval-tag=elsewhere", "-p", "no:xdist")
+
+    assert "other.jsonl:1: this line is not JSON" in said
+    assert "no case has" not in said
+
+
+@WAYS
+def test_a_tag_that_somebody_acts_on_is_refused(project: Project, xdist: list[str]) -> None:
+    """It would skip its case, forgive it or break it; a plugin's mark as much as pytest's own. Nothing is played."""
+    pytester = project([case("one", tags=["fine"]), case("two", tags=["skip"]), case("three", tags=["my own"])])
+    pytester.makepyfile(test_plain="def test_plain(): pass")
+    pytester.makeconftest("def pytest_configure(config): config.addinivalue_line('markers', 'my_own(x): acts')")
+
+    said = refused(pytester, *xdist)
+
+    assert "cases.jsonl:2: tags: 'skip' is the mark 'skip' of pytest, a plugin or your project" in said
+    assert "cases.jsonl:3: tags: 'my own' is the mark 'my_own' of pytest, a plugin or your project" in said
+    assert "'fine'" not in said
+    assert "passed" not in said
+
+
+@pytest.mark.parametrize("tag", [*ACTING, "xdist_group", "xdist group", "_skip", "anyio", "declared"])
+def test_every_registered_mark_is_refused(project: Project, tag: str) -> None:
+    """Whoever acts on a mark has registered it; also where the case is not selected."""
+    pytester = project([case("one", tags=[tag]), case("two", tags=["fine"])], ini="markers = declared: in the ini file")
+
+    assert f"tags: {tag!r} is the mark" in refused(pytester, "--crmeval-tag=fine", "--collect-only")
+
+
+def test_many_tags_that_somebody_acts_on_are_told_in_short(project: Project) -> None:
+    """Each once, five of them."""
+    said = refused(project([case("one", tags=ACTING), case("two", tags=ACTING)]))
+
+    assert 5 == said.count("cases.jsonl:1: tags:")
+    assert 0 == said.count("cases.jsonl:2: tags:")
+    assert "... and 3 more" in said
+
+
+def test_the_same_tags_in_two_tests(project: Project) -> None:
+    """What the first has registered is not somebody else's to the second."""
+    pytester = project(TAGGED, ini=STRICT, test=TWO_SUITES.replace("other.jsonl", "cases.jsonl"))
+
+    pytester.runpytest("-m", "chain", "-p", "no:xdist").assert_outcomes(passed=2, deselected=8)
+
+
+@WAYS
+def test_the_selection_is_announced_and_recorded(project: Project, xdist: list[str]) -> None:
+    """Who reads the report has to know what it is about."""
+    pytester = project(TAGGED)
+    asked = ["--crmeval-tag=refusal", "--crmeval-tag=chain", "--crmeval-split=test", "--crmeval-sample=9"]
+
+    result = pytester.runpytest(*asked, *xdist)
+
+    result.stdout.fnmatch_lines(["crmeval cases:  tag refusal or chain, split test, a sample of 9 (seed 0)"])
+    (part,) = report_of(pytester.path)["run"]["parts"]
+    assert (["refusal", "chain"], "test", 9) == (part["tags"], part["split"], part["sample"])
+
+
+def test_no_selection_is_not_announced(project: Project) -> None:
+    """All cases are what everybody expects."""
+    pytester = project(TAGGED)
+
+    pytester.runpytest().stdout.no_fnmatch_line("crmeval cases:*")
+
+    (part,) = report_of(pytester.path)["run"]["parts"]
+    assert ([], None) == (part["tags"], part["split"])
+
+
+def shown(pytester: pytest.Pytester, cases: list[dict[str, Any]], project: Project) -> list[str]:
+    """Return the lines of ``crmeval report`` about tags."""
+    project(cases).runpytest("-p", "no:xdist").assert_outcomes(passed=len(cases))
+    said = pytester.run(Path(sysconfig.get_path("scripts"), "crmeval"), "report").stdout.str()
+    return said.partition("crm by tag")[2].partition("\n\n")[0].splitlines()[1:]
+
+
+def test_the_report_tells_tags_apart(pytester: pytest.Pytester, project: Project) -> None:
+    """A line each: cases, pass rate, turns, calls, replies."""
+    lines = shown(pytester, TAGGED[:3], project)
+
+    assert ["chain", "multi-write", "refusal", "two requests"] == [line.partition("  ")[0] for line in lines]
+    assert ["refusal", "oracle", "2", "1.000", "1.000", "1.000", "1.000"] == lines[2].split()
+
+
+def test_many_tags_stay_readable(pytester: pytest.Pytester, project: Project) -> None:
+    """Those with most cases are shown, in order, and a long one is cut; the JSON report has them all."""
+    rare = [f"rare-{number:02d}" for number in range(60)]
+    cases = [case("one", tags=["frequent", *rare]), case("two", tags=["zoo", "frequent"]), case("three", tags=["zoo"])]
+    cases[0]["tags"] += ["long " * 50, "two\nlines"]
+
+    lines = shown(pytester, cases, project)
+
+    assert 40 + 1 == len(lines)
+    assert lines[0].startswith("frequent ")
+    assert lines[1].startswith(f"{('long ' * 8)[:39]}…  oracle")
+    assert lines[39].startswith("zoo ")
+    assert "... and 24 more with no more of them: see the JSON report" == lines[40]
+    assert 64 == len(report_of(pytester.path)["results"][0]["by"]["tag"])

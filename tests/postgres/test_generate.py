@@ -1,0 +1,77 @@
+"""``crmeval generate``: the command, on a real server."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval import cli
+from pytest_crmeval.datasets import generator
+from pytest_crmeval.datasets.records import ConversationRecord, TurnRecord
+
+pytestmark = pytest.mark.usefixtures("given_server")
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also over a file that is there already: it says the same. Another seed gives others."""
+    mine, other = tmp_path / "mine.jsonl", tmp_path / "other.jsonl"
+
+    assert 0 == cli.main(["generate", "--seed", "7", "--count", "6", "-o", str(mine)])
+    assert capsys.readouterr().out.startswith("6 conversations, ")
+    before = mine.read_bytes()
+    assert 0 == cli.main(["generate", "--seed", "7", "--count", "6", "-o", str(mine)])
+    assert 0 == cli.main(["generate", "--seed", "8", "--count", "6", "-o", str(other)])
+
+    assert before == mine.read_bytes()
+    assert before != other.read_bytes()
+    assert [] == list(tmp_path.glob("*.part"))
+
+
+def test_what_is_written_elsewhere_is_not_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Unless one insists."""
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("written by hand", encoding="utf-8")
+
+    assert 2 == cli.main(["generate", "--count", "2", "-o", str(mine)])
+    assert f"crmeval: {mine} holds something else; --force replaces it\n" == capsys.readouterr().err
+    assert "written by hand" == mine.read_text(encoding="utf-8")
+    assert 0 == cli.main(["generate", "--count", "2", "-o", str(mine), "--force"])
+    assert 2 == len(mine.read_text(encoding="utf-8").splitlines())
+
+
+def test_they_can_go_to_another_program(capsys: pytest.CaptureFixture[str]) -> None:
+    """The lines, and nothing but the lines."""
+    cli.main(["generate", "--count", "3", "-o", "-"])
+
+    told = capsys.readouterr()
+    assert 3 == len([json.loads(line) for line in told.out.splitlines()])
+    assert "3 conversations" in told.err
+
+
+def test_there_must_be_a_place_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which is found out before the work is done."""
+    assert 2 == cli.main(["generate", "-o", str(tmp_path / "nowhere" / "mine.jsonl")])
+    assert f"crmeval: {tmp_path / 'nowhere'} is no folder; make it first\n" == capsys.readouterr().err
+    assert 2 == cli.main(["generate", "--count", "1", "-o", str(tmp_path)])
+    assert f"crmeval: {tmp_path}: Is a directory\n" == capsys.readouterr().err
+
+
+def test_what_can_not_be_played_is_not_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the generator has a fault, it is told which conversation shows it, and there is no file."""
+
+    def faulty(seed: int, count: int) -> Iterator[ConversationRecord]:
+        del seed, count
+        for name, expected in (("sound", "list_clients"), ("broken", "list_unicorns")):
+            turn = TurnRecord(turn_id=1, user_utterance="Who are our clients?", expected_tool=expected)
+            yield ConversationRecord(conversation_id=name, turns=[turn])
+
+    monkeypatch.setattr(generator, "generate", faulty)
+
+    assert 1 == cli.main(["generate", "--count", "2", "-o", str(tmp_path / "mine.jsonl")])
+    told = capsys.readouterr().err
+    assert "broken: turn 1:" in told
+    assert "sound" not in told
+    assert [] == list(tmp_path.iterdir())

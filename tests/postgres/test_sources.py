@@ -1,0 +1,218 @@
+"""Every expected value of the bundled suite has a source: what was said or shown before tells it."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property, partial
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.domain.calls import canonical, writes
+from pytest_crmeval.domain.conversation import Conversation, Seed
+from pytest_crmeval.domain.expectation import NO_CALL
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import Tool, ToolCall, ToolResult
+from pytest_crmeval.domain.state import State
+from pytest_crmeval.domain.transcript import Exchange
+from pytest_crmeval.play.conversation import play
+from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.scoring.oracle import Oracle
+from tests.readings import requests
+from tests.referents import Event, Moment, World
+from tests.sources import SOURCES, Leaf, Question, kind_of, leaves_of, sources_of
+
+SUITE = Path(__file__).parents[2] / "evals" / "data" / "crm.jsonl"
+PAIR = 2
+PRIME = 7919
+"""Draws from any list evenly enough, and always the same."""
+
+
+@dataclass
+class WatchedCrm:
+    """A CRM that notes what it held before each call."""
+
+    crm: Crm
+    worlds: list[World] = field(default_factory=list)
+    stale: bool = True
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """What can be called."""
+        return self.crm.tools
+
+    def seeded(self, seed: Seed, now: datetime) -> AbstractContextManager[None]:
+        """Hold the rows of a case."""
+        return self.crm.seeded(seed, now)
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Do what an agent asks."""
+        self.worlds.append(World(state=self.crm.snapshot()) if self.stale else self.worlds[-1])
+        self.stale = writes(call.tool)
+        return self.crm.call(call)
+
+    def snapshot(self) -> State:
+        """Return all rows."""
+        return self.crm.snapshot()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A value of a case, and where it stands."""
+
+    case: str
+    turn: int
+    implied: bool
+    questions: Sequence[Question]
+    """One, or where the user wants two things at once, one for each way to tell them apart."""
+
+    def __str__(self) -> str:
+        """Tell a person where to look."""
+        said = self.questions[0].said[-1]
+        return f"{self.case}, turn {self.turn}: {self.tool} {self.leaf.argument}={self.leaf.value!r}, after {said!r}"
+
+    @property
+    def tool(self) -> str:
+        """What is called."""
+        return self.questions[0].call.tool
+
+    @property
+    def leaf(self) -> Leaf:
+        """The argument and its value."""
+        return self.questions[0].leaf
+
+    @cached_property
+    def sources(self) -> list[str]:
+        """Where the value may come from."""
+        return [source for question in self.questions for source in sources_of(question)]
+
+
+def asked_in(case: Conversation, crm: Crm, implied: Mapping[int, Sequence[str]]) -> Iterator[Asked]:
+    """Play the reference calls of a case, and yield every value of them with what was known by then."""
+    watched = WatchedCrm(crm)
+    with watched.seeded(case.seed, case.now):
+        exchanges = play(case, Oracle(case), watched).exchanges
+    events: list[Event] = []
+    words: list[str] = []
+    watched.worlds += [World(state={})]  # after the last call nobody looks any more
+    for number, exchange in enumerate(exchanges, start=1):
+        said = [each.messages[0].text for each in exchanges[:number]]
+        for event, parts in _events(exchange, watched.worlds, sum(bool(event.call.tool) for event in events)):
+            past = tuple(events[::-1])
+            moments = [Moment(words=(*words, part), events=past, world=event.world) for part in parts]
+            for leaf in leaves_of(event.call):
+                ask = partial(Question, call=event.call, today=case.now.date(), said=said, leaf=leaf)
+                exempt = leaf.argument in implied.get(number, ())
+                questions = [ask(moment=moment) for moment in moments]
+                yield Asked(case=case.id, turn=number, implied=exempt, questions=questions)
+            events.append(event)
+        words = [] if _is_settled(case, number, exchange) else [*words, said[-1]]
+
+
+def _events(exchange: Exchange, worlds: Sequence[World], done: int) -> Iterator[tuple[Event, Sequence[str]]]:
+    """Yield what was asked for in a turn, with the words that may have asked for it."""
+    text, answered = exchange.messages[0].text, exchange.calls or [(NO_CALL, ToolResult())]
+    for place, (call, result) in enumerate(answered):
+        parts = [each[place] for each in requests(text)] if len(answered) == PAIR else []
+        parts = parts or [text]
+        seen = Event(
+            text=parts[0], call=canonical(call), result=result, world=worlds[done + place], reply=exchange.reply
+        )
+        yield seen, parts
+
+
+def _is_settled(case: Conversation, number: int, exchange: Exchange) -> bool:
+    """Whether nothing is left open for the turn after: nothing was refused, or not there, and nobody asked back."""
+    expectation = case.turns[number - 1].expectation
+    came_to_nothing = any(result.value == [] for _, result in exchange.calls)
+    return bool(exchange.calls) and expectation.succeeds and not expectation.asks and not came_to_nothing
+
+
+def implied_in(path: Path) -> dict[str, dict[int, Sequence[str]]]:
+    """Return the arguments that the words of a turn imply, as the file says."""
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {
+        record["conversation_id"]: {turn["turn_id"]: turn.get("implied_args", []) for turn in record["turns"]}
+        for record in records
+    }
+
+
+@pytest.fixture(scope="module")
+def asked(crm: Crm) -> list[Asked]:
+    """Return every expected value of the suite."""
+    implied = implied_in(SUITE)
+    cases = [ref.read() for ref in index([SUITE])]
+    return [value for case in cases for value in asked_in(case, crm, implied[case.id])]
+
+
+def test_every_expected_value_has_a_source(asked: list[Asked]) -> None:
+    """Said, shown, or worked out of what was; what nobody could know is listed."""
+    unknown = [str(value) for value in asked if not value.implied and not value.sources]
+
+    assert [] == unknown, "\n".join(unknown)
+
+
+def test_few_values_are_only_implied(asked: list[Asked]) -> None:
+    """What the words imply without saying it is taken on trust: it must stay an exception."""
+    trusted = [value for value in asked if value.implied and not value.sources]
+
+    assert len(trusted) <= 0.01 * len(asked), "\n".join(map(str, trusted))
+
+
+def test_sources_of_many_kinds_are_found(asked: list[Asked]) -> None:
+    """Otherwise one that takes anything could hide behind the others."""
+    found = Counter(source for value in asked for source in value.sources)
+
+    assert set() == {*SOURCES} - {*found, "default"}
+    assert [] == [source for source, number in found.items() if number > 0.4 * len(asked)], found
+
+
+def test_what_nobody_said_has_no_source(asked: list[Asked]) -> None:
+    """Other values of the same argument are found out.
+
+    What is left can't be told by reading: the other value was said as well, of another record, or as what no longer
+    holds: *the draft has been sent*, *I meant 40,000, not 45,000*.
+    """
+    wrong = corrupted(asked, 300)
+    believed = [str(value) for value in wrong if value.sources]
+
+    assert len(wrong) >= 250
+    assert len(believed) <= 0.03 * len(wrong), "\n".join(believed)
+
+
+@pytest.mark.parametrize("argument", ["amount", "close_date", "opportunity_id", "email", "stage", "title"])
+def test_no_kind_of_value_is_taken_on_trust(asked: list[Asked], argument: str) -> None:
+    """Each for itself: the average hides nothing."""
+    wrong = corrupted([value for value in asked if value.leaf.argument == argument], 60)
+    believed = [str(value) for value in wrong if value.sources]
+
+    assert len(wrong) >= 20
+    assert len(believed) <= 0.1 * len(wrong), "\n".join(believed)
+
+
+def corrupted(asked: Sequence[Asked], number: int) -> list[Asked]:
+    """Return some of the values, as many as asked for if there are, each with another one in its place."""
+    pools: dict[tuple[str, str], set[Json]] = defaultdict(set)
+    for value in asked:
+        pools[value.tool, value.leaf.argument].add(value.leaf.value)
+    step = max(1, len(asked) // number)
+    return [
+        wrong for place, value in enumerate(asked[::step]) if (wrong := _corrupted(value, place, pools)) is not None
+    ]
+
+
+def _corrupted(value: Asked, place: int, pools: Mapping[tuple[str, str], set[Json]]) -> Asked | None:
+    """Return a value with another one in its place: of an id one of the same kind; None if there is no other."""
+    question = value.questions[0]
+    given = {leaf.value for leaf in leaves_of(question.call)}
+    kind = kind_of(question)
+    pool = question.moment.world.of(kind) if kind else pools[value.tool, value.leaf.argument]
+    others = sorted({other for other in pool if other not in given}, key=str)
+    if not others:
+        return None
+    leaf = Leaf(argument=value.leaf.argument, value=others[place * PRIME % len(others)])
+    return replace(value, questions=[replace(question, leaf=leaf) for question in value.questions])

@@ -1,0 +1,120 @@
+"""The bundled conversations are what the documentation promises of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval import cli
+from pytest_crmeval.crm.tools import TOOLS
+from pytest_crmeval.datasets.conversations import decode
+from pytest_crmeval.datasets.description import Description, describe
+from pytest_crmeval.datasets.generator import generate, line_of
+from pytest_crmeval.datasets.likeness import signature
+from pytest_crmeval.datasets.records import ConversationRecord
+
+BUNDLE = Path(__file__).parents[1] / "evals" / "data" / "crm.jsonl"
+VOICES = ("terse", "chatty", "indirect", "typos", "two-requests", "correction")
+SKILLS = (
+    *("lookup", "disambiguation", "multi-write", "refusal", "clarification", "absence", "out-of-scope", "recovery"),
+    *("arithmetic", "date", "comparison", "aggregation", "chain", "pronoun", "description", "creation", "deletion"),
+)
+
+
+@pytest.fixture(scope="module")
+def records() -> list[ConversationRecord]:
+    """Return the bundled conversations."""
+    lines = BUNDLE.read_bytes().splitlines()
+    return [decode(line, BUNDLE, number) for number, line in enumerate(lines, start=1)]
+
+
+@pytest.fixture(scope="module")
+def described(records: list[ConversationRecord]) -> Description:
+    """Return their distribution."""
+    return describe(records)
+
+
+def test_the_bundle_is_what_the_generator_writes(records: list[ConversationRecord]) -> None:
+    """To the letter, so that everybody can make it again: crmeval generate --seed 42 --count 1200."""
+    assert 1200 == len(records)
+    assert BUNDLE.read_text(encoding="utf-8") == "".join(map(line_of, generate(42, 1200)))
+
+
+def test_it_is_small_enough_for_git() -> None:
+    """Under 8 MB."""
+    assert BUNDLE.stat().st_size < 8_000_000
+
+
+def test_lint_has_nothing_to_say(capsys: pytest.CaptureFixture[str]) -> None:
+    """No invalid conversation, and no irregularity of any kind."""
+    status = cli.main(["lint", str(BUNDLE), "--format", "json"])
+    found = {kind: told["examples"] for kind, told in json.loads(capsys.readouterr().out)["kinds"].items()}
+
+    assert 0 == status
+    assert {} == {kind: examples for kind, examples in found.items() if examples}
+
+
+def test_the_levels_have_the_published_shares(described: Description) -> None:
+    """About 23, 52 and 25 percent."""
+    assert {"simple": 276, "medium": 624, "complex": 300} == described.complexity
+
+
+def test_every_tool_is_called_often_enough_to_count(described: Description) -> None:
+    """At least 15 times, whichever it is."""
+    assert {} == {tool: described.tools[tool].total for tool in sorted(TOOLS) if described.tools[tool].total < 15}
+
+
+def test_one_turn_in_ten_must_not_be_done_as_told(described: Description) -> None:
+    """It is refused, asked back about, found to be about nothing, or not for the CRM."""
+    assert 0.08 < described.behaviours["any"] / described.turns < 0.13
+
+
+def test_it_is_about_many_firms_and_people(described: Description) -> None:
+    """No monoculture of one client and one deal."""
+    assert described.names["companies"] >= 300
+    assert described.names["people"] >= 500
+
+
+def test_it_is_said_in_many_ways(described: Description) -> None:
+    """At least 1,000 different wordings, names and numbers aside, none of which is heard all the time."""
+    assert len(described.wordings) >= 1000
+    assert max(described.wordings.values()) <= 0.005 * described.turns
+
+
+@pytest.mark.parametrize("tag", [*VOICES, *SKILLS])
+def test_every_voice_and_skill_occurs(tag: str, described: Description) -> None:
+    """Often enough to be reported by."""
+    assert described.tags.get(tag, 0) >= 30
+
+
+def test_records_are_seldom_called_by_their_id(described: Description) -> None:
+    """But by name, by what they are, by a pronoun."""
+    assert described.ways["said"] < 0.1 * sum(described.ways.values())
+
+
+def test_chains_have_three_to_five_segments(described: Description) -> None:
+    """Of each some."""
+    assert {3, 4, 5} == set(described.chains)
+
+
+def test_a_quarter_is_held_out(described: Description) -> None:
+    """For agents that learn."""
+    assert 0.2 < described.splits["test"] / described.conversations < 0.3
+
+
+def test_nothing_that_is_held_out_is_like_what_is_not(records: list[ConversationRecord]) -> None:
+    """Or what is learned would be what is tested."""
+    seen = {signature(record) for record in records if record.split == "train"}
+
+    assert [] == [record.conversation_id for record in records if record.split == "test" and signature(record) in seen]
+
+
+def test_no_more_than_three_are_alike(described: Description) -> None:
+    """Up to names and numbers."""
+    assert described.likeness.most <= 3
+
+
+def test_clocks_differ(described: Description) -> None:
+    """Conversations take place on many days."""
+    assert described.clock.unsaid == 0
+    assert described.clock.days > 200

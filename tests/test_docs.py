@@ -1,0 +1,54 @@
+"""What the documentation shows is true: its examples are run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval import cli
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the examples of a page that are written in a language."""
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture
+def converted(tmp_path: Path) -> Path:
+    """Convert the dialogue of the page with the script of the page."""
+    (script,), (dialogue,) = blocks("converting-transcripts.md", "python"), blocks("converting-transcripts.md", "json")
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, input=dialogue, capture_output=True, text=True, check=True, encoding="utf-8")
+    (tmp_path / "mine.jsonl").write_text(done.stdout, encoding="utf-8")
+    return tmp_path / "mine.jsonl"
+
+
+def test_a_converted_transcript_is_clean(converted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is invalid in it, and nothing odd."""
+    assert 0 == cli.main(["lint", str(converted)])
+    assert "0  invalid conversations" in capsys.readouterr().out
+
+
+def test_a_converted_transcript_can_be_believed(converted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The oracle passes it, mute and parrot don't, and flaws are caught."""
+    status = cli.main(["calibrate", str(converted), "--tries", "20"])
+
+    assert 0 == status, capsys.readouterr().out
+
+
+@pytest.fixture
+def by_hand(tmp_path: Path) -> Path:
+    """Write the conversation of the page on one line, as it says."""
+    *_, case = blocks("writing-cases.md", "json")
+    (tmp_path / "mine.jsonl").write_text(" ".join(case.split("\n")) + "\n", encoding="utf-8")
+    return tmp_path / "mine.jsonl"
+
+
+def test_a_conversation_by_hand_is_clean_and_can_be_believed(by_hand: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the page says."""
+    assert 0 == cli.main(["lint", str(by_hand)]), capsys.readouterr().out
+    assert 0 == cli.main(["calibrate", str(by_hand), "--tries", "20"]), capsys.readouterr().out

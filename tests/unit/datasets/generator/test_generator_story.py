@@ -1,0 +1,100 @@
+"""What the talk is of."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pytest_crmeval.datasets.generator.beats import Beat
+from pytest_crmeval.datasets.generator.dice import Dice
+from pytest_crmeval.datasets.generator.rows import World
+from pytest_crmeval.datasets.generator.story import STAYS, Story
+
+
+@pytest.fixture
+def story() -> Story:
+    """Return a story with two clients, a deal of each, and a quote."""
+    world = World()
+    for name in ("Lumen", "Nordvik"):
+        world.plant("Client", name, {"name": name})
+        world.plant("Opportunity", f"{name} deal", {"name": f"{name} doors", "client_id": name, "amount": 7})
+    world.plant("Quote", "quote", {"opportunity_id": "Lumen deal", "amount": 7})
+    return Story(dice=Dice(1), world=world, now=datetime(2026, 3, 12, tzinfo=UTC), currency="EUR")
+
+
+def about(story: Story, ref: str) -> Beat:
+    """Return a beat after which a pronoun means a record."""
+    return Beat(tool="client_search", args={}, slots={}, about=story.world.row(ref))
+
+
+def test_after_a_quote_the_talk_is_of_its_deal_and_client_too(story: Story) -> None:
+    """But a pronoun means the quote."""
+    story.settle(about(story, "quote"))
+
+    assert "quote" == (story.subject and story.subject.ref)
+    assert {"Quote": "quote", "Opportunity": "Lumen deal", "Client": "Lumen"} == {
+        entity: row.ref for entity, row in story.focus.items()
+    }
+    assert 2 == story.number
+
+
+def test_people_stay_with_what_they_talk_of(story: Story) -> None:
+    """Mostly."""
+    story.settle(about(story, "Lumen"))
+    picked = [row.ref for _ in range(400) if (row := story.pick("Opportunity"))]
+
+    assert STAYS < picked.count("Lumen deal") / len(picked) < 1
+
+
+def test_only_what_nobody_has_seen_is_asked_for(story: Story) -> None:
+    """An agent would remember the rest."""
+    story.settle(about(story, "Lumen deal"))
+
+    assert {"Nordvik deal"} == {row.ref for _ in range(50) if (row := story.pick_unseen("Opportunity"))}
+    story.settle(about(story, "Nordvik deal"))
+    assert story.pick_unseen("Opportunity") is None
+
+
+def test_what_does_not_fit_is_not_picked(story: Story) -> None:
+    """If nothing fits, nothing is."""
+    assert story.pick("Opportunity", lambda deal: deal["amount"] > 7) is None
+
+
+def test_what_is_seen_on_the_way_is_not_asked_for_either(story: Story) -> None:
+    """Whoever has found one of two that look alike has seen both."""
+    for row in story.world.of("Client"):
+        row.known_as = "Nordvik"
+    story.settle(about(story, "Lumen"))
+
+    assert story.pick_unseen("Client") is None
+
+
+def test_what_was_tried_can_be_undone(story: Story) -> None:
+    """Rows that were made, changed or deleted, and what the talk was of."""
+    undo = story.mark()
+    story.world.row("Lumen").columns["name"] = "Other"
+    story.world.remove(story.world.row("Nordvik deal"))
+    story.world.create("Client", 1, {"name": "New"})
+    story.turn_to(about(story, "Lumen"))
+    undo()
+
+    assert ["Lumen", "Nordvik"] == [row["name"] for row in story.world.of("Client")]
+    assert 2 == len(story.world.of("Opportunity"))
+    assert (None, {}, set()) == (story.subject, story.focus, story.seen)
+
+
+def test_what_a_turn_makes_is_referred_to_by_that_turn(story: Story) -> None:
+    """It has another id each time."""
+    row = story.world.create("Contact", 3, {"first_name": "Ada", "last_name": "Okafor", "client_id": "Lumen"})
+
+    assert "{{turn_3.contact_id}}" == row.ref
+    assert story.world.client_of(row).ref == "Lumen"
+    assert "Contact" not in story.world.seed
+
+
+def test_with_a_deal_go_its_quotes(story: Story) -> None:
+    """As in the CRM; contracts stay, without it."""
+    contract = story.world.plant("Contract", "paper", {"client_id": "Lumen", "opportunity_id": "Lumen deal"})
+    story.world.remove(story.world.row("Lumen deal"))
+
+    assert [] == story.world.of("Quote")
+    assert contract["opportunity_id"] is None

@@ -1,0 +1,121 @@
+"""Words for what is meant."""
+
+import re
+
+import pytest
+
+from pytest_crmeval.datasets.generator.dice import Dice
+from pytest_crmeval.datasets.generator.moves import MOVES
+from pytest_crmeval.datasets.generator.naming import Referent
+from pytest_crmeval.datasets.generator.wordings import VOICES, Speech, Wording, banks, capitalized, mistyped
+
+DEAL = Referent(object="the fleet deal", own="the fleet deal's", subject="the fleet deal")
+IT = Referent(object="it", own="its", subject="it", known=True)
+MANNERS = {"today", "opening", "aside", "setback", "closing", "joining", "out_of_scope"}
+"""Banks that are not about a request, or whose requests have their own words."""
+
+
+def test_a_sentence_says_every_value() -> None:
+    """Whichever wording is chosen."""
+    said = {
+        Speech().say(Dice(throw), "set_deal_amount", {"deal": DEAL, "amount": "84k"}, "terse") for throw in range(50)
+    }
+
+    assert len(said) > 3
+    assert all("84k" in text and "fleet deal" in text.lower() for text in said)
+
+
+def test_what_the_talk_is_of_need_not_be_said() -> None:
+    """Some wordings leave it out, and they are used only then."""
+    said = {Speech().say(Dice(throw), "set_deal_amount", {"deal": IT, "amount": "84k"}, "terse") for throw in range(99)}
+
+    assert any(not re.search(r"\bits?\b", text, re.IGNORECASE) for text in said)
+
+
+def test_what_no_wording_can_say_is_an_error() -> None:
+    """A value that is left out would make a case that nobody can pass."""
+    with pytest.raises(LookupError, match=r"set_deal_amount says .*'colour'"):
+        Speech().say(Dice(1), "set_deal_amount", {"deal": DEAL, "amount": "1", "colour": "red"}, "plain")
+
+
+def test_what_has_been_said_is_said_less() -> None:
+    """All wordings of a bank are met before long."""
+    speech, bank = Speech(), banks()["set_deal_amount"]
+    for throw in range(20 * len(bank)):
+        deal = DEAL if throw % 3 else IT
+        speech.say(Dice(throw), "set_deal_amount", {"deal": deal, "amount": "84k"}, VOICES[throw % len(VOICES)])
+
+    assert set(bank) == set(speech.said)
+
+
+@pytest.mark.parametrize("name", sorted({*banks()} - MANNERS))
+def test_every_bank_has_several_voices(name: str) -> None:
+    """And no wording twice."""
+    texts = [wording.text for wording in banks()[name]]
+
+    assert set(VOICES) == {wording.voice for wording in banks()[name]}
+    assert len(texts) == len(set(texts))
+
+
+@pytest.mark.parametrize("name", sorted(banks()))
+def test_no_wording_is_malformed(name: str) -> None:
+    """Braces and brackets are closed; no column is called by its name; no year is said that is not so."""
+    for wording in banks()[name]:
+        rest = re.sub(r"\{\w+(\.(own|subject|object))?\}", "X", wording.text)
+
+        assert not re.search(r"[{}]|\w_\w|\b\d{4}\b|  ", rest), wording.text
+        assert rest.count("[") == rest.count("]"), wording.text
+        assert wording.voice in VOICES
+
+
+@pytest.mark.parametrize("name", sorted({move.name for move in MOVES}))
+def test_no_two_moves_have_the_same_name(name: str) -> None:
+    """They would share their words."""
+    assert 1 == [move.name for move in MOVES].count(name)
+
+
+def test_a_sentence_begins_with_a_capital() -> None:
+    """An address does not."""
+    assert "The fleet deal" == capitalized("the fleet deal")
+    assert "a.b@c.example it is" == capitalized("a.b@c.example it is")
+
+
+def test_a_slip_of_the_finger_spares_what_is_meant() -> None:
+    """Names and values stay as they are; something else does not."""
+    text = 'please change the remark to "renewal wanted" for harbor light, thanks'
+    slips = {mistyped(Dice(throw), text, ["renewal wanted", "harbor light"]) for throw in range(40)}
+
+    assert text not in slips
+    assert all('"renewal wanted" for harbor light' in slip or "harbor light" in slip for slip in slips)
+    assert all('"renewal wanted"' in slip for slip in slips)
+
+
+def test_a_pronoun_is_no_heading() -> None:
+    """Nobody says: It: amount 84k."""
+    said = {Speech().say(Dice(throw), "set_deal_amount", {"deal": IT, "amount": "84k"}, "terse") for throw in range(99)}
+
+    assert [] == [text for text in said if text.startswith("It:")]
+
+
+def test_a_new_sentence_begins_with_a_capital() -> None:
+    """Also if it begins with what was filled in."""
+    texts = {
+        Speech().say(Dice(throw), "correct_value", {"thing": "the amount", "old": "84k", "new": "85k"}, "plain")
+        for throw in range(99)
+    }
+
+    assert [] == [text for text in texts if re.search(r"[.!?] the amount", text)]
+
+
+@pytest.mark.parametrize(
+    ("pronoun", "expected"), [("it", "Set its amount to 84k."), ("them", "Set their amount to 84k.")]
+)
+def test_what_belongs_to_a_pronoun_is_said_shortly(
+    pronoun: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody says the amount of it."""
+    bank = {"set": (Wording("Set the amount of {deal} to {amount}.", "plain"),)}
+    monkeypatch.setattr("pytest_crmeval.datasets.generator.wordings.banks", lambda: bank)
+    referent = Referent(object=pronoun, own="its", subject="it", known=True)
+
+    assert expected == Speech().say(Dice(1), "set", {"deal": referent, "amount": "84k"}, "plain")

@@ -1,0 +1,109 @@
+"""What users want of notes and files: they are written as said, and read only by those who have not seen them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from pytest_crmeval.crm.tools import check
+from pytest_crmeval.datasets.generator.beats import Beat, Move
+from pytest_crmeval.datasets.generator.dice import Dice
+from pytest_crmeval.datasets.generator.moves.papers import MOVES
+from pytest_crmeval.datasets.generator.staging import Staging
+from pytest_crmeval.datasets.generator.story import Story
+from pytest_crmeval.datasets.generator.wordings import VOICES, Speech, banks
+from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.domain.messages import ToolCall
+
+NOW = datetime(2026, 2, 3, 9, tzinfo=UTC)
+THROWS = 40
+LEAST = {"plain": 5, "terse": 4, "chatty": 4, "indirect": 4}
+WRITES = [move for move in MOVES if writes(move.tools[0])]
+READS = [move for move in MOVES if not writes(move.tools[0])]
+each_move = pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
+each_write = pytest.mark.parametrize("move", WRITES, ids=lambda move: move.name)
+each_read = pytest.mark.parametrize("move", READS, ids=lambda move: move.name)
+
+
+def begun(move: Move, throw: int) -> Story:
+    """Return a story with notes or files in most of its worlds."""
+    dice = Dice("papers", move.name, throw)
+    theme = dice.one_of((move.entity, "Quote", "Contract"))
+    world = Staging(dice=dice, today=NOW.date(), size=3, theme=theme).staged()
+    return Story(dice=dice, world=world, now=NOW, currency="EUR", number=4)
+
+
+def played(move: Move) -> Iterator[tuple[Story, Beat]]:
+    """Yield the move as often as it fits, which must be often enough to tell."""
+    found = [(story, beat) for story in (begun(move, throw) for throw in range(THROWS)) if (beat := move.make(story))]
+    assert len(found) >= THROWS // 10
+    yield from found
+
+
+@each_write
+def test_what_is_written_is_there(move: Move) -> None:
+    """As a record that the turn makes, with what the call says and nothing else."""
+    for story, beat in played(move):
+        written = story.world.rows[-1]
+
+        assert "" == check(ToolCall(tool=beat.tool, arguments=dict(beat.args)))
+        assert dict(beat.args) == written.columns
+        assert f"{{{{turn_4.{move.entity.lower()}_id}}}}" == written.ref
+        assert beat.about
+        assert (beat.args["entity_id"], beat.args["entity_type"]) == (beat.about.ref, beat.about.entity)
+
+
+@each_move
+def test_a_move_says_every_text_to_the_letter(move: Move) -> None:
+    """In every voice: notes, names of files and people, addresses."""
+    speech = Speech()
+    for story, beat in played(move):
+        texts = [value for name, value in beat.args.items() if not name.startswith("entity_")]
+        for voice in VOICES:
+            said = speech.say(story.dice, move.name, beat.slots, voice)
+
+            assert [] == [text for text in texts if text not in said]
+
+
+@each_read
+def test_nobody_is_asked_for_what_was_seen(move: Move) -> None:
+    """Notes and files are all shown at once: then there is nothing left to ask for."""
+    for story, beat in played(move):
+        story.settle(beat)
+
+        assert move.make(story) is None
+
+
+@each_read
+def test_facts_are_what_is_on_file(move: Move) -> None:
+    """How many, or what they say, or what they are called."""
+    for story, beat in played(move):
+        rows = story.world.of(move.entity)
+        told = [str(row["content"] or row["file_name"]).removesuffix(".") for row in rows]
+
+        assert beat.facts
+        assert [] == [fact for fact in beat.facts if fact not in (len(rows), *told)]
+        assert (rows if beat.tool.startswith("list_") else []) == list(beat.looked_at)
+
+
+@each_move
+def test_there_are_words_enough(move: Move) -> None:
+    """In every voice, and all of them different."""
+    texts = {voice: {one.text for one in banks()[move.name] if one.voice == voice} for voice in VOICES}
+
+    assert [] == [voice for voice, least in LEAST.items() if len(texts[voice]) < least]
+
+
+def test_what_was_written_just_now_is_counted() -> None:
+    """Together with what was there before."""
+    notes = {move.name: move for move in MOVES}
+    counts = []
+    for throw in range(THROWS):
+        story = begun(notes["count_notes"], throw)
+        before = len(story.world.of("Note"))
+        story.settle(notes["note_on_client"].make(story) or Beat(tool="", args={}, slots={}))
+        if beat := notes["count_notes"].make(story):
+            counts.append((before + 1, *(beat.facts or ())))
+
+    assert counts
+    assert [] == [pair for pair in counts if pair[0] != pair[1]]

@@ -1,0 +1,237 @@
+"""Moves about quotes and contracts: each of them, thrown many times on worlds of its own."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from datetime import UTC, date, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from pytest_crmeval.crm.tools import check
+from pytest_crmeval.datasets.defects import defects
+from pytest_crmeval.datasets.generator.beats import Beat, Move
+from pytest_crmeval.datasets.generator.days import Day
+from pytest_crmeval.datasets.generator.dice import Dice
+from pytest_crmeval.datasets.generator.moves import contracts, quote_changes, quote_questions, quotes
+from pytest_crmeval.datasets.generator.moves.quotes import parts, until
+from pytest_crmeval.datasets.generator.rows import Row, World
+from pytest_crmeval.datasets.generator.staging import Staging
+from pytest_crmeval.datasets.generator.story import Story
+from pytest_crmeval.datasets.generator.wordings import VOICES, Speech
+from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.scoring.facts import NOTHING
+
+NOW = datetime(2026, 3, 16, 9, tzinfo=UTC)
+THROWS = 30
+MOVES = (*quotes.MOVES, *quote_changes.MOVES, *quote_questions.MOVES, *contracts.MOVES)
+every_move = pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
+
+
+def story_of(world: World, *seed: object) -> Story:
+    """Return a story that is about to begin."""
+    return Story(dice=Dice(*seed), world=world, now=NOW, currency="EUR")
+
+
+def staged(*seed: object) -> Story:
+    """Return a story in a world full of quotes and contracts."""
+    dice = Dice(*seed)
+    theme = dice.one_of(("Quote", "Contract"))
+    return story_of(Staging(dice=dice, today=NOW.date(), size=3, theme=theme).staged(), *seed, "story")
+
+
+def thrown(move: Move) -> Iterator[tuple[Story, World, Beat]]:
+    """Yield what comes of a move, with the world as it was before."""
+    for throw in range(THROWS):
+        story = staged(move.name, throw)
+        before = deepcopy(story.world)
+        if beat := move.make(story):
+            yield story, before, beat
+
+
+def columns(world: World) -> dict[str, Mapping[str, Any]]:
+    """Return all that a world holds."""
+    return {row.ref: row.columns for row in world.rows}
+
+
+def as_the_crm_does(before: World, beat: Beat) -> dict[str, Mapping[str, Any]]:
+    """Return what a world holds after a call, by the rules of the tools."""
+    rows = columns(before)
+    changes = {name: value for name, value in beat.args.items() if name != "quote_id"}
+    if beat.tool == "modify_quote":
+        rows[beat.args["quote_id"]] = {**rows[beat.args["quote_id"]], **changes}
+    elif beat.tool == "cancel_quote":
+        rows[beat.args["quote_id"]] = {**rows[beat.args["quote_id"]], "status": "Canceled"}
+    elif beat.tool == "delete_quote":
+        del rows[beat.args["quote_id"]]
+    elif beat.tool == "create_quote":
+        rows["{{turn_1.quote_id}}"] = changes
+    elif beat.tool == "create_contract":
+        rows["{{turn_1.contract_id}}"] = {"status": "Pending", **changes}
+    return rows
+
+
+def recorded(story: Story, beat: Beat, text: str) -> ConversationRecord:
+    """Return a conversation of one turn."""
+    turn = {"turn_id": 1, "user_utterance": text, "expected_tool": beat.tool, "expected_args": beat.args}
+    plain = {"conversation_id": "one", "initial_entities": {"seed_data": story.world.seed}, "turns": [turn]}
+    return msgspec.convert(plain, ConversationRecord)
+
+
+@every_move
+def test_a_move_is_a_call_that_the_crm_takes(move: Move) -> None:
+    """By one of its own tools; most moves fit most worlds."""
+    beats = [beat for _, _, beat in thrown(move)]
+
+    assert beats
+    for beat in beats:
+        assert "" == check(ToolCall(tool=beat.tool, arguments=dict(beat.args)))
+        assert beat.tool in move.tools
+
+
+@every_move
+def test_a_move_leaves_the_world_as_the_crm_does(move: Move) -> None:
+    """And always changes something, unless it only asks."""
+    for story, before, beat in thrown(move):
+        assert as_the_crm_does(before, beat) == columns(story.world)
+        assert writes(beat.tool) == (columns(before) != columns(story.world))
+
+
+@every_move
+def test_every_value_is_said(move: Move) -> None:
+    """In each voice, so that lint finds its source."""
+    for story, _, beat in thrown(move):
+        for voice in VOICES:
+            text = Speech().say(story.dice, beat.phrase or move.name, beat.slots, voice, optional=beat.optional)
+
+            assert [] == list(defects(recorded(story, beat, text)))
+
+
+@every_move
+def test_a_move_that_does_not_fit_does_nothing(move: Move) -> None:
+    """As where there is nobody to do business with."""
+    assert move.make(story_of(World(), move.name)) is None
+
+
+@every_move
+def test_what_was_seen_is_not_asked_again(move: Move) -> None:
+    """Of a world that an agent knows by heart, nobody asks anything."""
+    for throw in range(THROWS):
+        story = staged(move.name, throw)
+        story.seen.update(row.ref for row in story.world.rows)
+        beat = move.make(story)
+
+        assert beat is None or writes(beat.tool)
+
+
+@pytest.mark.parametrize("throw", range(40))
+def test_whatever_was_done_each_quote_and_contract_can_still_be_named(throw: int) -> None:
+    """Without a pronoun, and by words that fit no other."""
+    story = staged("named", throw)
+    for move in story.dice.shuffled(MOVES):
+        if beat := move.make(story):
+            story.settle(beat)
+    story.subject = None
+    story.focus.clear()
+
+    for entity in ("Quote", "Contract"):
+        assert all(story.call(row).object for row in story.world.of(entity))
+
+
+def test_what_was_said_can_be_put_right() -> None:
+    """By a value that the record does not have yet."""
+    for move in (*quotes.MOVES, *quote_changes.MOVES):
+        for story, _, beat in thrown(move):
+            for fix in beat.fixes:
+                assert beat.about is fix.row
+                assert fix.column != "amount" or fix.draw(story)[0] != fix.row["amount"]
+
+
+@pytest.fixture
+def world() -> World:
+    """Return a world in which all answers are known: a deal with two quotes, one with one, and a contract."""
+    world = World()
+    client, deal, other = (Dice(name).uuid() for name in ("client", "deal", "other deal"))
+    world.plant("Client", client, {"name": "Harbor Light"}, known_as="Harbor")
+    for ref, name in ((deal, "Dock automation"), (other, "Pier lights")):
+        world.plant("Opportunity", ref, {"client_id": client, "name": name, "stage": "Proposal", "amount": 20_000})
+    for ref, amount, status, day in (
+        (deal, 18_000, "Sent", 9),
+        (deal, 22_000.5, "Sent", 4),
+        (other, 7_000, "Draft", 7),
+    ):
+        quote = {"opportunity_id": ref, "amount": amount, "status": status, "valid_until": f"2026-04-0{day}"}
+        world.plant("Quote", Dice(amount).uuid(), {**quote, "version": "1.0", "quote_prefix": f"P-{day}"})
+    contract = {"client_id": client, "status": "Active", "value": 9_000, "end_date": "2027-01-31"}
+    world.plant("Contract", Dice("contract").uuid(), {**contract, "start_date": "2026-02-01"})
+    return world
+
+
+@pytest.mark.parametrize(
+    ("make", "facts"),
+    [
+        (quote_questions.cheaper_of_two, [18_000]),
+        (quote_questions.cheapest_quote, [18_000]),
+        (quote_questions.dearest_quote, [22_000.5]),
+        (quote_questions.quote_gap, [4_000.5]),
+        (quote_questions.total_of_quotes, [40_000.5]),
+        (quote_questions.quotes_side_by_side, [18_000, "Sent", 22_000.5]),
+        (quote_questions.first_quote_to_expire, ["2026-04-04"]),
+        (quote_questions.deal_quotes_with_status, [18_000, 22_000.5]),
+        (quote_questions.list_prefixes, ["P-4", "P-7", "P-9"]),
+        (quote_questions.list_all_quotes, [18_000, 22_000.5, 7_000]),
+        (contracts.contracts_of_client, [9_000]),
+        (contracts.contract_of_deal, [NOTHING]),
+        (contracts.ask_contract_value, [9_000]),
+        (contracts.ask_contract_end, ["2027-01-31"]),
+        (contracts.ask_contract_start, ["2026-02-01"]),
+        (contracts.ask_contract_status, ["Active"]),
+        (contracts.list_all_contracts, [9_000]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_questions_have_their_answers(world: World, make: Callable[[Story], Beat | None], facts: list[Any]) -> None:
+    """Worked out by hand."""
+    beat = make(story_of(world, "asked"))
+
+    assert beat is not None
+    assert facts == beat.facts
+
+
+@pytest.mark.parametrize("throw", range(30))
+def test_quotes_are_counted_by_status(world: World, throw: int) -> None:
+    """None is nothing, not zero."""
+    beat = quote_questions.count_quotes(story_of(world, throw))
+
+    assert beat is not None
+    assert beat.facts == [{"Sent": 2, "Draft": 1}.get(beat.args["status"], NOTHING)]
+
+
+@pytest.mark.parametrize("throw", range(30))
+def test_nobody_names_a_quote_by_what_is_asked(world: World, throw: int) -> None:
+    """The status of the draft quote is no question."""
+    world.plant("Quote", Dice("draft").uuid(), {**world.of("Quote")[0].columns, "amount": 20_000, "status": "Draft"})
+    status = quote_questions.ask_quote_status(story_of(world, throw))
+    version = quote_questions.ask_quote_version(story_of(world, throw))
+
+    assert status is None or not re.search("the (sent|draft) quote", str(status.slots["quote"]))
+    assert version is None or "version" not in str(version.slots["quote"])
+
+
+def test_a_percentage_comes_out_to_the_cent() -> None:
+    """One that does not is not asked for, nor one that makes a quote like another."""
+    taken = [Row(entity="Quote", ref="", columns={"amount": 950})]
+
+    assert {3: 970, 10: 900} == {percent: part for percent, part in parts(1000, taken, -1) if percent in (3, 5, 10)}
+    assert [(4, 10.66), (8, 11.07), (12, 11.48), (20, 12.3)] == parts(10.25, [], 1)
+
+
+def test_until_takes_a_day_and_no_span() -> None:
+    """Valid until in two weeks is no English."""
+    day = date(2026, 3, 30)
+
+    assert "two weeks from now" == until(Day(value=day, said="in two weeks", relative=True))
+    assert "30 March 2026" == until(Day(value=day, said="30 March 2026"))
