@@ -40,6 +40,14 @@ def chosen(choice: str, text: str) -> bool:
     return any(said_word(word, text) for word in _STEMS.get(choice, [_ENDING.sub("", choice.lower())]))
 
 
+def unset(text: str, call: ToolCall) -> str:
+    """Return a text without the words for what a call sets: *mark the deal in Proposal as won*, without *won*."""
+    for value in (str(call.arguments[name]) for name in ("stage", "status", "title") if call.arguments.get(name)):
+        text = re.sub(re.escape(value), ";", text, flags=re.IGNORECASE)
+        text = "".join(";" if chosen(value, word) else word for word in re.split(r"([\w-]+)", text))
+    return text
+
+
 @dataclass(frozen=True, kw_only=True)
 class World:
     """What the CRM holds."""

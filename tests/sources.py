@@ -20,6 +20,7 @@ from tests.referents import (
     own_key,
     referents,
     told_apart,
+    unset,
     without,
 )
 
@@ -134,13 +135,26 @@ def _cells(question: Question) -> list[Json]:
 
 
 def _record(question: Question) -> Iterator[str]:
+    if source := candidates_of(question).get(str(question.leaf.value)):
+        yield source
+
+
+def candidates_of(question: Question) -> Found:
+    """Return the records that an id may stand for, with their sources: one, if the words are clear."""
     value, kind = str(question.leaf.value), kind_of(question)
     if any(value in text for text in question.moment.words):
-        yield "said"
-    elif owners := _clients_behind(question):
-        yield from ["belongs"] * (value in owners)
-    elif kind and (source := _found(question, kind).get(value)):
-        yield source
+        return {value: "said"}
+    if owners := _clients_behind(question):
+        return dict.fromkeys(owners, "belongs")
+    return _found(question, kind) if kind else {}
+
+
+def is_clear(question: Question) -> bool:
+    """Whether an id can stand for one record only, at least where the words for what is to be set are left out."""
+    moment, wanted = question.moment, [str(question.leaf.value)]
+    left = [unset(text, question.call) for text in moment.words]
+    narrowed = replace(question, moment=replace(moment, words=left))
+    return any(list(candidates_of(each)) == wanted for each in (question, narrowed))
 
 
 def _found(question: Question, kind: str) -> Found:

@@ -1,6 +1,7 @@
 """The bundled conversations are what the documentation promises of them."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from pytest_crmeval.datasets.description import Description, describe
 from pytest_crmeval.datasets.generator import generate, line_of
 from pytest_crmeval.datasets.likeness import signature
 from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.domain.calls import writes
 
 BUNDLE = Path(__file__).parents[1] / "evals" / "data" / "crm.jsonl"
 VOICES = ("terse", "chatty", "indirect", "typos", "two-requests", "correction")
@@ -85,6 +87,33 @@ def test_it_is_said_in_many_ways(described: Description) -> None:
 def test_every_voice_and_skill_occurs(tag: str, described: Description) -> None:
     """Often enough to be reported by."""
     assert described.tags.get(tag, 0) >= 30
+
+
+def test_tags_say_what_is_written(records: list[ConversationRecord]) -> None:
+    """By the calls that are to succeed: no more tags than deeds, and no fewer."""
+    deeds = {"create_new_contact": "creation", "modify_quote": "update", "delete_quote": "deletion", "add_note": "note"}
+    for record in records:
+        calls = [turn.expected_tool for turn in record.turns if turn.expect_success]
+        calls += [call.expected_tool for turn in record.turns for call in turn.further_calls]
+        done = [call for call in calls if writes(call)]
+
+        assert {tag for tool, tag in deeds.items() if tool in done} <= set(record.tags), record.conversation_id
+        assert (len(done) > 1) is ("multi-write" in record.tags), record.conversation_id
+        assert ("note" in record.tags) is ("add_note" in done), record.conversation_id
+
+
+def test_things_look_alike(records: list[ConversationRecord]) -> None:
+    """Two firms whose names begin alike in every third conversation, three people of a name in some dozen."""
+    firms = people = 0
+    for record in records:
+        seed = record.initial_entities.seed_data
+        starts = Counter(row["name"].split()[0] for row in seed.client.values())
+        names = Counter(row["last_name"] for row in seed.contact.values())
+        firms += max(starts.values()) > 1
+        people += max(names.values(), default=0) > 2
+
+    assert firms > 400
+    assert people > 50
 
 
 def test_records_are_seldom_called_by_their_id(described: Description) -> None:

@@ -1,6 +1,6 @@
 """Whether scores can be believed: on every suite the perfect agent scores 1.000, and nobody else who is not as good."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,8 @@ from pytest_crmeval.agents.scripted import mute, parrot
 from pytest_crmeval.datasets.conversations import index
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
+from pytest_crmeval.domain.messages import Message, Reply, Tool
+from pytest_crmeval.domain.score import Verdict, verdict_of
 from pytest_crmeval.play.conversation import observe, refer
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
@@ -23,7 +25,7 @@ HANDMADE = ROOT / "tests" / "data" / "handmade.jsonl"
 DEVELOPMENT = ROOT.parent / "shared" / "data" / "clbench_dev.jsonl"
 """Published conversations. Most of them are invalid; they are played all the same."""
 DEFAULT = [SCORERS[name] for name in ("state", "calls", "reply")]
-TRIES = 60
+TRIES = 40
 """Of each kind; ``crmeval calibrate`` tries more."""
 
 
@@ -103,6 +105,30 @@ def test_no_bundled_case_contradicts_itself(crm: Crm, suite: Path) -> None:
             for part, (call, result) in zip(turn.expectation.parts, exchange.calls, strict=False)
             if not part.is_met_by(result)
         ]
+
+
+class Declining:
+    """Calls nothing, and answers whatever it is with the same words."""
+
+    name = "declining"
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Decline, and ask back, to be on the safe side."""
+        del messages, tools
+        return Reply(text="I could not do that. Which one do you mean?")
+
+
+@pytest.mark.parametrize("suite", BUNDLED, ids=lambda path: path.stem)
+def test_who_always_declines_passes_nothing(crm: Crm, suite: Path) -> None:
+    """It is right in turns that must not be done as told; no conversation has only those."""
+    played, agent = observer(crm), Declining()
+    short = [case for case in cases_of(suite) if case.complexity == "simple"]
+
+    assert [] == [
+        case.id
+        for case in short
+        if verdict_of([scorer(case, played(case, agent)) for scorer in DEFAULT]) is Verdict.PASSED
+    ]
 
 
 def test_there_are_bundled_suites() -> None:

@@ -1,5 +1,6 @@
 """What the documentation shows is true: its examples are run."""
 
+import json
 import re
 import subprocess
 import sys
@@ -17,14 +18,31 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
+def convert(dialogue: str) -> str:
+    """Return what the script of the page makes of a dialogue."""
+    (script,) = blocks("converting-transcripts.md", "python")
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, input=dialogue, capture_output=True, text=True, check=True, encoding="utf-8").stdout
+
+
 @pytest.fixture
 def converted(tmp_path: Path) -> Path:
     """Convert the dialogue of the page with the script of the page."""
-    (script,), (dialogue,) = blocks("converting-transcripts.md", "python"), blocks("converting-transcripts.md", "json")
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, input=dialogue, capture_output=True, text=True, check=True, encoding="utf-8")
-    (tmp_path / "mine.jsonl").write_text(done.stdout, encoding="utf-8")
+    (dialogue,) = blocks("converting-transcripts.md", "json")
+    (tmp_path / "mine.jsonl").write_text(convert(dialogue), encoding="utf-8")
     return tmp_path / "mine.jsonl"
+
+
+def test_a_refusal_stays_a_refusal() -> None:
+    """Also after a look that was none."""
+    (dialogue,) = blocks("converting-transcripts.md", "json")
+    record = json.loads(dialogue)
+    find = {"name": "find_account", "arguments": {"query": "Harbor"}}
+    refused = {"name": "update_deal", "arguments": {"deal": 5, "value": 99_000_000}, "error": "too much"}
+    record["exchanges"] = [{"user": "Make it 99 million.", "calls": [find, refused]}]
+    (turn,) = json.loads(convert(json.dumps(record)))["turns"]
+
+    assert ("modify_opportunity", False) == (turn["expected_tool"], turn["expect_success"])
 
 
 def test_a_converted_transcript_is_clean(converted: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,3 +70,11 @@ def test_a_conversation_by_hand_is_clean_and_can_be_believed(by_hand: Path, caps
     """As the page says."""
     assert 0 == cli.main(["lint", str(by_hand)]), capsys.readouterr().out
     assert 0 == cli.main(["calibrate", str(by_hand), "--tries", "20"]), capsys.readouterr().out
+
+
+def test_figures_are_those_of_the_bundled_suite() -> None:
+    """README and the page on calibration tell of as many cases as there are."""
+    count = len((ROOT / "evals" / "data" / "crm.jsonl").read_bytes().splitlines())
+
+    assert f"{count:,} of {count:,}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"`evals/data/crm.jsonl`, {count:,} cases" in (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")

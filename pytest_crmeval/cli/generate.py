@@ -43,18 +43,22 @@ def run(options: argparse.Namespace) -> int:
     import psycopg
 
     from pytest_crmeval.crm.embedded import ServerUnavailable
+    from pytest_crmeval.datasets.generator import CannotGoOnError
 
-    if not options.output.parent.is_dir():
-        raise UsageError(f"{options.output.parent} is no folder; make it first")
+    target = _target(options.output)
     try:
         with TemporaryDirectory() as folder:
             draft = Path(folder) / "conversations.jsonl"
             turns = _write(options.seed, options.count, draft)
+            _spare(target, draft, force=options.force)
             problems = _played(draft)
             if problems:
                 sys.stderr.write("\n".join([*problems[:SHOWN], _many(len(problems)), ""]))
                 return 1
-            _deliver(draft, options)
+            _deliver(draft, target)
+    except CannotGoOnError as error:
+        sys.stderr.write(f"crmeval: {error}; try fewer, or another seed\n")
+        return 1
     except ServerUnavailable as error:
         raise UsageError(error) from error
     except psycopg.OperationalError as error:
@@ -118,17 +122,37 @@ def _problems(case: "Conversation", crm: "Crm") -> Iterator[str]:
             yield f"{name}: {score.reason}"
 
 
-def _deliver(draft: Path, options: argparse.Namespace) -> None:
-    """Put the draft where it belongs, all of it or nothing."""
-    if str(options.output) == "-":
-        sys.stdout.write(draft.read_text(encoding="utf-8"))
-        return
-    target: Path = options.output
+def _target(output: Path) -> Path | None:
+    """Return the file that is meant, behind links, if it is one; None is the terminal."""
+    if str(output) == "-":
+        return None
+    target = output.resolve()
+    if not target.parent.is_dir():
+        raise UsageError(f"{output.parent} is no folder; make it first")
+    if target.exists() and not target.is_file():
+        raise UsageError(f"{output} is no file; use - for what reads from us")
+    return target
+
+
+def _spare(target: Path | None, draft: Path, *, force: bool) -> None:
+    """Leave alone what somebody else may have written."""
     try:
-        if target.exists() and not options.force and target.read_bytes() != draft.read_bytes():
+        if target and not force and target.exists() and target.read_bytes() != draft.read_bytes():
             raise UsageError(f"{target} holds something else; --force replaces it")
-        part = target.with_name(f"{target.name}.part")
+    except OSError as error:
+        raise UsageError(f"{target}: {error.strerror}") from error
+
+
+def _deliver(draft: Path, target: Path | None) -> None:
+    """Put the draft where it belongs, all of it or nothing."""
+    if target is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(draft.read_bytes())  # the same bytes, whatever the terminal thinks of letters
+        return
+    part = target.with_name(f"{target.name}.part")
+    try:
         shutil.copyfile(draft, part)
         part.replace(target)
     except OSError as error:
+        part.unlink(missing_ok=True)
         raise UsageError(f"{target}: {error.strerror}") from error

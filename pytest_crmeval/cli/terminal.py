@@ -18,9 +18,9 @@ def count(text: str) -> int:
 
 def positive(text: str) -> int:
     """Return a number of at least 1, as an option's ``type``."""
-    number = count(text)
-    if not number:
-        raise argparse.ArgumentTypeError("must be 1 or more")
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, not {number}")
     return number
 
 

@@ -56,12 +56,12 @@ def _placeholders_in(arguments: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _bad_references(turn: TurnRecord, turns: Sequence[TurnRecord]) -> Iterator[str]:
-    """Yield the references that nothing can answer; a further call may ask for what the first one returns."""
+    """Yield the references that nothing can answer; further calls and facts may ask for what the first call returns."""
     for text in (turn.user_utterance, *texts_in(turn.expected_args)):
         yield from _unanswered(text, turn.turn_id, turns)
-    for call in turn.calls[1:]:
-        for text in texts_in(call.arguments):
-            yield from _unanswered(text, turn.turn_id + 1, turns)
+    later = [text for call in turn.calls[1:] for text in texts_in(call.arguments)]
+    for text in (*later, *(fact for fact in turn.reply_facts or () if isinstance(fact, str))):
+        yield from _unanswered(text, turn.turn_id + 1, turns)
 
 
 def _unanswered(text: str, here: int, turns: Sequence[TurnRecord]) -> Iterator[str]:

@@ -66,7 +66,7 @@ _OWN_SHAPE: Mapping[str, frozenset[str]] = {
 def result_fields(tool: str) -> frozenset[str] | None:
     """Return what a reference can ask a result of the tool for; None if that can't be told from the name."""
     if tool.startswith("list_"):
-        return None
+        return frozenset()  # rows by id: it speaks through none of them
     return _OWN_SHAPE.get(tool) or COLUMNS.get(TOOLS.get(tool, ""))
 
 

@@ -9,10 +9,11 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
 from pytest_crmeval.domain.references import answered_in
 from pytest_crmeval.domain.state import Row
+from pytest_crmeval.scoring.clauses import clauses_of, sentences_of
 from pytest_crmeval.scoring.facts import names_of
 from pytest_crmeval.scoring.grounds import Grounds, kind_of, rows_in
 from pytest_crmeval.scoring.mentions import COUNTS, MONTHS, Reading, read
-from pytest_crmeval.scoring.wording import asserts, claims, clauses_of, sentences_of
+from pytest_crmeval.scoring.wording import asserts, claims
 
 _KINDS: Mapping[str, str] = {
     r"clients?|customers?|accounts?": "client_id",
@@ -48,7 +49,7 @@ _WORDS = frozenset(
         negotiation new next note notes number on opportunity our overview owner pending phone probability
         profile proposal prospect prospecting qualification quote record rejected search sent stage status
         summary that the their them this title to update updated us value was with you your dr mr mrs ms monday
-        tuesday wednesday thursday friday saturday sunday
+        tuesday wednesday thursday friday saturday sunday what which whose
         """,
     )
 ).union(MONTHS)

@@ -138,8 +138,8 @@ class Grounds:
             self._numbers.update([float(value)] if abs(value) < HUGE else [])
         elif isinstance(value, Mapping):
             self._unheard += [*value.keys(), *value.values()]
-            if "last_name" in value:
-                self._people.add((str(value.get("first_name")), str(value["last_name"])))
+            if value.get("first_name") and value.get("last_name"):  # who searches may know only one of them
+                self._people.add((str(value["first_name"]), str(value["last_name"])))
         elif isinstance(value, Sequence):
             self._unheard += value
 

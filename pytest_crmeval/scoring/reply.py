@@ -18,15 +18,20 @@ from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
 from pytest_crmeval.scoring.wording import (
     asks_back,
     claims_any,
+    denials,
     figures_stated,
-    hints,
+    has_chosen,
     says_absent,
     says_done,
     says_failed,
+    says_neither,
     says_no,
     says_none,
     says_not_all,
+    says_nothing_done,
     says_outside,
+    statements,
+    without_absent,
     without_offers,
 )
 
@@ -34,6 +39,11 @@ READ = 20_000
 """Letters of a reply that are read; nobody reads on."""
 _DENIED = re.compile(r"\bnot\s+(?:on\s+|for\s+)?[$\u20ac\u00a3]?\d[\d,.-]*(?:\s+[A-Z][a-z]+(?:\s+\d{4})?)?")
 """Not 20 March 2027."""
+_COLUMNS = re.compile(
+    r"\b(?:address|amount|client|contact|contract|date|document|email|industry|name|note|owner|phone|probability|quote|stage"
+    r"|status|title|value|version)"
+)
+"""By what one tells which part of a request is meant."""
 
 
 def reply(case: Conversation, evidence: Evidence) -> Score:
@@ -81,8 +91,22 @@ def _amiss(words: str, turn: Played, seeded: Collection[str]) -> str:
         return "" if says_outside(words) else "this is not for the CRM, and the reply does not say so"
     if not turn.expectation.succeeds:
         return "" if _says_no(words, turn) else "the CRM refuses this, and the reply does not say so"
-    changes = any(_changes(part, seeded) for part in turn.parts)
-    return "the reply says that it was not done" if changes and says_failed(words) else ""
+    words = without_absent(words) if any(NOTHING in _facts(part) for part in turn.parts) else words
+    changes = [_changes(part, seeded) for part in turn.parts]
+    denied = says_failed(words) or (all(changes) and turn.expectation.further and _denied(words, turn.parts))
+    return "the reply says that it was not done" if any(changes) and denied else ""
+
+
+def _denied(words: str, done: Sequence[Played]) -> bool:
+    """Whether a reply denies something of what was done; what nobody asked for may well be left undone."""
+    touched = {column for part in done for column in _columns(part)}
+    named = [set(_COLUMNS.findall(denial.lower())) for denial in denials(words)]
+    return any(not columns or columns & touched for columns in named)
+
+
+def _columns(part: Played) -> set[str]:
+    """Return what a call is about, in words."""
+    return set(_COLUMNS.findall(" ".join([part.expected.tool, *part.expected.arguments]).replace("_", " ")))
 
 
 def _unasked(words: str, turn: Played) -> str:
@@ -92,6 +116,7 @@ def _unasked(words: str, turn: Played) -> str:
         return "the user is to be asked back, and the reply does not ask"
     refused = not turn.expectation.succeeds
     done = says_done(words, deletes=_deletes(turn)) if refused else claims_any(words)
+    done = done or has_chosen(words)
     return "the reply says that something was done, and the user is still to be asked" if done else ""
 
 
@@ -107,20 +132,38 @@ def _untrue(text: str, said: Reading, turn: Played, grounds: Grounds) -> str:
 
 
 def _says_no(words: str, turn: Played) -> bool:
-    """Whether a reply tells a refusal, and does not say that a number is what it was not allowed to become."""
-    if any(part.writes for part in turn.parts[1:]):
-        return says_not_all(words)
-    if not says_no(words, reads=not turn.writes, deletes=_deletes(turn)):
+    """Whether a reply tells a refusal, and does not say that something is what it was not allowed to become."""
+    refused, *others = turn.parts
+    if refused.writes and _states(words, turn.exchange.reply[:READ], refused.expected.arguments):
         return False
-    return not (turn.writes and hints(words) and _states(words, turn.expected.arguments))
+    done = [part for part in others if part.writes]
+    return _says_which(words, refused, done) if done else says_no(words, reads=not turn.writes, deletes=_deletes(turn))
+
+
+def _says_which(words: str, refused: Played, done: Sequence[Played]) -> bool:
+    """Whether a reply says that one part was refused, and does not say so of the others."""
+    error = refused.reference_result.error
+    if says_neither(words) or not says_not_all(words, closed=error is not None and "closed" in error.message):
+        return False
+    others = {column for part in done for column in _columns(part)} - _columns(refused)
+    if says_nothing_done(words) and not others.intersection(_COLUMNS.findall(words.lower())):
+        return False
+    return not any(others.intersection(_COLUMNS.findall(denial.lower())) for denial in denials(words))
 
 
 def _deletes(turn: Played) -> bool:
     return turn.expected.tool.startswith("delete_")
 
 
-def _states(words: str, refused: Mapping[str, Json]) -> bool:
+def _states(words: str, text: str, refused: Mapping[str, Json]) -> bool:
+    """Whether a reply says of a number, a stage or a status that was refused that it is so."""
     numbers = [value for value in refused.values() if isinstance(value, int | float)]
+    chosen = [re.escape(str(refused[name])) for name in ("stage", "status") if refused.get(name)]
+    is_so = re.compile(
+        rf"\b(?:is|are|'s)\s+(?:(?:now|in|at|on|set|to)\s+){{0,3}}(?:{'|'.join(chosen)})\b", re.IGNORECASE
+    )
+    if chosen and any(map(is_so.search, statements(text))):
+        return True
     return any(read(figure).says(number) for figure in figures_stated(words) for number in numbers)
 
 

@@ -1,6 +1,5 @@
 """Whether the CRM was asked what the user wanted to know."""
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 
 from pytest_crmeval.domain.calls import writes
@@ -21,7 +20,6 @@ LISTS: Mapping[str, str] = {f"list_{table}": f"{entity.lower()}_search" for enti
 """Tools that show the same rows as a search."""
 OVERVIEWS: Mapping[str, str] = {"summarize_opportunities": "opportunity_search", "quote_prefixes": "quote_search"}
 """Tools that tell something about the rows of a search."""
-_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 EXACT = ("status", "stage", "type", "entity_type")
 """Filters that find what is equal; those that name an id, a number or a day do so, too."""
 
@@ -62,7 +60,7 @@ def _fault(turn: Played, seeded: set[str], told_apart: Collection[str]) -> str:
 
 def _unasked(turn: Played) -> str:
     """Return what was written in a turn that only asks, or that there is nothing to be done in."""
-    if turn.writes or not (turn.expectation.succeeds or turn.calls_nothing):
+    if any(part.writes and part.expectation.succeeds for part in turn.parts):
         return ""  # the state tells
     done = [call for call, result in turn.calls if not result.refused]
     return next((f"written, and nobody asked for it: {_told(call)}" for call in done if writes(call.tool)), "")
@@ -77,10 +75,13 @@ def _unproven(turn: Played, reads: Answered) -> str:
 
 
 def is_forewarned(turn: Played) -> bool:
-    """Whether an earlier turn has shown what a refusal is about: that very row, or whose the address is."""
-    telling = {text for text in _texts(turn.expected) if "@" in text or _ID.fullmatch(text)}
-    cells = {str(item) for _, result in turn.before for row in rows_in(result.value) for item in row.values()}
-    return not telling.isdisjoint(cells)
+    """Whether an earlier turn has shown what a refusal is about: that very row, or who has the address."""
+    error = turn.reference_result.error
+    rows = [row for _, result in turn.before for row in rows_in(result.value)]
+    if error is not None and error.kind == "conflict":
+        sought = {text.casefold() for text in _texts(turn.expected) if "@" in text}
+        return not sought.isdisjoint(str(row.get("email")).casefold() for row in rows)
+    return not _texts(turn.expected).isdisjoint(str(row[kind_of(row)]) for row in rows)
 
 
 def _is_sought(turn: Played) -> bool:

@@ -1,6 +1,9 @@
 """``crmeval generate``: the command, on a real server."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,13 +43,13 @@ def test_what_is_written_elsewhere_is_not_lost(tmp_path: Path, capsys: pytest.Ca
     assert 2 == len(mine.read_text(encoding="utf-8").splitlines())
 
 
-def test_they_can_go_to_another_program(capsys: pytest.CaptureFixture[str]) -> None:
+def test_they_can_go_to_another_program(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """The lines, and nothing but the lines."""
     cli.main(["generate", "--count", "3", "-o", "-"])
 
-    told = capsys.readouterr()
+    told = capfdbinary.readouterr()
     assert 3 == len([json.loads(line) for line in told.out.splitlines()])
-    assert "3 conversations" in told.err
+    assert b"3 conversations" in told.err
 
 
 def test_there_must_be_a_place_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +57,34 @@ def test_there_must_be_a_place_for_it(tmp_path: Path, capsys: pytest.CaptureFixt
     assert 2 == cli.main(["generate", "-o", str(tmp_path / "nowhere" / "mine.jsonl")])
     assert f"crmeval: {tmp_path / 'nowhere'} is no folder; make it first\n" == capsys.readouterr().err
     assert 2 == cli.main(["generate", "--count", "1", "-o", str(tmp_path)])
-    assert f"crmeval: {tmp_path}: Is a directory\n" == capsys.readouterr().err
+    assert f"crmeval: {tmp_path} is no file; use - for what reads from us\n" == capsys.readouterr().err
+
+
+def test_a_link_is_followed_and_what_is_no_file_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody wants to find a file in place of a pipe, even who insists."""
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
+    os.mkfifo(tmp_path / "pipe")
+
+    assert 0 == cli.main(["generate", "--count", "1", "-o", str(tmp_path / "link.jsonl")])
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert (tmp_path / "real.jsonl").is_file()
+    capsys.readouterr()
+    assert 2 == cli.main(["generate", "--count", "1", "--force", "-o", str(tmp_path / "pipe")])
+    assert "is no file" in capsys.readouterr().err
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_terminal_that_knows_no_letters_gets_the_same_bytes(tmp_path: Path) -> None:
+    """Names are of many languages."""
+    program = [sys.executable, "-m", "pytest_crmeval.cli", "generate", "--count", "3", "-o", "-"]
+    poor = {**os.environ, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    cli.main(["generate", "--count", "3", "-o", str(tmp_path / "mine.jsonl")])
+
+    assert (tmp_path / "mine.jsonl").read_bytes() == subprocess.run(
+        program, capture_output=True, check=True, env=poor
+    ).stdout
 
 
 def test_what_can_not_be_played_is_not_written(

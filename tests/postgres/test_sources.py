@@ -3,61 +3,22 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 import pytest
 
 from pytest_crmeval.datasets.conversations import index
-from pytest_crmeval.domain.calls import canonical, writes
-from pytest_crmeval.domain.conversation import Conversation, Seed
-from pytest_crmeval.domain.expectation import NO_CALL
+from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import Tool, ToolCall, ToolResult
-from pytest_crmeval.domain.state import State
-from pytest_crmeval.domain.transcript import Exchange
-from pytest_crmeval.play.conversation import play
 from pytest_crmeval.ports.crm import Crm
-from pytest_crmeval.scoring.oracle import Oracle
-from tests.readings import requests
-from tests.referents import Event, Moment, World
-from tests.sources import SOURCES, Leaf, Question, kind_of, leaves_of, sources_of
+from tests.sources import SOURCES, Leaf, Question, is_clear, kind_of, leaves_of, sources_of
+from tests.steps import steps_of
 
 SUITE = Path(__file__).parents[2] / "evals" / "data" / "crm.jsonl"
-PAIR = 2
 PRIME = 7919
 """Draws from any list evenly enough, and always the same."""
-
-
-@dataclass
-class WatchedCrm:
-    """A CRM that notes what it held before each call."""
-
-    crm: Crm
-    worlds: list[World] = field(default_factory=list)
-    stale: bool = True
-
-    @property
-    def tools(self) -> Sequence[Tool]:
-        """What can be called."""
-        return self.crm.tools
-
-    def seeded(self, seed: Seed, now: datetime) -> AbstractContextManager[None]:
-        """Hold the rows of a case."""
-        return self.crm.seeded(seed, now)
-
-    def call(self, call: ToolCall) -> ToolResult:
-        """Do what an agent asks."""
-        self.worlds.append(World(state=self.crm.snapshot()) if self.stale else self.worlds[-1])
-        self.stale = writes(call.tool)
-        return self.crm.call(call)
-
-    def snapshot(self) -> State:
-        """Return all rows."""
-        return self.crm.snapshot()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,44 +53,13 @@ class Asked:
 
 
 def asked_in(case: Conversation, crm: Crm, implied: Mapping[int, Sequence[str]]) -> Iterator[Asked]:
-    """Play the reference calls of a case, and yield every value of them with what was known by then."""
-    watched = WatchedCrm(crm)
-    with watched.seeded(case.seed, case.now):
-        exchanges = play(case, Oracle(case), watched).exchanges
-    events: list[Event] = []
-    words: list[str] = []
-    watched.worlds += [World(state={})]  # after the last call nobody looks any more
-    for number, exchange in enumerate(exchanges, start=1):
-        said = [each.messages[0].text for each in exchanges[:number]]
-        for event, parts in _events(exchange, watched.worlds, sum(bool(event.call.tool) for event in events)):
-            past = tuple(events[::-1])
-            moments = [Moment(words=(*words, part), events=past, world=event.world) for part in parts]
-            for leaf in leaves_of(event.call):
-                ask = partial(Question, call=event.call, today=case.now.date(), said=said, leaf=leaf)
-                exempt = leaf.argument in implied.get(number, ())
-                questions = [ask(moment=moment) for moment in moments]
-                yield Asked(case=case.id, turn=number, implied=exempt, questions=questions)
-            events.append(event)
-        words = [] if _is_settled(case, number, exchange) else [*words, said[-1]]
-
-
-def _events(exchange: Exchange, worlds: Sequence[World], done: int) -> Iterator[tuple[Event, Sequence[str]]]:
-    """Yield what was asked for in a turn, with the words that may have asked for it."""
-    text, answered = exchange.messages[0].text, exchange.calls or [(NO_CALL, ToolResult())]
-    for place, (call, result) in enumerate(answered):
-        parts = [each[place] for each in requests(text)] if len(answered) == PAIR else []
-        parts = parts or [text]
-        seen = Event(
-            text=parts[0], call=canonical(call), result=result, world=worlds[done + place], reply=exchange.reply
-        )
-        yield seen, parts
-
-
-def _is_settled(case: Conversation, number: int, exchange: Exchange) -> bool:
-    """Whether nothing is left open for the turn after: nothing was refused, or not there, and nobody asked back."""
-    expectation = case.turns[number - 1].expectation
-    came_to_nothing = any(result.value == [] for _, result in exchange.calls)
-    return bool(exchange.calls) and expectation.succeeds and not expectation.asks and not came_to_nothing
+    """Yield every value of the reference calls of a case with what was known by then."""
+    for step in steps_of(case, crm):
+        for leaf in leaves_of(step.event.call):
+            ask = partial(Question, call=step.event.call, today=case.now.date(), said=step.said, leaf=leaf)
+            exempt = leaf.argument in implied.get(step.turn, ())
+            questions = [ask(moment=moment) for moment in step.moments]
+            yield Asked(case=case.id, turn=step.turn, implied=exempt, questions=questions)
 
 
 def implied_in(path: Path) -> dict[str, dict[int, Sequence[str]]]:
@@ -154,6 +84,15 @@ def test_every_expected_value_has_a_source(asked: list[Asked]) -> None:
     unknown = [str(value) for value in asked if not value.implied and not value.sources]
 
     assert [] == unknown, "\n".join(unknown)
+
+
+def test_an_id_stands_for_one_record_only(asked: list[Asked]) -> None:
+    """Where several may be meant, all but one are meant by the words for what is to be set."""
+    ids = [value for value in asked if kind_of(value.questions[0]) and value.leaf.argument != "quote_ids"]
+    unclear = [str(value) for value in ids if not value.implied and not any(map(is_clear, value.questions))]
+
+    assert len(ids) >= 1000
+    assert [] == unclear, "\n".join(unclear)
 
 
 def test_few_values_are_only_implied(asked: list[Asked]) -> None:

@@ -2,21 +2,25 @@
 
 from collections.abc import Iterator
 
-from pytest_crmeval.datasets.generator.authoring import Author, CannotGoOnError
+from pytest_crmeval.datasets.generator.authoring import Author
 from pytest_crmeval.datasets.generator.dice import Dice
+from pytest_crmeval.datasets.generator.naming import CannotGoOnError
 from pytest_crmeval.datasets.generator.recording import line_of, recorded
 from pytest_crmeval.datasets.generator.shapes import Shape, shapes
 from pytest_crmeval.datasets.generator.tally import Tally
 from pytest_crmeval.datasets.generator.wordings import Speech
 from pytest_crmeval.datasets.records import ConversationRecord
 
-__all__ = ["generate", "line_of"]
+__all__ = ["CannotGoOnError", "generate", "line_of"]
 
 ATTEMPTS = 50
 
 
 def generate(seed: int, count: int) -> Iterator[ConversationRecord]:
-    """Yield so many conversations; the same seed and number give the same ones, everywhere."""
+    """Yield so many conversations; the same seed and number give the same ones, everywhere.
+
+    CannotGoOnError if nothing new can be written any more.
+    """
     tally, speech = Tally(), Speech()
     for shape in shapes(seed, count):
         yield _written(seed, shape, tally, speech)
@@ -30,6 +34,6 @@ def _written(seed: int, shape: Shape, tally: Tally, speech: Speech) -> Conversat
             record = recorded(author, author.write())
         except CannotGoOnError:
             continue
-        if tally.keeps(record, sum(turn.troubled for turn in author.turns)):
+        if tally.keeps(record, author.moves, sum(turn.troubled for turn in author.turns)):
             return record
-    raise RuntimeError(f"conversation {shape.number} is like the others however it is written: {shape}")
+    raise CannotGoOnError(f"conversation {shape.number} is like the others however it is written: {shape}")

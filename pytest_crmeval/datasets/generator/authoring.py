@@ -9,7 +9,7 @@ from pytest_crmeval.datasets.generator import days, figures
 from pytest_crmeval.datasets.generator.beats import Beat, Move
 from pytest_crmeval.datasets.generator.dice import Dice
 from pytest_crmeval.datasets.generator.moves import MOVES
-from pytest_crmeval.datasets.generator.naming import PRONOUN, Referent
+from pytest_crmeval.datasets.generator.naming import PRONOUN, CannotGoOnError, Referent
 from pytest_crmeval.datasets.generator.rows import Row
 from pytest_crmeval.datasets.generator.shapes import THEMES, Shape
 from pytest_crmeval.datasets.generator.staging import Staging
@@ -48,10 +48,6 @@ AGAIN = 0.2
 _ALIASES = {tool: alias for alias, tool in TOOL_ALIASES.items()}
 
 
-class CannotGoOnError(Exception):
-    """No move fits: the conversation has to be begun anew."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTurn:
     """A turn in words, and what is meant."""
@@ -75,20 +71,21 @@ class Author:
     tags: set[str] = field(default_factory=set)
     turns: list[WrittenTurn] = field(default_factory=list)
     _theme: str = ""
-    _made: list[Move] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
     _knows_today: bool = False
 
     def write(self) -> Story:
         """Write all turns; return what the CRM is like in the end."""
         self.voice = self.dice.weighted(_VOICES)
         self.typos = self.dice.chance(0.1)
-        self.tags |= {tag for tag, there in (("typos", self.typos), ("chain", self.shape.is_chain)) if there}
-        self.tags |= {self.voice} - {"plain"}
+        self.tags |= {"chain"} if self.shape.is_chain else set()
         story = self._begun()
         for place, length in enumerate(self.shape.segments):
             self._theme = self.dice.weighted(list(THEMES.items())) if place else self.shape.theme
             for _ in range(length):
                 self.turns.append(self._turn(story))
+        if not any(beat.tool and not beat.error for turn in self.turns for beat in turn.beats):
+            raise CannotGoOnError("whoever calls nothing, and always declines, would pass")
         return story
 
     def _begun(self) -> Story:
@@ -112,7 +109,7 @@ class Author:
 
     def _first(self, story: Story) -> tuple[Move, Beat]:
         """Return the next thing that the user wants."""
-        goes_back = self._made and self.dice.chance(self._wish_to_go_back(story))
+        goes_back = self.moves and self.dice.chance(self._wish_to_go_back(story))
         if goes_back and (found := self._fitting(story, [move for move in MOVES if move.follows])):
             return found
         moves = [move for move in MOVES if not move.follows]
@@ -120,14 +117,14 @@ class Author:
             return found
         found = self._fitting(story, [move for move in moves if not move.trouble])
         if found is None:
-            raise CannotGoOnError
+            raise CannotGoOnError("no move fits")
         return found
 
     def _wish_to_go_back(self, story: Story) -> float:
         """Return how likely the user answers, or puts something right; whoever is asked back always answers."""
         if story.last and story.last.asks:
             return 1.0
-        return MENDED if self._made[-1].trouble else CORRECTED
+        return MENDED if self.moves[-1].trouble else CORRECTED
 
     def _second(self, story: Story, first: Move, beat: Beat) -> tuple[Move, Beat] | None:
         """Return what else the user wants in the same turn, if it goes with the first thing."""
@@ -137,7 +134,7 @@ class Author:
         if found and _goes_with(beat, found[1], story.number):
             return found
         if found:
-            self._made.pop()
+            self.moves.pop()
         undo()
         return None
 
@@ -152,7 +149,7 @@ class Author:
         while left:
             move = self.dice.weighted(left)
             if beat := move.make(story):
-                self._made.append(move)
+                self.moves.append(move)
                 return move, self._by_another_name(beat)
             left = [(other, weight) for other, weight in left if other is not move]
         return None
@@ -166,7 +163,7 @@ class Author:
         own = OWN if move.entity == self._theme else 1.0
         last = subject.entity if subject else ""
         goes_on = ON if last and move.entity == last else NEXT if move.entity in _BESIDE.get(last, ()) else 1.0
-        return float(move.weight * own * goes_on * self.tally.scarcity(move) * AGAIN ** self._made.count(move))
+        return float(move.weight * own * goes_on * self.tally.scarcity(move) * AGAIN ** self.moves.count(move))
 
     def _words(self, move: Move, beat: Beat, *, inside: bool = False) -> str:
         self.tags |= beat.skills
@@ -174,7 +171,9 @@ class Author:
             if isinstance(value, Referent):
                 self.tags |= value.skills | (PRONOUN if value.known else frozenset())
         name = beat.phrase or move.name
-        return self.speech.say(self.dice, name, beat.slots, self.voice, optional=beat.optional, inside=inside)
+        said = self.speech.say(self.dice, name, beat.slots, self.voice, optional=beat.optional, inside=inside)
+        self.tags |= {self.speech.voice} & {self.voice} - {"plain"}
+        return said
 
     def _joined(self, one: str, other: str) -> str:
         stop = "" if one.endswith((".", "!", "?", '"')) else "."
@@ -194,9 +193,11 @@ class Author:
             text = f"{self.speech.say(self.dice, bank, {}, self.voice)} {text}"
         elif self.voice == "chatty" and self.dice.chance(0.2) and text.endswith("."):
             text = f"{text} {self.speech.say(self.dice, 'closing', {}, self.voice)}"
-        if self.typos and self.dice.chance(0.7):
-            text = mistyped(self.dice, text, [form for beat in beats for form in _forms(beat)])
-        return text
+        if not (self.typos and self.dice.chance(0.7)):
+            return text
+        slipped = mistyped(self.dice, text, [form for beat in beats for form in _forms(beat)])
+        self.tags |= {"typos"} if slipped != text else set()
+        return slipped
 
 
 def _joins(second: Move, first: Move, beat: Beat) -> bool:
@@ -216,6 +217,8 @@ def _goes_with(first: Beat, second: Beat, turn: int) -> bool:
         return True
     if not writes(first.tool) or first.tool.startswith(("clone_", "delete_")):
         return False
+    if not any(isinstance(value, Referent) and "pronoun" in value.skills for value in second.slots.values()):
+        return False  # the same record by another name would seem to be another one
     columns = {name for name in second.args if not name.endswith("_id")}
     return not second.tool.startswith(("delete_", "cancel_")) and columns.isdisjoint(first.args)
 

@@ -28,6 +28,10 @@ class Referent:
     skills: frozenset[str] = NAMED
 
 
+class CannotGoOnError(Exception):
+    """A conversation has come to a point from which it has to be begun anew."""
+
+
 class Scene(Protocol):
     """As much of a story as one needs to speak of a record."""
 
@@ -42,7 +46,10 @@ Way = tuple[Referent, float]
 
 def refer_to(story: Scene, row: Row) -> Referent:
     """Return how the user speaks of a record now; whatever he says, it can mean no other."""
-    return story.dice.weighted(list(_WAYS[row.entity](story, row)))
+    ways = list(_WAYS[row.entity](story, row))
+    if not ways:
+        raise CannotGoOnError(f"nothing tells {row.entity} {row.ref} from others")
+    return story.dice.weighted(ways)
 
 
 def by_name(row: Row) -> Referent:
@@ -127,10 +134,16 @@ def _standing_out(row: Row, rows: Sequence[Row], what: str) -> Iterator[str]:
         yield f"smaller {what}" if pair else f"smallest {what}"
 
 
-def _quote(story: Scene, row: Row) -> Iterator[Way]:
-    if story.subject is row:
+def _paper(story: Scene, row: Row, what: str) -> Iterator[Way]:
+    """Yield pronouns for a quote or contract; one that was just written is not simply it: that might be its deal."""
+    if story.subject is row and row.seeded:
         yield _pronoun("it", "it", "its")
-        yield _called("that quote", PRONOUN, known=True), 4.0
+    if story.subject is row:
+        yield _called(f"that {what}", PRONOUN, known=row.seeded), 8.0
+
+
+def _quote(story: Scene, row: Row) -> Iterator[Way]:
+    yield from _paper(story, row, "quote")
     deal = story.world.deal_of(row)
     on = "it" if story.subject is deal else f"the {deal['name']} deal"
     quotes = story.world.of("Quote", opportunity_id=deal.ref)
@@ -149,9 +162,7 @@ def _quote(story: Scene, row: Row) -> Iterator[Way]:
 
 
 def _contract(story: Scene, row: Row) -> Iterator[Way]:
-    if story.subject is row:
-        yield _pronoun("it", "it", "its")
-        yield _called("that contract", PRONOUN, known=True), 3.0
+    yield from _paper(story, row, "contract")
     client = story.world.client_of(row)
     whose = "their" if story.subject is client else possessive(short_name(story, client))
     contracts = story.world.of("Contract", client_id=client.ref)

@@ -19,6 +19,17 @@ _WORDS = {"Opportunity": "deal"}
 _FAILURES = ("refusal", "clarification", "absence", "out-of-scope")
 _FIRST = ("conversation_id", "workflow_category", "complexity_level", "split", "tags", "now")
 """What a person wants to see of a line."""
+_DEEDS = {
+    "create_": "creation",
+    "ensure_": "creation",
+    "clone_": "creation",
+    "modify_": "update",
+    "cancel_": "update",
+    "delete_": "deletion",
+    "add_note": "note",
+    "upload_": "document",
+}
+"""How a tool begins -> what is said of a conversation in which it was called."""
 SEVERAL = 2
 
 
@@ -40,7 +51,6 @@ def recorded(author: Author, story: Story) -> ConversationRecord:
     word = _WORDS.get(entity, entity.lower())
     name = f"chain-{word}" if shape.is_chain else word
     refused = [turn["turn_id"] for turn in turns if not turn.get("expect_success", True)]
-    several = {"multi-write"} if sum(map(writes, calls)) >= SEVERAL else set()
     plain: dict[str, Any] = {
         "conversation_id": f"{name}-{shape.level}-{shape.number:04}",
         "workflow_category": CATEGORIES[entity],
@@ -50,12 +60,19 @@ def recorded(author: Author, story: Story) -> ConversationRecord:
         "contains_failure": bool(refused),
         "failure_turn": refused[0] if refused else None,
         "now": story.now.isoformat(),
-        "tags": sorted(author.tags | several),
+        "tags": sorted((author.tags - {*_DEEDS.values()}) | _deeds(author.turns)),
         "split": shape.split,
     }
     if shape.is_chain:
         plain |= _chain(author, turns)
     return msgspec.convert(plain, ConversationRecord)
+
+
+def _deeds(turns: Sequence[WrittenTurn]) -> set[str]:
+    """Return what a conversation writes, as tags: only what the CRM lets happen counts."""
+    done = [beat.tool for turn in turns for beat in turn.beats if writes(beat.tool) and not beat.error]
+    tags = {tag for tool in done for start, tag in _DEEDS.items() if tool.startswith(start)}
+    return tags | ({"multi-write"} if len(done) >= SEVERAL else set())
 
 
 def _entity(theme: str, calls: Sequence[str]) -> str:
@@ -75,7 +92,7 @@ def _turn(number: int, turn: WrittenTurn) -> dict[str, Any]:
         "expected_args": dict(first.args),
         "expect_success": not (first.error or first.declined),
         "expected_error_substring": first.error or None,
-        "failure_category": next((label for label in _FAILURES if label in first.skills), None),
+        "failure_category": next((one for one in _FAILURES if any(one in beat.skills for beat in turn.beats)), None),
         "reply_asks": first.asks,
         "implied_args": [name for beat in turn.beats for name in beat.implied],
         "further_calls": [{"expected_tool": beat.tool, "expected_args": dict(beat.args)} for beat in further],

@@ -29,7 +29,7 @@ THEMES: Mapping[str, float] = {
 }
 """What conversations are about most, and how often."""
 _HELD_OUT = 4
-"""Every fourth conversation of a kind is held out."""
+"""Every fourth conversation of a level is held out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +58,15 @@ def shapes(seed: int, count: int) -> Iterator[Shape]:
     """Yield what each conversation is to be like; the shares hold for any number of them."""
     dice = Dice(seed, "shapes", count)
     kinds = zip(_dealt(dice, LEVELS, count), _dealt(dice, THEMES, count), strict=True)
-    met: Counter[tuple[str, str]] = Counter()
+    met: Counter[str] = Counter()
     for number, (level, theme) in enumerate(kinds, start=1):
-        met[level, theme] += 1
+        met[level] += 1
         yield Shape(
             number=number,
             level=level,
             theme=theme,
             segments=_segments(dice, level),
-            split="train" if met[level, theme] % _HELD_OUT else "test",
+            split="train" if met[level] % _HELD_OUT else "test",
         )
 
 

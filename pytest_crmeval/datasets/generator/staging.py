@@ -107,6 +107,9 @@ class Staging:
             "close_date": self._close_date(stage),
             "owner": self.dice.one_of(self.owners) if self.dice.chance(0.65) else None,
             "notes": self.dice.one_of(vocabulary.deal_notes()) if self.dice.chance(0.08) else None,
+            "created_at": f"{self.today - timedelta(days=self.dice.between(310, 500))}T09:00:00Z"
+            if stage in CLOSED
+            else None,
         }
         self.world.plant("Opportunity", self.dice.uuid(), columns)
 
@@ -121,9 +124,10 @@ class Staging:
         clients = self.world.of("Client")
         number = self.dice.between(1, 2 + self.size) + (2 if self.theme == "Contact" else 0)
         shared = self.dice.one_of(self.dice.one_of(vocabulary.people()).last) if self.dice.chance(0.45) else ""
-        for place in range(number):
+        namesakes = 3 if self.dice.chance(0.35) else 2
+        for place in range(max(number, namesakes if shared else 0)):
             client = clients[0] if self.dice.chance(0.5) else self.dice.one_of(clients)
-            self._person(client, shared if place in (0, 1) else "")
+            self._person(client, shared if place < namesakes else "")
 
     def _person(self, client: Row, last: str) -> None:
         region = self.dice.one_of(vocabulary.people())

@@ -1,7 +1,7 @@
 """What has been written so far, so that nothing is missing at the end and nothing comes too often."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytest_crmeval.datasets.generator.beats import Move
@@ -14,6 +14,8 @@ ALIKE = 2
 """So many conversations may be the same up to names and numbers."""
 LEAST = 0.024
 """Of each tool there are at least so many calls per conversation."""
+RARE = 0.15
+"""And of each move a share of that."""
 SCARCE = 6.0
 """So much sooner a move is made that calls what has been called too seldom."""
 
@@ -26,12 +28,13 @@ class Tally:
     turns: int = 0
     troubled: int = 0
     calls: Counter[str] = field(default_factory=Counter)
+    moves: Counter[str] = field(default_factory=Counter)
     labels: dict[str, str] = field(default_factory=dict)
     """What was said -> what was to come of it: the same words must not mean something else elsewhere."""
     likes: dict[Signature, list[str]] = field(default_factory=dict)
     """What conversations are like -> the splits of those that are."""
 
-    def keeps(self, record: ConversationRecord, troubled: int) -> bool:
+    def keeps(self, record: ConversationRecord, moves: Sequence[Move], troubled: int) -> bool:
         """Take a conversation in, unless there are enough like it, or one like it on the other side of the split."""
         alike = self.likes.setdefault(signature(record), [])
         labels = {_masked(turn.user_utterance): _label(turn) for turn in record.turns}
@@ -42,6 +45,7 @@ class Tally:
         self.conversations += 1
         self.turns += len(record.turns)
         self.troubled += troubled
+        self.moves.update(move.name for move in moves)
         for turn in record.turns:
             self.calls.update([turn.expected_tool, *(call.expected_tool for call in turn.further_calls)])
         return True
@@ -52,7 +56,8 @@ class Tally:
     def scarcity(self, move: Move) -> float:
         """Return how much sooner a move should be made than by itself."""
         wanted = LEAST * (self.conversations + 1)
-        return SCARCE if any(self.calls[tool] < wanted for tool in move.tools) else 1.0
+        seldom = any(self.calls[tool] < wanted for tool in move.tools) or self.moves[move.name] < RARE * wanted
+        return SCARCE if seldom else 1.0
 
 
 def _label(turn: TurnRecord) -> str:

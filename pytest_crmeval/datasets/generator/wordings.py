@@ -32,6 +32,8 @@ _OF_IT = re.compile(
 _OWN = {"it": "its", "them": "their", "him": "his", "her": "her"}
 _OWN_CAPITAL = re.compile(r"I\b|[A-Z]{2}|OK\b")
 """Words that have a capital wherever they stand."""
+_EXCLAIMS = re.compile(r"(?:[A-Z]\w+[,!.]|[^.?!]*!) ")
+"""Begins with a word or two to the reader: OK, this one is for the files."""
 _HEADING = re.compile(r"\{(\w+)\}\s*[:=/,-]")
 _BEGINS = re.compile(r"[.!?]\s+$")
 TRIES = 3
@@ -77,6 +79,8 @@ class Speech:
     def __init__(self) -> None:
         self.said: Counter[Wording] = Counter()
         """How often each wording was used."""
+        self.voice = ""
+        """Of what was said last."""
 
     def say(  # noqa: PLR0913 (two of them have defaults)
         self,
@@ -91,13 +95,16 @@ class Speech:
         """Return a sentence with everything in it that has to be said; ``inside`` another one it begins small."""
         must = {slot for slot, value in slots.items() if slot not in optional and not _is_known(value)}
         fitting = [one for one in banks()[name] if must <= one.slots and one.all_slots <= slots.keys()]
-        fitting = [one for one in fitting if not _is_clumsy(one, slots)] or fitting
+        fitting = [
+            one for one in fitting if not (_is_clumsy(one, slots) or (inside and _EXCLAIMS.match(one.text)))
+        ] or fitting
         if not fitting:
             raise LookupError(f"no wording of {name} says {sorted(must)} and nothing but {sorted(slots)}")
         own = [one for one in fitting if one.voice == voice]
         usual = own if own and dice.chance(0.8) else fitting
         wording = min(dice.some(usual, TRIES), key=lambda one: self.said[one])
         self.said[wording] += 1
+        self.voice = wording.voice
         return _filled(dice, wording.text, slots, inside=inside)
 
 

@@ -148,10 +148,17 @@ class Deviant:
 
 def _account(turn: Played, answered: Answered, outputs: Outputs) -> str:
     """Return what a truthful agent says about calls that are not those of the answer key."""
-    parts = ((replace(turn.expectation, call=call, facts=None), result) for call, result in answered)
-    own = [told_of(part, result, outputs) for part, result in parts]
+    own = [_told(turn, call, result, outputs) for call, result in answered]
     asked = [UNCLEAR] if turn.expectation.asks else []
     return " ".join(filter(None, [*own, *asked])) or "Done."
+
+
+def _told(turn: Played, call: ToolCall, result: ToolResult, outputs: Outputs) -> str:
+    """Return what a truthful agent says about one call: of an expected one, what the case wants to hear."""
+    for part in turn.expectation.parts:
+        if canonical(resolved(part.call, outputs)) == canonical(call):
+            return told_of(part, result, outputs, beside=True)
+    return told_of(replace(turn.expectation, call=call, facts=None), result, outputs)
 
 
 def _answered(messages: Sequence[Message], number: int) -> Answered:

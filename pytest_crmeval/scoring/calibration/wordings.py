@@ -34,6 +34,10 @@ DECLINED = (
     "Unfortunately the CRM wouldn't accept this.",
     "I was unable to make that change; everything is as it was.",
     "I'm sorry, but that can't be done, so nothing was changed.",
+    "The CRM has rules for that, and this is outside the allowed values.",
+    "Changes like this are blocked, so I left it as it is.",
+    "There is a typo in it; what is the right one?",
+    "It has to be something else; everything stays as it was.",
 )
 OUTSIDE = (
     "I'm sorry, but I can't help with that; I only have access to the CRM.",
@@ -44,6 +48,9 @@ OUTSIDE = (
     "I can only help with clients, contacts, deals, quotes and contracts.",
     "I'm afraid that's not possible from within the CRM, so nothing was changed.",
     "As a CRM assistant I'm limited to your CRM data, so you'd have to use another tool for this.",
+    "That is a job for another department.",
+    "I'm a CRM assistant; please turn to the right department for that.",
+    "You would have to do that yourself; my reach ends at the CRM.",
 )
 ASKED = (
     "Which one did you mean?",
@@ -55,6 +62,10 @@ ASKED = (
     "Please confirm which one you are referring to, and I'll take care of it.",
     "Who exactly are we talking about?",
     "What should it be?",
+    "I'm not sure which one you mean.",
+    "Just send me the missing details.",
+    "Give me a bit more to go on, and I'll do it.",
+    "More details, please.",
 )
 
 
@@ -155,6 +166,7 @@ def asked(rehearsal: Rehearsal) -> Iterator[Variant]:
             bullets = "\n".join(f"{place}. **{fact}**" for place, fact in enumerate(named, start=1))
             yield says(turn, f"I see more than one match:\n\n{bullets}\n\nWhich one should I use?")
             yield says(turn, f"Did you mean {', '.join(named[:-1])} or {named[-1]}?")
+            yield says(turn, f"Which {named[-1]} do you mean? There is {', '.join(named)}.")
 
 
 def several_told(rehearsal: Rehearsal) -> Iterator[Variant]:
@@ -164,6 +176,7 @@ def several_told(rehearsal: Rehearsal) -> Iterator[Variant]:
         if turn.expectation.succeeds and not turn.expectation.asks:
             yield says(turn, "All of it is taken care of.\n" + "\n".join(f"- {text}" for text in told))
             yield says(turn, " ".join(f"{text}." for text in reversed(told)))
+            yield says(turn, " ".join([*(f"{text}." for text in told), "I did not change anything else."]))
 
 
 WORDINGS: Kinds = {

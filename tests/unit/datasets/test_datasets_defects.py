@@ -440,7 +440,6 @@ def test_a_refusal_answers_no_reference() -> None:
         ("compare_quotes", "quote_id"),
         ("compare_quote_details", "total_amount"),
         ("opportunity_details", "client_id"),
-        ("list_clients", "anything"),
         ("a_tool_of_tomorrow", "anything"),
     ],
 )
@@ -561,6 +560,23 @@ def test_a_further_call_may_refer_to_its_own_turn() -> None:
 def test_further_calls_are_looked_at_like_others(arguments: dict[str, str], complaint: str) -> None:
     """What they write must be told, and what they refer to must be there."""
     assert any(complaint in flaw for flaw in flaws(noted(**arguments), turn("List them.", "list_clients")))
+
+
+def test_a_list_speaks_through_none_of_its_rows() -> None:
+    """They stand in it by their ids."""
+    second = turn("And?", "client_search", name="{{turn_1.name}}")
+    (flaw,) = flaws(turn("List them.", "list_clients"), second)
+
+    assert flaw.endswith("{{turn_1.name}}, but list_clients has no such field")
+
+
+def test_facts_refer_like_arguments() -> None:
+    """To their own turn, too; not to one that calls nothing, or to nothing at all."""
+    own = turn("Show it.", "client_search", name="Acme", REPLY_FACTS=["{{turn_1.email}}"])
+    astray = turn("Show it.", "client_search", name="Acme", REPLY_FACTS=["{{turn_1.colour}}", 7])
+
+    assert [] == flaws(own)
+    assert ["{{turn_1.colour}}, but client_search has no such field" in flaw for flaw in flaws(astray)] == [True]
 
 
 def test_the_first_call_can_not_refer_to_its_own_turn() -> None:

@@ -219,7 +219,8 @@ def test_a_no_and_a_question_are_said_in_other_words() -> None:
     which = rehearsal_of(asks("Rename it.", look, back=True), answers=[(look, found([ACME, BOLT]))])
     outside = rehearsal_of(asks("Book a flight.", NO_CALL, refusal=""), answers=[])
 
-    assert "Did you mean Acme or Bolt?" == texts("asked, in other words", which)[-1]
+    *_, one, other = texts("asked, in other words", which)
+    assert ("Did you mean Acme or Bolt?", "Which Bolt do you mean? There is Acme, Bolt.") == (one, other)
     assert "I can only help with clients, contacts, deals, quotes and contracts." in texts(
         "outside, in other words", outside
     )
@@ -235,4 +236,5 @@ def test_several_requests_are_reported_in_other_words() -> None:
     assert [
         "All of it is taken care of.\n- client: Acme\n- The add is done",
         "The add is done. client: Acme.",
+        "client: Acme. The add is done. I did not change anything else.",
     ] == texts("several, in other words", rehearsal)

@@ -353,6 +353,33 @@ def test_one_of_two_answers_is_not_told() -> None:
     assert ["Done: 90.0.", "Done: Acme."] == [variant.text for variant in CORRUPTED["half told"](rehearsal)]
 
 
+def test_what_was_refused_is_said_to_be_so() -> None:
+    """Numbers and choices; not where it was done."""
+    raised = call("modify_opportunity", opportunity_id=uid("vans"), amount=70000)
+
+    assert [
+        "The amount is 70,000 now and nothing else was changed.",
+        "The amount is 70,000 now, no problem.",
+    ] == [variant.text for variant in CORRUPTED["claimed value"](rehearsed((raised, refused("No."))))]
+    assert [] == list(CORRUPTED["claimed value"](rehearsed((raised, found(VANS)))))
+
+
+def test_one_of_two_changes_is_denied() -> None:
+    """Or both, where one of them was refused."""
+    note = call("add_note", entity_type="Client", entity_id=uid("acme"), content="Hello.")
+    noted = (note, found({"note_id": uid("note")}))
+    both = rehearsal_of(asks("Rename, and note it.", RENAME, further=[note]), answers=[(RENAME, found(ACME)), noted])
+    turn = asks("Rename, and note it.", RENAME, refusal="", further=[note])
+    one = rehearsal_of(turn, answers=[(RENAME, refused("No.")), noted])
+
+    assert "Done with the one. The other failed." in [variant.text for variant in CORRUPTED["half denied"](both)]
+    assert [
+        "I couldn't do either of these.",
+        "All of it is done. Nothing else was changed.",
+    ] == [variant.text for variant in CORRUPTED["half denied"](one)]
+    assert [] == list(CORRUPTED["half denied"](rehearsed((RENAME, found(ACME)))))
+
+
 @pytest.mark.parametrize(("kind", "guessed"), [("not_found", 1), ("invalid_argument", 0)])
 def test_only_what_the_data_can_tell_is_guessed(kind: ErrorKind, guessed: int) -> None:
     """What the tool itself rules out may be declined at once; that is as good."""

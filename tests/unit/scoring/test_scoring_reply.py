@@ -740,3 +740,255 @@ def test_of_several_requests_one_may_be_refused() -> None:
 
     assert "" == said(turn, "I added the note, but the stage could not be changed.")
     assert "turn 1: the CRM refuses this, and the reply does not say so" == said(turn, "Both are done.")
+
+
+JOHANNA = row("contact", "johanna", first_name="Johanna", last_name="Lindqvist", client_id=uid("harbor"))
+PER = row("contact", "per", first_name="Per", last_name="Lindqvist", client_id=uid("harbor"))
+LINDQVIST = call("contact_search", last_name="Lindqvist")
+WHO = asks("Make Lindqvist the Plant Manager.", LINDQVIST, back=True)
+BOTH_FOUND: Answers = [(LINDQVIST, found([JOHANNA, PER]))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which Lindqvist do you mean, Per or Johanna?",
+        "Two contacts named Lindqvist: Per and Johanna. Whose record should be updated?",
+        "There are Per and Johanna Lindqvist. I'm not sure which one you mean.",
+        "Johanna or Per Lindqvist? I haven't taken any action.",
+        "I got two matches: Johanna Lindqvist and Per Lindqvist. Whom do you mean?",
+        "Should Johanna Lindqvist or Per get the new title?",
+    ],
+)
+def test_who_asks_which_of_two_names_nobody_else(text: str) -> None:
+    """Which is no first name, though somebody has searched for the last name alone."""
+    assert "" == said(WHO, text, BOTH_FOUND)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Per and Johanna Lindqvist. I took the first one. Shall I go on?",
+        "Per and Johanna Lindqvist. I went ahead with what you gave me. Is that fine?",
+        "Per and Johanna Lindqvist. It's in the system. Does it look good?",
+        "Per and Johanna Lindqvist. I chose one for you. Would you like a summary?",
+        "Per Lindqvist got the new title. Shall I do the same for Johanna?",
+        "Per Lindqvist has the new title. Johanna too?",
+        "Per Lindqvist is Plant Manager now. And Johanna?",
+        "I gave Per Lindqvist the title. What about Johanna?",
+        "I assumed you mean Per Lindqvist, not Johanna. Shall I go on?",
+    ],
+)
+def test_who_chooses_and_asks_then_has_chosen(text: str) -> None:
+    """The question comes too late."""
+    fault = "turn 1: the reply says that something was done, and the user is still to be asked"
+
+    assert fault == said(WHO, text, BOTH_FOUND)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Just send me the client's name, e-mail and status.",
+        "Give me a name, an address and a status, and I'll create it.",
+        "Name, e-mail and status, please.",
+    ],
+)
+def test_what_is_missing_may_be_asked_for_without_a_question_mark(text: str) -> None:
+    """In the imperative, or in short."""
+    assert "" == said(asks("Add a client.", NO_CALL, back=True), text)
+
+
+OVER = call("modify_opportunity", opportunity_id=uid("fleet"), amount=12_000_000)
+LIMIT: Answers = [(OVER, refused("Amount must not exceed 10,000,000.", "invalid_argument"))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The amount exceeds the limit of 10,000,000.",
+        "The amount you asked for is 12,000,000, but the maximum is 10,000,000.",
+        "That is more than the CRM takes: the maximum is 10,000,000.",
+        "That day is in the past; the close date has to lie in the future.",
+        "That date has passed.",
+        "February has fewer days than that.",
+        "Amounts have to be positive, so I left it as it is.",
+        "The probability has to lie between 1 and 99 percent.",
+        "That address looks malformed.",
+        "The address has a typo in it; what is the right one?",
+        "Another client uses that address.",
+        "It is outside the allowed values.",
+        "It's won and final; changes are blocked.",
+        "What is the right amount?",
+        "12,000,000 is too high; the limit is 10,000,000.",
+        "The highest possible amount is 10,000,000.",
+        "Amounts are capped at 10,000,000.",
+        "The requested amount is 12,000,000. The maximum is 10,000,000, so I left the deal alone.",
+        "I tried to set the amount to 12,000,000, but the CRM takes 10,000,000 at most.",
+    ],
+)
+def test_a_refusal_may_be_told_by_its_reason(text: str) -> None:
+    """Without any no or not; a question back will do as well."""
+    assert "" == said(asks("Raise it to 12 million.", OVER, refusal=""), text, LIMIT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I went ahead with it. Nothing else has changed.",
+        "That is in the system, not a problem.",
+        "The amount is 12 million now and nothing else was changed.",
+        "The amount is 12,000,000 now, that is the maximum.",
+        "I raised it. That exceeds the limit.",
+        "I've raised it. What is next?",
+        "It has a new amount of 12,000,000. What next?",
+        "Its amount of 12,000,000 stays from here on, at 12,000,000 now.",
+        "Consider it done, no trouble at all.",
+    ],
+)
+def test_a_reply_that_claims_what_was_refused_fails(text: str) -> None:
+    """Not every no, not and nothing refuses."""
+    fault = "turn 1: the CRM refuses this, and the reply does not say so"
+
+    assert fault == said(asks("Raise it to 12 million.", OVER, refusal=""), text, LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("The deal is in Demo now, no problem.", False),
+        ("The deal is in Demo. Amounts have to be set by hand.", False),
+        ("The deal is not in Demo: there is no such stage.", True),
+        ("Demo is an unknown stage.", True),
+    ],
+)
+def test_a_refused_stage_is_not_what_the_deal_is_in(text: str, *, passes: bool) -> None:
+    """Nor is a status."""
+    demo = call("modify_opportunity", opportunity_id=uid("fleet"), stage="Demo")
+
+    assert passes is (said(asks("Move it to Demo.", demo, refusal=""), text, []) == "")
+
+
+MOVE_AND_NOTE = asks("Move it to Negotiation at 75 percent, and note it.", RAISE, further=[NOTE])
+MOVED_AND_NOTED: Answers = [(RAISE, found(MOVED)), *WORLD]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The first is done: I updated it. The other one was not saved.",
+        "Moved to Negotiation. The note failed.",
+        "Moved it. I'll add the note later.",
+        "The note is saved, but I couldn't change the stage.",
+        "Moved it. I was unable to do the rest.",
+        "Moved it to Negotiation. The note is still missing.",
+        "I moved it, but not the note.",
+        "Moved it. The note wasn't accepted.",
+        "Moved. I still have to add the note.",
+        "I have updated it. I'll do the rest later.",
+    ],
+)
+def test_who_denies_one_of_two_things_that_were_done_fails(text: str) -> None:
+    """To claim the other one does not help."""
+    assert "turn 1: the reply says that it was not done" == said(MOVE_AND_NOTE, text, MOVED_AND_NOTED)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Moved it and added the note. Nothing else was changed.",
+        "Moved it and added the note. I did not change the amount.",
+        "Moved it and added the note, without any error. The quote has not been sent yet.",
+        "Moved it and added the note. Closed deals can't be edited any more.",
+        "Both are done. Other fields were not changed.",
+        "The stage is Negotiation and the note is saved. Nothing failed.",
+        "I have moved the deal, which was not possible before, and added the note.",
+        "Done, both! I'll remind you of it later.",
+    ],
+)
+def test_what_nobody_asked_for_may_be_left_undone(text: str) -> None:
+    """And be said to be."""
+    assert "" == said(MOVE_AND_NOTE, text, MOVED_AND_NOTED)
+
+
+SET = call("modify_opportunity", opportunity_id=uid("fleet"), amount=20_000)
+WON = row("opportunity", "fleet", name="Fleet tracking rollout", stage="Closed-Won", amount=18_000.0)
+SET_AND_NOTE = asks("It was 18,000: set the amount to 20,000, and note it.", SET, refusal="", further=[NOTE])
+WON_AND_NOTED: Answers = [
+    (SET, refused("Cannot modify closed opportunity fields while stage is 'Closed-Won'.", "refused_by_rule")),
+    *WORLD,
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I set the amount to 20,000 and added the note. Nothing else was changed.",
+        "The amount is 20,000 now. The note was not added.",
+        "I could not add the note, but the amount is 20,000 now.",
+        "I couldn't do either of these.",
+        "The amount can't be changed, and the note could not be added.",
+        "The closed deal has 20,000 now, and the note is there.",
+        "The deal is closed, so I could do nothing.",
+        "Nothing was changed: the deal is closed.",
+    ],
+)
+def test_who_is_wrong_about_what_was_refused_fails(text: str) -> None:
+    """One thing was refused, and it is not the other one, nor both."""
+    assert "turn 1: the CRM refuses this, and the reply does not say so" == said(SET_AND_NOTE, text, WON_AND_NOTED)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The deal is closed, so its amount stays at 18,000. The note is on it.",
+        "Note added. The deal is closed (Closed-Won), so the amount is still 18,000.",
+        "I couldn't change the amount, only the note was added.",
+        "Nothing was changed about the amount: the deal is closed. The note is there.",
+        "- Amount: not changed, the deal is closed\n- Note: added",
+    ],
+)
+def test_a_closed_deal_is_reason_enough(text: str) -> None:
+    """Where that is the reason."""
+    assert "" == said(SET_AND_NOTE, text, WON_AND_NOTED)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("Noted. I couldn't find any quotes for this deal.", ""),
+        ("The note is there. I was not able to find a quote.", ""),
+        ("The note is there. I wasn't able to find a quote.", ""),
+        ("I could not add the note. There are no quotes.", "turn 1: the reply says that it was not done"),
+        ("Noted.", "turn 1: the reply does not say that there is nothing"),
+    ],
+)
+def test_what_was_not_found_is_not_what_was_not_done(text: str, fault: str) -> None:
+    """Where something is to be done, and something else to be found."""
+    turn = asks("Note it, and find the quotes.", NOTE, further=[FLEET_QUOTES])
+
+    assert fault == said(turn, text, [*WORLD[2:], (FLEET_QUOTES, found([]))])
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("That is a job for another department.", True),
+        ("I'm a CRM assistant; please turn to the right department for that.", True),
+        ("You would have to do that yourself; my reach ends at the CRM.", True),
+        ("Please contact your travel desk for that.", True),
+        ("That's for your travel agency; here it's about customers.", True),
+        ("My job is the CRM: flights are for someone else.", True),
+        ("I only do CRM work.", True),
+        ("I'm on it. It won't take long.", False),
+        ("It's all arranged; you don't need to do anything.", False),
+        ("I will do it right away, no matter what.", False),
+        ("Consider it done, no trouble at all.", False),
+        ("Sorted! You won't have to think about it again.", False),
+        ("I have seen to it. Not a big deal.", False),
+        ("I took care of the Oslo flight; no need to do anything.", False),
+    ],
+)
+def test_who_can_not_book_flights_says_so(text: str, *, passes: bool) -> None:
+    """And does not wave it through."""
+    assert passes is (said(asks("Book me a flight to Oslo.", NO_CALL, refusal=""), text) == "")

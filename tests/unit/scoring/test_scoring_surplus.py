@@ -8,7 +8,7 @@ from pytest_crmeval.scoring.mentions import read
 from pytest_crmeval.scoring.surplus import surplus
 from pytest_crmeval.scoring.turns import turns_of
 from tests.fakes import call
-from tests.plays import FIND_FLEET, FLEET, HARBOR, Answers, asks, case_of, found, trial, uid
+from tests.plays import FIND_FLEET, FLEET, HARBOR, Answers, asks, case_of, found, row, trial, uid
 
 DOCK = {**FLEET, "opportunity_id": uid("dock"), "name": "Dock automation"}
 SEARCH, LIST = call("opportunity_search"), call("list_opportunities")
@@ -79,3 +79,48 @@ def test_who_is_asked_for_everything_tells_everything() -> None:
     """As the expected call shows."""
     assert [] == told(BOTH, LIST, turn=asks("Which deals are there?", SEARCH))
     assert [] == told(BOTH, SEARCH, turn=asks("Find it, and list all.", FIND_FLEET, further=[SEARCH]))
+
+
+ACME, EUROPE = (row("client", name, name=name) for name in ("Acme", "Acme Europe"))
+FIND_EUROPE, CLIENTS = call("client_search", name="acme e"), call("client_search")
+
+
+def of_two_acmes(text: str) -> list[str]:
+    """Return what is named unasked by somebody who was asked for Acme's daughter and has seen both."""
+    case = case_of(asks("Find the European one.", FIND_EUROPE))
+    world = [(FIND_EUROPE, found([EUROPE])), (CLIENTS, found([ACME, EUROPE]))]
+    (played,) = turns_of(case, trial(case, world, [CLIENTS], text))
+    return list(surplus(read(text), played))
+
+
+def test_a_name_in_a_longer_one_is_not_named() -> None:
+    """Acme Europe is not Acme; but who names both does."""
+    assert [] == of_two_acmes("Acme Europe.")
+    assert ["Acme"] == of_two_acmes("Acme Europe, Acme.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dock automation, Fleet tracking rollout. Anything else?",
+        "Fleet tracking rollout. Dock automation. I also looked at their amounts.",
+        "First things first. Fleet tracking rollout, Dock automation.",
+        "Two match: Fleet tracking rollout, Dock automation.",
+        "I have these:\n- Fleet tracking rollout\n- Dock automation\nIs there anything else?",
+    ],
+)
+def test_words_beside_it_excuse_nothing(text: str) -> None:
+    """What sets one apart from the other stands where the other is named."""
+    assert ["Dock automation"] == told(text, SEARCH)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The deals are:\n- Dock automation\n- Fleet tracking rollout\nThe one you want is Fleet tracking rollout.",
+        "Fleet tracking rollout. Others in the CRM:\n- Dock automation",
+    ],
+)
+def test_a_list_is_part_of_what_stands_around_it(text: str) -> None:
+    """Who lists all and picks one has answered."""
+    assert [] == told(text, SEARCH)

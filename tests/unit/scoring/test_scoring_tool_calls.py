@@ -416,6 +416,42 @@ def test_a_refusal_may_be_known_from_an_earlier_turn() -> None:
     assert not passes_after(other)
 
 
+def test_a_turn_that_is_refused_is_no_time_to_write_something_else() -> None:
+    """A later turn may ask for it, and then the state no longer tells."""
+    much = call("modify_opportunity", opportunity_id=uid("fleet"), amount=30_000_000)
+    most = call("modify_opportunity", opportunity_id=uid("fleet"), amount=10_000_000)
+    answers = [(much, refused("must not exceed", "invalid_argument")), (most, found({**FLEET, "amount": 10_000_000.0}))]
+    case = case_of(asks("Make it 30 million.", much, refusal="exceed"), seed=SEED)
+
+    assert tool_calls(case, trial(case, answers, [much], "That is not possible.")).passed
+    assert not tool_calls(case, trial(case, answers, [much], [most], "Not possible, so I took 10 million.")).passed
+
+
+def test_what_only_the_row_can_tell_is_not_evident() -> None:
+    """A call that has nothing but an id is refused because of the row: a copy would close in the past."""
+    clone = call("clone_opportunity", opportunity_id=uid("fleet"))
+    answers = [(clone, refused("Close date must be today or in the future", "invalid_argument"))]
+    case = case_of(asks("Copy it.", clone, refusal="Close date"), seed=SEED)
+
+    assert not tool_calls(case, trial(case, answers, "Sorry, that is not possible.")).passed
+    assert tool_calls(case, trial(case, answers, [clone], "Sorry, that is not possible.")).passed
+
+
+def test_an_address_that_is_taken_is_known_only_to_who_has_seen_whose_it_is() -> None:
+    """The client that is to get it says nothing about that."""
+    taken = call("modify_client", client_id=uid("harbor"), email="ada@ada.example")
+    mine, other = call("client_search", name="Harbor"), call("client_search", name="Ada")
+    owner = row("client", "ada", name="Ada", email="Ada@ada.example")
+    answers = [(mine, found([HARBOR])), (other, found([owner])), (taken, refused("already exists", "conflict"))]
+
+    def passes_after(look: ToolCall) -> bool:
+        case = case_of(asks("Show it.", look), asks("Give them ada@ada.example.", taken, refusal="exists"), seed=SEED)
+        return tool_calls(case, trial(case, answers, [look], "Here.", "That is not possible.")).passed
+
+    assert passes_after(other)
+    assert not passes_after(mine)
+
+
 def test_whoever_looks_for_what_is_not_there_has_looked_it_up() -> None:
     """The CRM says so itself: that is a look, though a refused one. Looking for something else is none."""
     gone = call("delete_quote", quote_id=uid("gone"))

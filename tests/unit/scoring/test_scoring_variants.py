@@ -159,3 +159,12 @@ def test_where_there_is_nothing_to_call_it_says_what_the_oracle_says() -> None:
     _, outside = rehearsed(BOTH).turns
 
     assert "That is not something the CRM can do." == said(BOTH, instead(outside, ADA, what="Ada"))[1]
+
+
+def test_of_the_expected_calls_it_tells_what_the_case_wants_to_hear() -> None:
+    """Though it has made another call beside them."""
+    expectation = Expectation(call=ADA, further=[BOB], facts=["Ada is well"])
+    case = conversation(Turn(utterance="Look for Ada and Bob.", expectation=expectation))
+    _, bob = rehearsed(case).turns[0].parts
+
+    assert ["I found: Ada is well. Done: row-2."] == said(case, instead(bob, call("look", name="Eve"), what="Eve"))

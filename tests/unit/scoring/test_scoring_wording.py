@@ -2,21 +2,19 @@
 
 import pytest
 
+from pytest_crmeval.scoring.clauses import clauses_of
 from pytest_crmeval.scoring.wording import (
     asks_back,
     asserts,
     claims,
     claims_any,
-    clauses_of,
     figures_stated,
-    hints,
     says_absent,
     says_failed,
     says_no,
     says_none,
     says_not_all,
     says_outside,
-    sentences_of,
     without_offers,
 )
 
@@ -117,10 +115,8 @@ def test_who_should_delete_does_not_say_no_with_it_was_deleted() -> None:
 
 
 def test_what_is_said_to_be_so() -> None:
-    """Not what is asked, or should be; and some words refuse only in company."""
+    """Not what is asked, or should be."""
     assert ["70,000", "55"] == figures_stated("The amount is $70,000. It must be at 80,000. Is it at 90? Now 55.")
-    assert hints("Only today!")
-    assert not hints("Only today? No.")
 
 
 @pytest.mark.parametrize(
@@ -210,14 +206,6 @@ def test_who_says_that_something_is_absent(text: str, expected: bool) -> None:  
 def test_who_says_that_something_is_so(text: str, expected: bool) -> None:  # noqa: FBT001 (a table)
     """Rather than asks, denies or offers it."""
     assert expected is asserts(text)
-
-
-def test_clauses_and_sentences() -> None:
-    """Lines end sentences, too; a decimal point ends nothing."""
-    text = "It costs 1.5 k, but I paid.\n- Yes; really \u2014 and gladly"
-
-    assert ["It costs 1.5 k", "I paid.", "- Yes;", "really", "gladly"] == clauses_of(text.replace("and ", ""))
-    assert ["It costs 1.5 k, but I paid.", "- Yes;", "really \u2014 and gladly"] == sentences_of(text)
 
 
 def test_offers_can_be_left_out() -> None:
@@ -386,3 +374,30 @@ def test_who_announces_that_it_is_done_claims_it_whatever_follows() -> None:
     assert claims("Done: can you book me a flight?")
     assert not claims("Is it done?")
     assert not claims("Done?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0% isn't possible. I could do one of these instead:\n- Set the probability to 1%\n- Put a note on the deal",
+        "I can't do that. The options are:\n1. Mark it as Closed-Lost\n2. Set it to 1%",
+        "There is no such stage. The stages I can choose from are:\n- Prospecting\n- Proposal",
+    ],
+)
+def test_a_list_of_what_could_be_done_claims_nothing(text: str) -> None:
+    """It belongs to the sentence that begins it."""
+    assert says_no(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 isn't usual, but here's what I did:\n- Set the probability to 1%",
+        "That isn't allowed. Changes made:\n- Set the probability to 1%",
+        "It isn't possible to do more. What I can confirm:\n- I set the probability to 1%",
+        "I couldn't do it all, but the possible part:\n- Moved the stage to Proposal",
+    ],
+)
+def test_a_list_of_what_was_done_does(text: str) -> None:
+    """Whatever stands above it."""
+    assert not says_no(text)

@@ -12,11 +12,6 @@ from pytest_crmeval.datasets.generator.naming import Referent, by_name
 from pytest_crmeval.datasets.generator.rows import Row
 from pytest_crmeval.datasets.generator.story import Story
 
-_SPELLINGS = (
-    *(("f", "ph"), ("ph", "f"), ("k", "c"), ("c", "k"), ("i", "y"), ("y", "i"), ("v", "w"), ("w", "v"), ("s", "z")),
-    *(("z", "s"), ("n", "nn"), ("l", "ll"), ("t", "th"), ("r", "rr"), ("m", "mm"), ("o", "oh"), ("a", "ah")),
-)
-"""Letters that are easily taken for each other, in the middle of a name."""
 _EXTRAS = (
     *(("email",), ("phone",), ("title", "email"), ("title", "phone"), ("email", "phone")),
     *(("title", "email", "phone"), ("title", "notes"), ("email", "notes")),
@@ -44,12 +39,12 @@ def _new_last_name(story: Story, row: Row) -> str:
     return another(story.dice, story.dice.one_of(vocabulary.people()).last, row["last_name"])
 
 
-def _respelt(story: Story, row: Row) -> str:
-    """Return a first name with another letter where it is easily misheard."""
-    name = row["first_name"]
+def _new_first_name(story: Story, row: Row) -> str:
+    """Return another first name of the same language, or of any, if nobody knows whose it was."""
     known = [contact["first_name"] for contact in story.world.of("Contact")]
-    forms = [f"{name[:1]}{name[1:].replace(old, new, 1)}" for old, new in _SPELLINGS if old in name[1:]]
-    return story.dice.one_of([form for form in forms if form not in known] or [f"{name}h"])
+    regions = [(region.first_f if row.feminine else region.first_m) for region in vocabulary.people()]
+    own = next((names for names in regions if row["first_name"] in names), story.dice.one_of(regions))
+    return story.dice.one_of([name for name in own if name not in known and " " not in name] or [f"{known[0]}-Lee"])
 
 
 _CHANGES: Mapping[str, Change] = {
@@ -60,7 +55,7 @@ _CHANGES: Mapping[str, Change] = {
         Change(column="phone", thing="the phone number", draw=phone),
         Change(column="notes", thing="the notes field", draw=_new_notes),
         Change(column="last_name", thing="the last name", draw=_new_last_name),
-        Change(column="first_name", thing="the first name", draw=_respelt),
+        Change(column="first_name", thing="the first name", draw=_new_first_name),
     )
 }
 

@@ -204,7 +204,8 @@ def rename_deal(story: Story) -> Beat | None:
         return None
     longer = [ending.format(deal["name"]) for ending in _ENDINGS if not deal["name"].endswith(CLONE)]
     longer = [name for name in longer if _is_free(story, name, deal)]
-    fresh = _free_names(story, story.world.client_of(deal), deal)
+    client = story.world.client_of(deal)
+    fresh = _free_names(story, client, deal) if client.trade or client["industry"] else []
     names = longer if longer and story.dice.chance(0.5) else fresh
     if not names:
         return None

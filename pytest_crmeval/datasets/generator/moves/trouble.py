@@ -5,6 +5,7 @@ from typing import Any
 from pytest_crmeval.datasets.generator import days, figures
 from pytest_crmeval.datasets.generator.beats import Beat, Move, Slot
 from pytest_crmeval.datasets.generator.moves import recovery, strangers
+from pytest_crmeval.datasets.generator.moves.deals import from_today
 from pytest_crmeval.datasets.generator.moves.papers import note_text
 from pytest_crmeval.datasets.generator.moves.unsettled import Unsettled
 from pytest_crmeval.datasets.generator.rows import STAGES, Row
@@ -21,13 +22,24 @@ def _is_closed(deal: Row) -> bool:
     return deal.is_closed
 
 
+_ORDINARY = {
+    "amount": "set_deal_amount",
+    "stage": "move_deal_on",
+    "probability": "set_deal_probability",
+    "day": "set_close_date",
+}
+"""How one says it of a deal that is open: most users don't know that it is not."""
+
+
 def _unfreeze(
     story: Story, deal: Row, change: dict[str, Any], said: dict[str, Slot], *, relative: bool = False
 ) -> Unsettled:
+    plain = _ORDINARY[next(iter(said))] if story.dice.chance(0.6) else ""
     return Unsettled(
         tool="modify_opportunity",
         args={"opportunity_id": deal.ref, **change},
         slots={"deal": story.call(deal), **said},
+        phrase=plain,
         error=CLOSED,
         skills=REFUSED | {"update"},
         about=deal,
@@ -69,7 +81,7 @@ def change_closed_date(story: Story) -> Beat | None:
     if deal is None:
         return None
     day = days.ahead(story.dice, story.now.date())
-    return _unfreeze(story, deal, {"close_date": day.iso}, {"day": day.said}, relative=day.relative)
+    return _unfreeze(story, deal, {"close_date": day.iso}, {"day": from_today(day)}, relative=day.relative)
 
 
 def clone_past_deal(story: Story) -> Beat | None:
