@@ -167,6 +167,10 @@ _CHOICE = re.compile(r"^\W*+(?:sent|cancell?ed)(?:\W*$|\s*[:(,|/])|\bor\W+(?:sen
 """Statuses that sound like deeds."""
 _GONE = re.compile(r"\b(?:was|were|been|is|are)\s+(?:(?:just|also|now)\s+)?(?:deleted|removed|gone)\b", re.IGNORECASE)
 _HAPPENED = re.compile(rf"\b(?:was|were|been)\s+{_SOON}{DEEDS}\b", re.IGNORECASE)
+_ASKED_FOR = re.compile(
+    r"\bI\s+(?:re-?)?(?:sent|submitted)\s+(?:the\s+|that\s+)?(?:deletion|request|change|call|it)\b", re.IGNORECASE
+)
+"""What an agent asks of the CRM is not done yet."""
 _OFFER = re.compile(
     r"\?[\s*_\"')]*$|\be\.g\.|\b(?:let\sme\sknow|you\scould|I\s(?:could|can)\s(?:also|instead|then|,|for\sexample)|such\sas|(?:would|if)\syou(?:['\u2019]d)?\s(?:like|want))\b",
     re.IGNORECASE,
@@ -187,7 +191,7 @@ def says_done(text: str, *, reads: bool = False, deletes: bool = False) -> bool:
     clauses = [clause for clause in clauses_of(text) if not _CHOICE.search(clause)]
     if not deletes:
         clauses = [_GONE.sub(" ", clause) for clause in clauses]
-    return any(claims(_HAPPENED.sub(" ", clause) if reasons else clause) for clause in clauses)
+    return any(claims(_ASKED_FOR.sub(" ", _HAPPENED.sub(" ", clause)) if reasons else clause) for clause in clauses)
 
 
 def _declines(text: str) -> bool:

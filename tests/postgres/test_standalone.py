@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from pytest_crmeval.crm.embedded import ServerUnavailable
+from pytest_crmeval.crm.postgres import PostgresCrm
 from pytest_crmeval.crm.standalone import standalone_crm
 from pytest_crmeval.domain.conversation import NOW
 from pytest_crmeval.domain.messages import ToolCall
@@ -27,32 +28,42 @@ with standalone_crm() as crm:
 """
 
 
-def databases(server: str) -> set[str]:
-    """Return the databases of a server."""
+def run_of(crm: PostgresCrm) -> str:
+    """Return what the names of a CRM's databases begin with."""
+    return crm._connection.info.dbname.rpartition("_")[0]  # noqa: SLF001 (nobody else needs to know)
+
+
+def databases(server: str, run: str) -> set[str]:
+    """Return the databases of a run; other tests make theirs on the same server at the same time."""
     with psycopg.connect(server, autocommit=True) as connection:
-        return {name for (name,) in connection.execute("SELECT datname FROM pg_database")}
+        names = connection.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [run])
+        return {name for (name,) in names}
 
 
 def test_on_a_given_server_its_databases_are_dropped(server: str) -> None:
     """The server is somebody else's, and stays."""
-    before = databases(server)
-
     with standalone_crm(server) as crm:
+        run = run_of(crm)
         with crm.seeded({}, NOW):
             assert [] == crm.call(ToolCall(tool="client_search")).value
-        assert 2 == len(databases(server) - before)
+        assert 2 == len(databases(server, run))
 
-    assert before == databases(server)
+    assert set() == databases(server, run)
 
 
 def test_its_databases_are_dropped_also_when_the_caller_fails(server: str) -> None:
     """Whatever it was."""
-    before = databases(server)
+    runs = []
 
-    with pytest.raises(KeyboardInterrupt), standalone_crm(server):
-        raise KeyboardInterrupt
+    def fail() -> None:
+        with standalone_crm(server) as crm:
+            runs.append(run_of(crm))
+            raise KeyboardInterrupt
 
-    assert before == databases(server)
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+
+    assert set() == databases(server, *runs)
 
 
 def test_a_server_that_is_not_there_is_told_in_one_line() -> None:

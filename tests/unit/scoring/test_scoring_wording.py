@@ -401,3 +401,9 @@ def test_a_list_of_what_could_be_done_claims_nothing(text: str) -> None:
 def test_a_list_of_what_was_done_does(text: str) -> None:
     """Whatever stands above it."""
     assert not says_no(text)
+
+
+def test_to_ask_the_crm_is_not_to_have_it_done() -> None:
+    """If the CRM said no; without that it is a claim."""
+    assert says_no("I sent the deletion again, but the CRM answered that the quote wasn't found.", deletes=True)
+    assert not says_no("I sent the deletion. No problem.", deletes=True)
