@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING
 
 from pytest_crmeval.cli.terminal import UsageError, positive, show_progress
@@ -61,6 +61,8 @@ def run(options: argparse.Namespace) -> int:
         return 1
     except ServerUnavailable as error:
         raise UsageError(error) from error
+    except OSError as error:
+        raise UsageError(f"{error.filename or gettempdir()}: {error.strerror}") from error
     except psycopg.OperationalError as error:
         raise UsageError(f"PostgreSQL went away: {error}") from error
     finally:

@@ -87,6 +87,20 @@ def test_a_terminal_that_knows_no_letters_gets_the_same_bytes(tmp_path: Path) ->
     ).stdout
 
 
+def test_a_full_disk_is_told_in_one_line(tmp_path: Path) -> None:
+    """The kernel refuses the draft, and there is no file."""
+    program = (
+        "import resource, sys; from pytest_crmeval.cli import main;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)); sys.exit(main(sys.argv[1:]))"
+    )
+    limited = [sys.executable, "-c", program, "generate", "--count", "60", "-o", str(tmp_path / "mine.jsonl")]
+    done = subprocess.run(limited, capture_output=True, check=False, text=True)
+
+    assert (2, True) == (done.returncode, done.stderr.endswith(": File too large\n")), done.stderr
+    assert 1 == len(done.stderr.splitlines())
+    assert [] == list(tmp_path.iterdir())
+
+
 def test_what_can_not_be_played_is_not_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,6 @@ MONTHS = (
     *("August", "September", "October", "November", "December"),
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_QUARTER = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +71,6 @@ def written_ahead(dice: Dice, now: date, *, near: int = 5, far: int = 300) -> Da
     """Return a day that is still to come, to the letter."""
     day = now + timedelta(days=dice.between(near, far))
     return Day(value=day, said=written(dice, day))
-
-
-def counted(dice: Dice, now: date) -> Day:
-    """Return a day that is still to come, counted from today."""
-    return dice.one_of(_RELATIVE)(dice, now)
 
 
 def past(dice: Dice, now: date) -> Day:
