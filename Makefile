@@ -9,7 +9,7 @@ evals: $(READY)  ## play every bundled case on three workers
 	$(VENV)/bin/pytest evals/ -n 3 $(ARGS)
 
 test: $(READY)  ## test the harness itself
-	$(VENV)/bin/pytest tests/ -n 2 $(ARGS)
+	$(VENV)/bin/pytest tests/ -n 2 --dist worksteal $(ARGS)
 
 check: $(READY)  ## style, types, floors
 	$(VENV)/bin/ruff check .
@@ -21,6 +21,8 @@ bench: $(READY)  ## measure, side by side
 	$(VENV)/bin/python benchmarks/startup.py
 	$(VENV)/bin/python benchmarks/overhead.py
 	$(VENV)/bin/python benchmarks/conversations.py
+	$(VENV)/bin/python benchmarks/models.py
+	$(VENV)/bin/python benchmarks/inflight.py
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (about a minute, once)"

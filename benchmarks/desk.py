@@ -132,9 +132,9 @@ class Overheard:
         return self._crm.tools
 
     @contextmanager
-    def seeded(self, seed: Seed, now: datetime) -> Iterator[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
         """Seed, and roll back."""
-        seeded = self._crm.seeded(seed, now)
+        seeded = self._crm.seeded(seed, now, salt)
         with self._around("seed"):
             seeded.__enter__()
         yield

@@ -65,7 +65,7 @@ class FreeCrm:
 
     tools = ()
 
-    def seeded(self, seed, now):
+    def seeded(self, seed, now, salt=""):
         return nullcontext()
 
     def call(self, call):

@@ -1,6 +1,7 @@
 """What the tests share: one PostgreSQL for all of them, small projects to run pytest in, no way out of the machine."""
 
 import json
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,8 @@ def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_stay_home)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # `make test &`: a shell has it ignored, and all its children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -29,8 +29,9 @@ class PaperCrm:
         self.trials: list[tuple[Seed, datetime]] = []
 
     @contextmanager
-    def seeded(self, seed: Seed, now: datetime) -> Iterator[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
         """Start with an empty sheet."""
+        del salt
         self.trials.append((seed, now))
         self.calls.clear()
         yield

@@ -35,9 +35,9 @@ class ListedCrm:
         self._after = after or {}
 
     @contextmanager
-    def seeded(self, seed: Seed, now: datetime) -> Iterator[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
         """Start anew, which is no work."""
-        del seed, now
+        del seed, now, salt
         yield
 
     def call(self, call: ToolCall) -> ToolResult:

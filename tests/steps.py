@@ -33,9 +33,9 @@ class WatchedCrm:
         """What can be called."""
         return self.crm.tools
 
-    def seeded(self, seed: Seed, now: datetime) -> AbstractContextManager[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> AbstractContextManager[None]:
         """Hold the rows of a case."""
-        return self.crm.seeded(seed, now)
+        return self.crm.seeded(seed, now, salt)
 
     def call(self, call: ToolCall) -> ToolResult:
         """Do what an agent asks."""

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 import pytest_crmeval
 from pytest_crmeval import hookspecs
-from pytest_crmeval.options import add_options
+from pytest_crmeval.options.declared import add_options
 
 PUBLIC_NAMES = {name: getattr(pytest_crmeval, name) for name in pytest_crmeval.__all__}
 HOOKS = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("pytest_crmeval_")}

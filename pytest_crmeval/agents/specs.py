@@ -1,15 +1,12 @@
 """From a spec to an agent."""
 
 import importlib
-import os
 import traceback
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from pytest_crmeval.agents.scripted import mute
 from pytest_crmeval.ports.agent import Agent
-
-PROVIDER_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 
 class AgentUnavailable(Exception):  # noqa: N818 (reads better where it is caught)
@@ -22,18 +19,7 @@ def make_agent(spec: str) -> Agent | None:
         return mute()
     path, _, parameters = spec.partition("?")
     module, colon, attribute = path.partition(":")
-    if module in PROVIDER_KEYS and colon:
-        _refuse_provider(spec, module)
     return _imported(spec, module, attribute, dict(parse_qsl(parameters))) if colon else None
-
-
-def _refuse_provider(spec: str, provider: str) -> None:
-    key = PROVIDER_KEYS[provider]
-    if not os.environ.get(key):
-        raise AgentUnavailable(f"agent {spec!r} needs the environment variable {key}")
-    raise AgentUnavailable(
-        f"agent {spec!r}: this version has no {provider} provider yet; bring your own agent as module:attr"
-    )
 
 
 def _imported(spec: str, module: str, attribute: str, parameters: Mapping[str, str]) -> Agent:

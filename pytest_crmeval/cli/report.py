@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.runs import reports, summary
+from pytest_crmeval.runs import bills, reports, summary
 
 HELP = "Show the figures of a run."
 
@@ -25,6 +25,6 @@ def run(options: argparse.Namespace) -> int:
     except reports.ReportError as error:
         raise UsageError(error) from error
     head = f"run {report.run['id']}, {report.run['started']}"
-    lines = [head, *summary.table(report), *summary.invalid(report), *summary.details(report)]
+    lines = [head, *summary.table(report), *bills.lines(report), *summary.invalid(report), *summary.details(report)]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0

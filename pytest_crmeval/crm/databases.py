@@ -53,6 +53,19 @@ class Address:
         with _no_environment() if self.embedded else nullcontext():
             return psycopg.connect(make_conninfo("", **parts), autocommit=True, prepare_threshold=None)
 
+    def connect_apart(self, schema: str) -> Connection:
+        """Connect to a copy of the CRM's tables in a schema of its own, which is made anew."""
+        connection = self.connect()
+        try:
+            name = sql.Identifier(schema)
+            make = "DROP SCHEMA IF EXISTS {0} CASCADE; CREATE SCHEMA {0}; SET search_path = {0}"
+            connection.execute(sql.SQL(make).format(name))
+            connection.execute(SCHEMA.read_bytes())
+        except psycopg.Error:
+            connection.close()
+            raise
+        return connection
+
     def at(self, dbname: str) -> "Address":
         """Return the address of another database on the same server."""
         return replace(self, conninfo=make_conninfo(self.conninfo, dbname=dbname))
@@ -193,14 +206,18 @@ class RunDatabases:
         return str(error).strip().splitlines()[0]
 
 
+_HIDING = threading.Lock()
+
+
 @contextmanager
 def _no_environment() -> Iterator[None]:
-    """Take the PG* variables away for a moment; libpq looks at them while it connects."""
-    hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PG")}
-    try:
-        yield
-    finally:
-        os.environ.update(hidden)
+    """Take the PG* variables away for a moment; libpq looks at them while it connects. One at a time."""
+    with _HIDING:
+        hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PG")}
+        try:
+            yield
+        finally:
+            os.environ.update(hidden)
 
 
 def _databases(connection: Connection) -> list[str]:

@@ -1,9 +1,11 @@
 """The CRM on a real PostgreSQL: one transaction per trial, a savepoint before each call that follows a write."""
 
-from collections.abc import Iterator, Sequence
+import secrets
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
+from random import Random
 from typing import Any
 
 import msgspec
@@ -44,6 +46,11 @@ def _fresh() -> tuple[Tool, ...]:
 _TOOLS = _fresh()
 
 
+def _bits(salt: str) -> Callable[[int], int]:
+    """Return where ids come from: the same again from the same salt, chance without one."""
+    return Random(salt).getrandbits if salt else secrets.randbits  # noqa: S311 (to be repeated, not to be secret)
+
+
 class PostgresCrm:
     """A CRM in one database, over one connection."""
 
@@ -64,14 +71,14 @@ class PostgresCrm:
         return self._tools
 
     @contextmanager
-    def seeded(self, seed: Seed, now: datetime) -> Iterator[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
         """Hold exactly the rows of ``seed`` while the context lasts; everything is rolled back at its end."""
         if self._world is not None:
             raise RuntimeError("this CRM holds the rows of another trial")
         self._command(b"BEGIN")
         try:
             self._plant(seed, now)
-            self._world, self._safe = World(self._connection, now), False
+            self._world, self._safe = World(self._connection, now, _bits(salt)), False
             if self._tools != _TOOLS:
                 self._tools = _fresh()
             yield

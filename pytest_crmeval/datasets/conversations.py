@@ -35,6 +35,7 @@ class CaseRef:
     offset: int
     id: str
     fingerprint: str
+    turns: int = 0
     tags: Sequence[str] = ()
     split: str = ""
 
@@ -94,6 +95,7 @@ def _refs(path: Path, problems: list[str]) -> Iterator[CaseRef]:
             offset=start,
             id=record.conversation_id,
             fingerprint=_fingerprint(record),
+            turns=len(record.turns),
             tags=tuple(record.tags),
             split=record.split or "",
         )

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-from pytest_crmeval.domain.report import Report
+from pytest_crmeval.domain.report import Report, Standing
 
-METRICS = ("pass_rate", "passed", "failed", "errored", "invalid", "not_run")
+METRICS = ("pass_rate", "passed", "failed", "errored", "invalid", "not_run", "cost", "cost_per_pass")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     ">": operator.gt,
@@ -73,8 +73,16 @@ class Gate:
             return self._ruling(f"{standing.not_run} of {standing.planned} cases were not run")
         value = getattr(standing, self.metric)
         if value is None:
-            return self._ruling("no trial was scored")
+            return self._ruling(self._missing(standing))
         return self._ruling(f"{self.metric} is {value:.6g}", holds=_COMPARE[self.comparison](value, self.bound))
+
+    def _missing(self, standing: Standing) -> str:
+        """Return why there is no value."""
+        if self.metric == "pass_rate":
+            return "no trial was scored"
+        if standing.cost is None:
+            return "the price of a model is unknown: give it with ?price="
+        return "no trial passed"
 
     def _ruling(self, explanation: str, *, holds: bool = False) -> Ruling:
         return Ruling(gate=self.text, holds=holds, explanation=explanation)

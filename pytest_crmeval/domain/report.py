@@ -1,16 +1,21 @@
 """The metrics of a run."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Self
 
-from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.agreement import Agreement, agreement_of
+from pytest_crmeval.domain.json import Json, JsonObject, printable
 from pytest_crmeval.domain.metrics import Breakdown, Metrics, breakdown_from, breakdown_of, metrics_of
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.usage import Bill, total
 
 SCHEMA = "crmeval.report/1"
 _SINCE_THE_BEGINNING = ("suite", "subject", "passed", "failed", "errored", "not_run", "seconds", "scores")
+_PER = ("cost_per_trial", "cost_per_pass", "tokens_per_pass")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,14 @@ class Standing:
     metrics: Metrics = field(default_factory=Metrics)
     by: Breakdown = field(default_factory=dict)
     """The same, told apart by complexity, category, tag and tool."""
+    bill: Bill | None = None
+    """What its trials took, the judge apart; None if it asked no model."""
+    judge: Agreement | None = None
+    """What the judge thinks of its trials, and how far the scorers agree; None without a judge."""
+    replayed: int = 0
+    """Trials whose models were played from a cassette."""
+    notes: Mapping[str, int] = field(default_factory=dict)
+    """What the reader has to know -> how many trials say so."""
 
     @property
     def planned(self) -> int:
@@ -43,9 +56,30 @@ class Standing:
         scored = self.passed + self.failed
         return self.passed / scored if scored else None
 
+    @property
+    def cost(self) -> float | None:
+        """Dollars that its trials took; None if a price is not known, zero for who asked no model."""
+        cost = self.bill.cost if self.bill else 0.0
+        return None if cost is None else round(cost, 8)
+
+    @property
+    def cost_per_trial(self) -> float | None:
+        """Dollars for each trial that was played, errored ones included; None if unknown."""
+        return _shared(self.cost, self.passed + self.failed + self.errored)
+
+    @property
+    def cost_per_pass(self) -> float | None:
+        """Dollars for each trial that passed, paid for the others, too; None if unknown, or if nothing passed."""
+        return _shared(self.cost, self.passed)
+
+    @property
+    def tokens_per_pass(self) -> float | None:
+        """Tokens, read and written, for each trial that passed; None if nothing did."""
+        return _shared(self.bill.usage.input + self.bill.usage.output if self.bill else 0, self.passed)
+
     def to_dict(self) -> JsonObject:
         """Return JSON primitives; a rate of nothing is absent."""
-        counts: dict[str, Json] = {
+        return {
             "suite": self.suite,
             "subject": self.subject,
             "planned": self.planned,
@@ -60,12 +94,23 @@ class Standing:
             "by": {
                 name: {label: group.to_dict() for label, group in groups.items()} for name, groups in self.by.items()
             },
+            **({} if self.pass_rate is None else {"pass_rate": self.pass_rate}),
+            **self._bill_to_dict(),
+            **({"judge": self.judge.to_dict()} if self.judge else {}),
+            **({"notes": dict(self.notes)} if self.notes else {}),
         }
-        return counts if self.pass_rate is None else {**counts, "pass_rate": self.pass_rate}
+
+    def _bill_to_dict(self) -> dict[str, Json]:
+        """Return what is known of money; nothing for who asked no model."""
+        if self.bill is None:
+            return {}
+        found = {name: getattr(self, name) for name in _PER}
+        known = {name: round(value, 8) for name, value in found.items() if value is not None}
+        return {"bill": self.bill.to_dict(), "replayed": self.replayed, **known}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the standing that ``to_dict`` wrote, perhaps before there were metrics.
+        """Return the standing that ``to_dict`` wrote, perhaps before there were metrics, or bills.
 
         KeyError, TypeError or ValueError if it did not write it.
         """
@@ -74,6 +119,10 @@ class Standing:
             invalid=given.get("invalid", 0),
             metrics=Metrics.from_dict(given.get("metrics", {})),
             by=breakdown_from(given.get("by", {})),
+            bill=Bill.from_dict(given["bill"]) if "bill" in given else None,
+            judge=Agreement.from_dict(given["judge"]) if "judge" in given else None,
+            replayed=given.get("replayed", 0),
+            notes=dict(given.get("notes", {})),
             **{name: given[name] for name in _SINCE_THE_BEGINNING},
         )
 
@@ -109,7 +158,7 @@ class Report:
 
 
 def pooled(suite: str, parts: Sequence[Standing]) -> Standing:
-    """Return one standing for several subjects: their counts; means and metrics are each subject's own."""
+    """Return one standing for several subjects: their counts and bills; means and metrics are each subject's own."""
     return Standing(
         suite=suite,
         subject="*",
@@ -119,6 +168,9 @@ def pooled(suite: str, parts: Sequence[Standing]) -> Standing:
         invalid=sum(part.invalid for part in parts),
         not_run=sum(part.not_run for part in parts),
         seconds=sum(part.seconds for part in parts),
+        bill=total(part.bill for part in parts),
+        replayed=sum(part.replayed for part in parts),
+        notes=sum((Counter(part.notes) for part in parts), start=Counter()),
     )
 
 
@@ -140,7 +192,24 @@ def standing_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int)
         scores=_means(trials),
         metrics=metrics_of(trials),
         by=breakdown_of(trials),
+        bill=total(trial.bill for trial in trials),
+        judge=agreement_of(trials),
+        replayed=sum(trial.bill is not None and trial.bill.replayed for trial in trials),
+        notes=_counted(trials),
     )
+
+
+def _counted(trials: Sequence[Trial]) -> dict[str, int]:
+    """Count the trials that have each note, their judge's included."""
+    notes = (
+        {printable(note) for note in (*trial.notes, *(trial.judgement.notes if trial.judgement else ()))}
+        for trial in trials
+    )
+    return dict(sorted(Counter(chain.from_iterable(notes)).items()))
+
+
+def _shared(whole: float | None, parts: int) -> float | None:
+    return None if whole is None or not parts else whole / parts
 
 
 def _means(trials: Sequence[Trial]) -> dict[str, float]:

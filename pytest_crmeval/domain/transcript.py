@@ -35,6 +35,16 @@ class Exchange:
         return sum(message.speaker == "agent" for message in self.messages)
 
 
+def broken_off(messages: Sequence[Message]) -> "Transcript":
+    """Return the transcript of a dialogue that did not come to its end: a turn begins where the user speaks."""
+    turns: list[list[Message]] = []
+    for message in messages:
+        if message.speaker == "user" or not turns:
+            turns.append([])
+        turns[-1].append(message)
+    return Transcript(exchanges=tuple(Exchange(messages=tuple(turn)) for turn in turns))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
     """All turns of one conversation as played."""

@@ -6,8 +6,10 @@ from typing import Any, Self
 
 from pytest_crmeval.domain.explanation import Pen, explanation
 from pytest_crmeval.domain.json import JsonObject, printable
+from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Transcript
+from pytest_crmeval.domain.usage import Bill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,12 @@ class Trial:
     seconds: float = 0.0
     labels: Labels = field(default_factory=Labels)
     turns: Sequence[TurnOutcome] = field(default=(), repr=False)
+    bill: Bill | None = field(default=None, repr=False)
+    """What the subject took; None if it asked no model through us."""
+    judgement: Judgement | None = field(default=None, repr=False)
+    """What the judge thinks; None if there is no judge."""
+    notes: Sequence[str] = field(default=(), repr=False)
+    """What the reader has to know: a setting that the model refused, for one."""
     transcript: Transcript = field(default_factory=Transcript, compare=False, repr=False)
     """Stays in the process that played it."""
     colored: bool = field(default=False, compare=False, repr=False)
@@ -133,6 +141,7 @@ class Trial:
         scores = ", ".join(f"{score.name} {score.value:.3f}" for score in self.scores)
         lines = [f"{head}: {scores}" if scores else head]
         lines += [self.reason] if self.reason else []
+        lines += [_opinion(self.judgement)] if self.judgement else []
         return "\n".join([*lines, *explanation(self.transcript, self.scores, pen)])
 
     def to_dict(self) -> JsonObject:
@@ -145,6 +154,9 @@ class Trial:
             "seconds": round(self.seconds, 6),
             "labels": self.labels.to_dict(),
             "turns": [turn.to_dict() for turn in self.turns],
+            **({"bill": self.bill.to_dict()} if self.bill else {}),
+            **({"judgement": self.judgement.to_dict()} if self.judgement else {}),
+            **({"notes": list(map(printable, self.notes))} if self.notes else {}),
         }
 
     @classmethod
@@ -159,7 +171,18 @@ class Trial:
             seconds=float(record["seconds"]),
             labels=Labels.from_dict(record.get("labels", {})),
             turns=tuple(TurnOutcome.from_dict(turn) for turn in record.get("turns", ())),
+            bill=Bill.from_dict(record["bill"]) if "bill" in record else None,
+            judgement=Judgement.from_dict(record["judgement"]) if "judgement" in record else None,
+            notes=tuple(map(_text, record.get("notes", ()))),
         )
+
+
+def _opinion(judgement: Judgement) -> str:
+    """Say what the judge thinks, in a line."""
+    if judgement.score is None:
+        return f"judge: not graded: {judgement.trouble}"
+    told = f"judge {judgement.score.value:.3f} ({len(judgement.grades)} opinions, {judgement.spread:.3f} apart)"
+    return f"{told}: {judgement.score.reason}"
 
 
 def _text(value: object) -> str:

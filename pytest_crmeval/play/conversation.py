@@ -19,25 +19,41 @@ def refer(conversation: Conversation, oracle: Agent, crm: Crm) -> Reference:
         return Reference(transcript=transcript, before=before, after=crm.snapshot())
 
 
-def observe(
-    conversation: Conversation, agent: Agent, crm: Crm, reference: Reference, *, max_steps: int = MAX_STEPS
+def observe(  # noqa: PLR0913 (what a trial is made of)
+    conversation: Conversation,
+    agent: Agent,
+    crm: Crm,
+    reference: Reference,
+    *,
+    max_steps: int = MAX_STEPS,
+    messages: list[Message] | None = None,
 ) -> Evidence:
-    """Let ``agent`` play on a CRM of its own, and return what happened."""
-    with crm.seeded(conversation.seed, conversation.now):
+    """Let ``agent`` play on a CRM of its own, and return what happened.
+
+    The ids that it makes are the same each time, so that a recorded dialogue can be replayed, and others than those of
+    the reference.
+    """
+    with crm.seeded(conversation.seed, conversation.now, f"agent {conversation.id}"):
         known = reference.transcript.outputs
-        transcript = play(conversation, agent, crm, max_steps=max_steps, known=known)
+        transcript = play(conversation, agent, crm, max_steps=max_steps, known=known, messages=messages)
         return Evidence(transcript=transcript, after=crm.snapshot(), reference=reference)
 
 
-def play(
-    conversation: Conversation, agent: Agent, crm: Crm, *, max_steps: int = MAX_STEPS, known: Outputs | None = None
+def play(  # noqa: PLR0913 (each may be left out)
+    conversation: Conversation,
+    agent: Agent,
+    crm: Crm,
+    *,
+    max_steps: int = MAX_STEPS,
+    known: Outputs | None = None,
+    messages: list[Message] | None = None,
 ) -> Transcript:
     """Play every turn of ``conversation`` on a seeded ``crm`` and return the transcript.
 
     ``known`` is what the turns are known to bring to light, for the case that the agent leaves one out to which the
-    user refers later.
+    user refers later. ``messages``, an empty list, holds the dialogue as it grows: what is left if it breaks off.
     """
-    messages: list[Message] = []
+    messages = [] if messages is None else messages
     shown: list[Message] = []
     exchanges: list[Exchange] = []
     outputs: dict[int, Fields] = {}

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_crmeval import hookspecs
-from pytest_crmeval.fixtures import DATABASES, MARKER, agent, agent_of, conversation, crm, evaluate, scorers
-from pytest_crmeval.options import Options, add_options, is_dry_run
+from pytest_crmeval.fixtures import CONTROL, DATABASES, MARKER, agent, conversation, crm, evaluate, scorers
+from pytest_crmeval.options import Options, is_dry_run
+from pytest_crmeval.options.declared import add_options
 
 if TYPE_CHECKING:
     from pytest_crmeval.plugin.sides import Controller, Node, Side
@@ -42,13 +43,27 @@ def pytest_configure(config: pytest.Config) -> None:
     Options.from_config(config)
     config.addinivalue_line("markers", f"{MARKER}(path, suite=...): play each conversation of a JSON Lines file")
     config.stash[DATABASES] = lambda: _side(config).server.databases()  # noqa: PLW0108 (not before it is called)
+    config.stash[CONTROL] = lambda: _side(config).control
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Only collect when the run is only to be estimated; before xdist decides about workers."""
+    if config.getoption("crmeval_estimate"):
+        config.option.collectonly = True
+        config.option.verbose = min(getattr(config.option, "verbose", 0), -2)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Refuse an agent that can't be had before anything is started for it."""
+    """Refuse an agent or a judge that can't be had before anything is started for it."""
     options = Options.from_config(session.config)
-    for spec in {options.spec(name) for name in options.agents} - {"oracle"}:
-        agent_of(session.config, spec)
+    specs = {options.spec(name) for name in options.agents} - {"oracle"}
+    if specs or options.judge:
+        from pytest_crmeval.fixtures.models import check_models
+        from pytest_crmeval.plugin.secrecy import keep_secrets
+
+        keep_secrets(session.config)
+        check_models(session.config, specs)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -87,12 +102,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Tell what will be played, or why nothing can be; before xdist says that the worker has collected."""
     if _SIDE in session.config.stash:
+        from pytest_crmeval.fixtures.ahead import foresee
         from pytest_crmeval.fixtures.cases import objection, plan_of
 
         side = session.config.stash[_SIDE]
         if why := objection(session):
             side.refuse(f"crmeval: {why}")
-        side.tell(plan_of(session.items))
+        side.tell(plan_of(session.items), foresee(session.items))
+        if Options.from_config(session.config).estimate:
+            from pytest_crmeval.plugin.forecast import forecast
+
+            side.foretell(forecast(session))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -102,18 +122,17 @@ def pytest_runtest_makereport(
     """Send the trial along with its report."""
     report = yield
     if _SIDE in item.config.stash:
-        from pytest_crmeval.fixtures.evaluation import attach_trial
+        from pytest_crmeval.fixtures.items import attach_trial, forget_trial
 
         attach_trial(item, call, report)
+        if call.when == "teardown":
+            forget_trial(item)
     return report
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_crmeval_agent(spec: str) -> "Agent | None":
+def pytest_crmeval_agent(config: pytest.Config, spec: str) -> "Agent | None":
     """Know the agents that come with the package."""
-    from pytest_crmeval.agents.specs import AgentUnavailable, make_agent
+    from pytest_crmeval.fixtures.models import known_agent
 
-    try:
-        return make_agent(spec)
-    except AgentUnavailable as error:
-        raise pytest.UsageError(f"crmeval: {error}") from error
+    return known_agent(config, spec)

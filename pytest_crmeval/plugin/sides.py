@@ -1,13 +1,25 @@
 """The two sides of a run: the process that owns it, and xdist's workers. Made when there is something to evaluate."""
 
+import math
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack
 from typing import Any, Protocol
 
 import pytest
 
 from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.fixtures.ahead import Foresight
+from pytest_crmeval.lookahead.ledger import Ledger
 from pytest_crmeval.options import Options, is_colored
+from pytest_crmeval.plugin.flight import GRACE, at_once, described, in_flight, weighed
+from pytest_crmeval.plugin.secrecy import keep_secrets
+from pytest_crmeval.providers.control import EVERYBODY
+from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder import Recorder
-from pytest_crmeval.server import Line, LineToController, LinkedServer, RunServer
+from pytest_crmeval.server import RunServer
+from pytest_crmeval.server.line import Line, LineToController
+from pytest_crmeval.server.linked import ControlAnswers, LinkedControl, LinkedLedger, LinkedServer
 
 Plan = list[tuple[str, PlannedCase]]
 
@@ -23,21 +35,34 @@ class Controller:
     """The process that owns the run: its server, its books, and the line on which workers ask."""
 
     def __init__(self, config: pytest.Config) -> None:
+        options = Options.from_config(config)
         self.server = RunServer(config)
-        self.recorder = Recorder(config, self.server.databases, lambda: str(self.server))
-        self._run = Options.from_config(config).run
+        self.control = SharedControl(options.rates, options.budget)
+        self.recorder = Recorder(config, self.server.databases, lambda: str(self.server), self.control)
+        self.ledger = Ledger(self.recorder.take)
+        self.recorder.lacking = lambda: self.ledger.lacking
+        self._config = config
+        self._run = options.run
         self._line: Line | None = None
-        self._told: Plan | None = None
+        self._told: tuple[Plan, Foresight] | None = None
+        self._workers = 0
+        self._failures = self._crashes = 0
         self._refused = ""
+        self._begun = False
 
     @property
     def done(self) -> set[tuple[str, ...]]:
         """What need not be played again."""
         return self.recorder.done
 
-    def tell(self, plan: Plan) -> None:
+    def tell(self, plan: Plan, foresight: Foresight) -> None:
         """Take the plan of this very process."""
-        self.recorder.plan(plan)
+        self._told = plan, foresight
+        self._understand()
+
+    def foretell(self, lines: Sequence[str]) -> None:
+        """Take what the run would take, for the summary."""
+        self.recorder.forecast = lines
 
     def refuse(self, why: str) -> None:
         """End the run before anything is played."""
@@ -45,10 +70,20 @@ class Controller:
 
     def brief(self, node: Node) -> None:
         """Tell a worker, also one that replaces a crashed one later, what all workers must know alike."""
+        self._workers += 1
         if self._line is None:
             self._done = sorted(self.done)
+            shared = ControlAnswers(self.control, self.control.forget)
             self._line = Line(
-                {"begin": self._begin, "address": self._address, "plan": self._take, "refuse": self._note}
+                {
+                    "begin": self._begin,
+                    "address": self._address,
+                    "plan": self._take,
+                    "refuse": self._note,
+                    **shared.answers(),
+                    **self._ledger_answers(),
+                },
+                shared.hung_up,
             )
         node.workerinput["crmeval"] = {
             "run": self._run,
@@ -57,20 +92,98 @@ class Controller:
             "colored": is_colored(node.config),
         }
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take away what the recorder has taken over, for the terminal keeps every report; and see the end coming."""
+        vars(report).pop("crmeval_trial", None)
+        if report.failed and not hasattr(report, "wasxfail"):
+            self._failures += 1
+            if 0 < (self._config.getoption("maxfail") or 0) <= self._failures:
+                self.ledger.close()
+        if report.when not in {"setup", "call", "teardown"}:  # the report of a crash
+            self.pytest_runtest_logfinish(report.nodeid)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Know that an item is over."""
+        if key := self.recorder.key_of(nodeid):
+            self.ledger.reported(key)
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
         """Begin with the plan that the first worker told before it said that it has collected; or end with its no."""
         if self._refused:
             self.refuse(self._refused)
-        if self._told is not None:
-            self.recorder.plan(self._told)
+        if self._told is not None and not self._begun:
+            self._begun = True
+            self._understand()
             self.recorder.begin()
+            self._take_off()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Node, error: object) -> None:
+        """Know that a worker is gone, with all who played there; and that the run is over, if none replaces it."""
+        self.ledger.gone(node.workerinput["workerid"])
+        self._crashes += error is not None
+        if self._crashes > _replacements(self._config):
+            self.control.stop(EVERYBODY, "a worker has crashed, and is not replaced")
+            self.ledger.close()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Have conversations in flight while the loop runs, in this process if there are no workers; and land them.
+
+        The recorder, which was registered later, is around this: the run has begun, if it is to begin.
+        """
+        with ExitStack() as stack:
+            if self.recorder.has_begun:
+                self._take_off()
+                stack.enter_context(in_flight(session, self.ledger, "main"))
+            stack.callback(self._land)
+            try:
+                return (yield)
+            except BaseException as error:
+                self.control.stop(EVERYBODY, str(error) or type(error).__name__)
+                raise
 
     def pytest_unconfigure(self) -> None:
         """Leave nothing behind."""
+        hang_up_models()
+        self.control.close()
         if self._line is not None:
             self._line.close()
         self.server.stop()
+
+    def _understand(self) -> None:
+        """Hand the plan over."""
+        plan, foresight = self._plan
+        self.recorder.plan(plan)
+        self.recorder.ahead = described(foresight, at_once(self._config))
+
+    @property
+    def _plan(self) -> tuple[Plan, Foresight]:
+        plan, foresight = self._told or ([], Foresight(weights={}, alone={}))
+        if self._config.getoption("dist", "no") == "each":
+            foresight = Foresight(weights={}, alone={"every worker plays everything": len(plan)})
+        return plan, foresight
+
+    def _take_off(self) -> None:
+        """Let conversations be begun."""
+        plan, foresight = self._plan
+        self.ledger.open(
+            weighed(foresight, [planned for _, planned in plan], Options.from_config(self._config).reports),
+            at_once=at_once(self._config) * max(1, self._workers),
+            short_sighted=bool(self._config.getoption("maxfail")),
+        )
+
+    def _land(self) -> None:
+        """Begin no more conversations, and wait for those in flight: they are paid for."""
+        left = self.ledger.close()
+        if left:
+            self.recorder.say(
+                f"crmeval: {left} conversation{'s are' if left != 1 else ' is'} in flight, and will be waited for, "
+                f"at most {GRACE:.0f} s; Ctrl-C gives them up"
+            )
+            self.ledger.close(GRACE)
 
     def _begin(self, _: object) -> None:
         self.server.begin()
@@ -82,9 +195,24 @@ class Controller:
     def _note(self, why: str) -> None:
         self._refused = why
 
-    def _take(self, cases: list[tuple[str, dict[str, str]]]) -> None:
+    def _take(self, about: tuple[list[tuple[str, dict[str, str]]], dict[str, Any]]) -> None:
         if self._told is None:
-            self._told = [(nodeid, PlannedCase.from_dict(planned)) for nodeid, planned in cases]
+            cases, foresight = about
+            plan = [(nodeid, PlannedCase.from_dict(planned)) for nodeid, planned in cases]
+            self._told = plan, Foresight.from_dict(foresight)
+
+    def _ledger_answers(self) -> dict[str, Callable[[Any], Any]]:
+        ledger = self.ledger
+        return {
+            "join": lambda about: ledger.join(*about),
+            "quit": lambda about: ledger.quit(*about),
+            "settle": lambda about: ledger.settle(about[0], over=about[1]),
+            "next": ledger.next,
+            "finish": lambda about: ledger.finish(*about),
+            "drop": ledger.drop,
+            "take": lambda about: ledger.take(about[0], about[1], patient=about[2]),
+            "leave": ledger.leave,
+        }
 
 
 class Worker:
@@ -94,26 +222,68 @@ class Worker:
         told: dict[str, Any] = config.workerinput["crmeval"]  # type: ignore[attr-defined] # xdist's own
         self._line = LineToController(*told["line"])
         self.server = LinkedServer(self._line, told["run"])
+        self.control = LinkedControl(self._line)
+        self.ledger = LinkedLedger(self._line)
         self.done = set(map(tuple, told["done"]))
+        self._id: str = config.workerinput["workerid"]  # type: ignore[attr-defined] # xdist's own
 
-    def tell(self, plan: Plan) -> None:
+    def tell(self, plan: Plan, foresight: Foresight) -> None:
         """Tell the controller what is to be played."""
-        self._line.ask("plan", [(nodeid, planned.to_dict()) for nodeid, planned in plan])
+        self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], foresight.to_dict()])
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Have conversations in flight while the loop runs, and go on until there are no more: others' items want them.
+
+        When it is interrupted, what is in flight is brought to its end.
+        """
+        with in_flight(session, self.ledger, self._id) as slots:
+            over = True
+            try:
+                result = yield
+                over = bool(session.shouldfail or session.shouldstop)
+            finally:
+                slots.drain(over=over)
+            return result
+
+    def foretell(self, lines: Sequence[str]) -> None:
+        """Say nothing: a run that is only estimated has no workers."""
 
     def refuse(self, why: str) -> None:
         """Have the controller end the run: a worker's own error would be a crash."""
         self._line.ask("refuse", why)
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take away what xdist has sent: pytest keeps every report to the end."""
+        vars(report).pop("crmeval_trial", None)
+
     def pytest_unconfigure(self) -> None:
         """Hang up."""
+        hang_up_models()
         self._line.close()
 
 
 Side = Controller | Worker
 
 
+def _replacements(config: pytest.Config) -> float:
+    """Return how many crashed workers xdist replaces."""
+    given, workers = config.getoption("maxworkerrestart", None), config.getoption("numprocesses", None)
+    return float(given) if given is not None else 4 * workers if workers else math.inf
+
+
+def hang_up_models() -> None:
+    """Close the connections to models, if there ever were any."""
+    if "pytest_crmeval.providers.sdks.wire" in sys.modules:
+        from pytest_crmeval.providers.sdks.wire import close
+
+        close()
+
+
 def take_side(config: pytest.Config) -> Side:
     """Make this process's side, and let it hear the hooks."""
+    keep_secrets(config)
     if hasattr(config, "workerinput"):
         worker = Worker(config)
         config.pluginmanager.register(worker, "crmeval-worker")

@@ -22,9 +22,10 @@ class Crm(Protocol):
         """What can be called."""
         ...
 
-    def seeded(self, seed: Seed, now: datetime) -> AbstractContextManager[None]:
+    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> AbstractContextManager[None]:
         """Hold exactly the rows of ``seed`` while the context lasts, and let the clock stand at ``now``.
 
+        New rows get the same ids, in order, whenever the ``salt`` is the same: what an agent is shown can be repeated.
         SeedError if the rows can't be held.
         """
         ...

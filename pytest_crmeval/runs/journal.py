@@ -28,6 +28,8 @@ class Past:
     """Cases whose test was red for another reason than its trial."""
     size: int = 0
     """How much of the file was read."""
+    spent: float = 0.0
+    """Dollars that all trials ever taken have cost, also those that were repeated or forgotten later."""
 
     def begin(self, part: JsonObject, planned: Sequence[PlannedCase]) -> None:
         """Take another part; what was tried of a case that has changed since was another case."""
@@ -41,7 +43,14 @@ class Past:
     def take(self, trial: Trial) -> None:
         """Take how a case went; what was said of its test before is over."""
         self.trials[trial.planned.key] = trial
+        self.spent += spent_on(trial)
         self.red.discard(trial.planned.key)
+
+
+def spent_on(trial: Trial) -> float:
+    """Return the dollars that a trial has cost, its judge included; what was replayed has cost nothing."""
+    bills = (trial.bill, trial.judgement.bill if trial.judgement else None)
+    return sum(bill.spent for bill in bills if bill)
 
 
 class Journal:
@@ -83,13 +92,19 @@ class Journal:
         """Write that the test of a case is red, whatever its trial says."""
         self._write({"red": key})
 
+    def spent(self, cost: float) -> None:
+        """Write what was paid and is in no trial."""
+        self._write({"spent": cost})
+
     def close(self) -> None:
         """Let others write."""
         self._file.close()
 
     def _write(self, record: JsonObject) -> None:
         """Write one line, whole: what a full disk took of it is taken back."""
-        line = memoryview(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        # Half a surrogate pair, as in an argument that is no UTF-8, becomes its escape, which JSON reads back.
+        line = memoryview(text.encode("utf-8", "backslashreplace") + b"\n")
         before = os.fstat(self._file.fileno()).st_size
         try:
             while line:
@@ -124,6 +139,8 @@ def _take(past: Past, line: bytes, path: Path, number: int) -> None:
             past.take(trial)
         elif "red" in record:
             past.red.add(record["red"])
+        elif "spent" in record:
+            past.spent += float(record["spent"])
         else:
             part = {**record["part"], "started": record["part"]["started"]}
             past.begin(part, [PlannedCase.from_dict(case) for case in record["planned"]])

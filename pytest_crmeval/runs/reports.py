@@ -38,7 +38,11 @@ def write(report: Report, folder: Path) -> Path:
     path = folder / f"{run}.json"
     draft = path.with_suffix(".json.part")
     try:
-        draft.write_text(json.dumps(report.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        draft.write_text(
+            json.dumps(report.to_dict(), ensure_ascii=False, indent=1) + "\n",
+            encoding="utf-8",
+            errors="backslashreplace",
+        )
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ from pytest_crmeval.domain.metrics import KINDS, Group, reading_order
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.runs import bills
 
 _SUCCESSES = ("turn_success", "tool_success", "reply_success")
 _FIGURES = ("strict_success", *_SUCCESSES, "steps_per_turn", "errors", "recovered_errors")
@@ -25,11 +26,13 @@ Row = Sequence[str]
 
 
 def table(report: Report) -> Iterator[str]:
-    """Yield one line per suite and subject, under a head; invalid cases have a column when there are any."""
+    """Yield one line per suite and subject, under a head; invalid cases and bills have columns when there are any."""
     some_invalid = any(standing.invalid for standing in report.standings)
     counts = ["passed", "failed", "errored", *(["invalid"] if some_invalid else []), "not_run"]
-    head = ["suite", "subject", "cases", *map(_words, counts), "pass rate"]
-    yield from _aligned([head, *(_row(standing, counts) for standing in report.standings)], names=2)
+    money = bills.columns(report.standings)
+    head = ["suite", "subject", "cases", *map(_words, counts), "pass rate", *money]
+    rows = [(*_row(standing, counts), *bills.cells(standing, money)) for standing in report.standings]
+    yield from aligned([head, *rows], names=2)
 
 
 def gates(rulings: Sequence[Ruling]) -> Iterator[str]:
@@ -56,9 +59,11 @@ def details(report: Report) -> Iterator[str]:
     for suite in dict.fromkeys(standing.suite for standing in report.standings):
         standings = [standing for standing in report.standings if standing.suite == suite]
         if any(standing.metrics.turn_success is not None for standing in standings):
-            yield from ["", *_aligned(list(_metrics(suite, standings)), names=1)]
+            yield from ["", *aligned(list(_metrics(suite, standings)), names=1)]
+        if paid := list(bills.details(suite, standings)):
+            yield from ["", *aligned(paid, names=1)]
         for kind in (kind for kind in KINDS if any(kind in standing.by for standing in standings)):
-            yield from ["", *_aligned(list(_breakdown(suite, kind, standings)), names=2)]
+            yield from ["", *aligned(list(_breakdown(suite, kind, standings)), names=2)]
             yield from _left_out(kind, standings)
 
 
@@ -133,7 +138,7 @@ def _label(label: str) -> str:
     return shown if len(shown) <= WIDEST else f"{shown[: WIDEST - 1]}…"
 
 
-def _aligned(rows: Sequence[Row], *, names: int) -> Iterator[str]:
+def aligned(rows: Sequence[Row], *, names: int) -> Iterator[str]:
     """Yield the rows of a table: names to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

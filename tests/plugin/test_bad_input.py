@@ -117,7 +117,7 @@ def test_an_unknown_agent(project: Project, xdist: list[str]) -> None:
     """The known ones are told."""
     said = complaint(project(), "--crmeval-agent", "nobody", *xdist)
 
-    assert "no plugin knows the agent 'nobody'; try oracle, mute, module:attr" in said
+    assert "no plugin knows the agent 'nobody'; try oracle, mute, claude, openai:MODEL" in said
 
 
 @WAYS

@@ -22,8 +22,11 @@ import time
 from bots import Half
 
 class Slow(Half):
+    def __init__(self, seconds="0.1"):
+        self._seconds = float(seconds)
+
     def reply(self, messages, tools):
-        time.sleep(0.1)
+        time.sleep(self._seconds)
         return super().reply(messages, tools)
 """
 
@@ -195,7 +198,8 @@ def test_leftovers_on_a_given_server_are_swept_by_the_next_run(slow: Path, serve
         run.process.kill()
         run.end()  # what it leaves behind is swept by whoever starts next, perhaps by another test
 
-    with running(slow, *agent, "--crmeval-run", "given-living", environment=given) as living:
+    long = ("--crmeval-agent", "slow:Slow?seconds=0.5", "-n", "2")  # it lives longer than the third takes
+    with running(slow, *long, "--crmeval-run", "given-living", environment=given) as living:
         eventually(lambda: living.journalled() > 0, "a trial is in the journal")
         eventually(lambda: not databases(server, "given-dead"), "leftovers are swept")
         with running(slow, "--crmeval-run", "given-third", environment=given) as third:

@@ -1,7 +1,7 @@
 """What tools do with rows: SQL whose identifiers are all our own, and whose values are all parameters."""
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -27,6 +27,8 @@ class World:
 
     connection: Connection
     now: datetime
+    bits: Callable[[int], int] = secrets.randbits
+    """What the ids of new rows are made from: so many bits at a time."""
     _made: Iterator[int] = field(default_factory=count)
 
     def search(self, entity: Entity, filters: Mapping[str, Any]) -> ToolResult:
@@ -83,12 +85,12 @@ class World:
     def _new_id(self) -> UUID:
         """Return an id that sorts after those made before: rows that are alike are found in the order they were made.
 
-        A UUID of version 7 whose time is the conversation's, whose counter is the trial's, and whose rest is random.
+        A UUID of version 7 whose time is the conversation's, whose counter is the trial's, whose rest nobody guesses.
         """
         time = int(self.now.timestamp() * 1000) & (1 << 48) - 1
         counter = next(self._made) & (1 << 30) - 1
         high, low = counter >> 18, counter & (1 << 18) - 1
-        tail = secrets.randbits(44)
+        tail = self.bits(44)
         return UUID(int=time << 80 | 7 << 76 | high << 64 | 2 << 62 | low << 44 | tail)
 
     def _one(self, query: bytes, values: Sequence[Any]) -> Any:  # noqa: ANN401 (JSON from the server)

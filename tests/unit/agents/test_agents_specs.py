@@ -169,22 +169,3 @@ def test_a_module_that_breaks_while_it_is_imported_is_not_called_missing(
     spec = "crmeval_test_broken:Closer"
 
     assert f"agent {spec!r}: {error} ({tmp_path / 'crmeval_test_broken.py'}:2)" == refusal(spec)
-
-
-@pytest.mark.parametrize(("provider", "key"), [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")])
-def test_a_provider_needs_its_key(monkeypatch: pytest.MonkeyPatch, provider: str, key: str) -> None:
-    """The message names the variable; an empty one is none."""
-    monkeypatch.setenv(key, "")
-
-    assert f"agent '{provider}:some-model' needs the environment variable {key}" == refusal(f"{provider}:some-model")
-
-
-@pytest.mark.parametrize(("provider", "key"), [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")])
-def test_a_provider_that_is_not_built_yet_says_so(monkeypatch: pytest.MonkeyPatch, provider: str, key: str) -> None:
-    """And never shows the key."""
-    monkeypatch.setenv(key, "not-a-real-key")
-
-    said = refusal(f"{provider}:some-model?temperature=0")
-
-    assert f"this version has no {provider} provider yet; bring your own agent as module:attr" in said
-    assert "not-a-real-key" not in said

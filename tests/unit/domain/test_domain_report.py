@@ -5,10 +5,13 @@ from dataclasses import replace
 
 from syrupy.assertion import SnapshotAssertion
 
+from pytest_crmeval.domain.agreement import agreement_of
+from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.metrics import breakdown_of, metrics_of
 from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
+from pytest_crmeval.domain.usage import Bill, Usage
 from tests.fakes import planned, trial
 
 TURN = TurnOutcome(tool="create_quote", called=True, replied=False, steps=2, errors=1)
@@ -158,3 +161,89 @@ def test_the_document(snapshot: SnapshotAssertion) -> None:
     report = Report(run={"id": "mine"}, standings=[standing_of("crm", "oracle", trials, not_run=1)], trials=trials)
 
     assert snapshot == report.to_dict()
+
+
+USAGE = Usage(input=900, cached=400, cache_written=100, output=100, reasoning=40, calls=3, retries=1)
+BILL = Bill(usage=USAGE, cost=0.5)
+OPINION = Judgement(grades=[Grade(goal=1.0, process=1.0)], bill=Bill(usage=Usage(input=50, calls=1), cost=0.125))
+PAID = [
+    replace(trial("one"), bill=BILL, judgement=OPINION),
+    replace(trial("two", Verdict.FAILED), bill=BILL, notes=["no temperature", "no temperature"]),
+    replace(trial("three", Verdict.ERRORED), bill=replace(BILL, replayed=True), notes=["no temperature", "slow"]),
+    trial("four"),
+]
+
+
+def test_bills_are_summed_up() -> None:
+    """Of every trial that has one, errored ones included; what the judge took is apart."""
+    standing = standing_of("crm", "gpt-4.1", PAID, not_run=0)
+
+    assert standing.bill is not None
+    assert (USAGE + USAGE + USAGE, 1.5) == (standing.bill.usage, standing.cost)
+    assert 1 == standing.replayed
+    assert agreement_of(PAID) == standing.judge
+
+
+def test_what_a_trial_and_what_a_pass_costs() -> None:
+    """Four were played and two of them passed; whoever wants a pass pays for the rest."""
+    standing = standing_of("crm", "gpt-4.1", PAID, not_run=5)
+
+    assert (0.375, 0.75, 1500.0) == (standing.cost_per_trial, standing.cost_per_pass, standing.tokens_per_pass)
+
+
+def test_an_unknown_price_is_not_zero() -> None:
+    """One trial of unknown cost makes the cost of all unknown; the tokens are known."""
+    trials = [PAID[0], replace(PAID[1], bill=Bill(usage=USAGE, cost=None))]
+
+    standing = standing_of("crm", "gpt-4.1", trials, not_run=0)
+
+    assert (None, None, None) == (standing.cost, standing.cost_per_trial, standing.cost_per_pass)
+    assert 2000.0 == standing.tokens_per_pass
+
+
+def test_nothing_passed_has_no_price_per_pass() -> None:
+    """It is absent from the document."""
+    standing = standing_of("crm", "gpt-4.1", PAID[1:3], not_run=0)
+
+    assert (None, None) == (standing.cost_per_pass, standing.tokens_per_pass)
+    assert {"bill", "replayed", "cost_per_trial"} == set(standing.to_dict()) & {
+        *("bill", "replayed", "cost_per_trial", "cost_per_pass", "tokens_per_pass")
+    }
+
+
+def test_notes_are_counted_once_per_trial() -> None:
+    """Those of the judge, too."""
+    judged = replace(PAID[0], judgement=replace(OPINION, notes=["slow"]))
+
+    standing = standing_of("crm", "gpt-4.1", [*PAID, judged], not_run=0)
+
+    assert {"no temperature": 2, "slow": 2} == standing.notes
+
+
+def test_a_standing_with_bills_can_be_read() -> None:
+    """As it was written."""
+    standing = standing_of("crm", "gpt-4.1", PAID, not_run=0)
+
+    assert standing == Standing.from_dict(json.loads(json.dumps(standing.to_dict())))
+
+
+def test_a_standing_without_models_says_nothing_of_them() -> None:
+    """As before there were any."""
+    written = standing_of("crm", "oracle", [trial("one"), TALKED], not_run=0).to_dict()
+
+    assert not {"bill", "judge", "replayed", "notes", "cost_per_pass"} & set(written)
+
+
+def test_subjects_are_pooled_with_their_bills() -> None:
+    """Who asked no model takes nothing."""
+    paid = standing_of("crm", "gpt-4.1", PAID, not_run=0)
+
+    both = pooled("crm", [paid, Standing(suite="crm", subject="oracle", passed=2), paid])
+
+    assert (3.0, 6, 2) == (both.cost, both.passed, both.replayed)
+    assert {"no temperature": 4, "slow": 2} == both.notes
+
+
+def test_the_document_of_a_model(snapshot: SnapshotAssertion) -> None:
+    """What ``results`` has of it."""
+    assert snapshot == standing_of("crm", "gpt-4.1", PAID, not_run=0).to_dict()

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
+from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.runs import journal
 from pytest_crmeval.runs.journal import Journal, JournalError, Past
 from tests.fakes import planned, trial
@@ -120,6 +122,40 @@ def test_the_last_trial_of_a_case_wins(path: Path) -> None:
 
     assert 2 == len(past.parts) == len(past.trials)
     assert Verdict.PASSED is past.trials[planned("one").key].verdict
+
+
+def paid(case: str, cost: float | None, judge: float | None = None, verdict: Verdict = Verdict.PASSED) -> Trial:
+    """Return a trial that has cost money."""
+    bill = None if judge is None else Bill(usage=Usage(input=7, calls=3), cost=judge)
+    judgement = Judgement(grades=[Grade(goal=1.0, process=1.0)], bill=bill)
+    return replace(trial(case, verdict), bill=Bill(usage=Usage(input=7, calls=1), cost=cost), judgement=judgement)
+
+
+def test_bills_are_told(path: Path) -> None:
+    """As they were."""
+    written(path, paid("one", 0.25, 0.5), paid("two", None))
+
+    assert [0.25, None] == [each.bill and each.bill.cost for each in journal.read(path).trials.values()]
+
+
+def test_all_that_was_ever_spent_counts(path: Path) -> None:
+    """Of trials that were repeated, and of their judge, too: a resumed run has no new budget."""
+    written(path, paid("one", 0.25, 0.5, Verdict.ERRORED), paid("two", 2.0), trial("three"))
+    written(path, paid("one", 0.125))
+
+    past = journal.read(path)
+
+    assert 2.875 == past.spent
+    past.begin(PART, [replace(planned("two"), fingerprint="new")])
+    assert 2.875 == past.spent
+
+
+def test_what_was_replayed_or_has_no_price_was_not_spent(path: Path) -> None:
+    """The one was paid for by somebody else, of the other nobody knows."""
+    replayed = replace(paid("one", 0.25), bill=Bill(cost=0.25, replayed=True))
+    written(path, replayed, paid("two", None))
+
+    assert 0.0 == journal.read(path).spent
 
 
 def test_a_second_part_leaves_the_first_alone(path: Path) -> None:

@@ -10,29 +10,30 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial, TurnOutcome
+from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.runs import reports
 from pytest_crmeval.runs.reports import ReportError
 from tests.fakes import planned, trial
 
+PART: JsonObject = {
+    "started": "2026-11-16T02:18:47+00:00",
+    "command": "pytest evals/ -n 3",
+    "agents": {"oracle": "oracle", "mute": "mute"},
+    "sample": None,
+    "seed": 0,
+    "scorers": ["state", "calls", "reply"],
+    "invalid": "report",
+    "server": "embedded PostgreSQL 18.6",
+}
 RUN: JsonObject = {
     "id": "mine",
     "started": "2026-11-16T02:18:47+00:00",
     "ended": "2026-11-16T02:19:00+00:00",
-    "parts": [
-        {
-            "started": "2026-11-16T02:18:47+00:00",
-            "command": "pytest evals/ -n 3",
-            "agents": {"oracle": "oracle", "mute": "mute"},
-            "sample": None,
-            "seed": 0,
-            "scorers": ["state", "calls", "reply"],
-            "invalid": "report",
-            "server": "embedded PostgreSQL 18.6",
-        }
-    ],
+    "parts": [PART],
     "machine": "Linux",
     "versions": {"python": "3.11.7"},
 }
@@ -48,6 +49,20 @@ TRIALS = [
     Trial.invalid(planned("two", subject="mute"), "cases.jsonl:2: two: turn 1: {stage}", LABELS),
     trial(planned("größe", suite="browsecomp"), Verdict.PASSED, scores={"answer": 1.0, "cited": 1.0}),
 ]
+USAGE = Usage(input=900, cached=400, cache_written=100, output=100, reasoning=40, calls=3, retries=1)
+JUDGED = Judgement(grades=(Grade(goal=1.0, process=0.5, reason="he got it"),), bill=Bill(usage=USAGE, cost=0.25))
+ASKED = [
+    replace(
+        trial(planned("one", subject="gpt")), bill=Bill(usage=USAGE, cost=0.5), judgement=JUDGED, notes=("no seed",)
+    ),
+    replace(
+        trial(planned("two", subject="gpt"), Verdict.FAILED),
+        bill=Bill(usage=USAGE, cost=1.5, replayed=True),
+        judgement=replace(JUDGED, grades=(), trouble="timeout", bill=None, notes=("a torn file",)),
+    ),
+    replace(trial(planned("one", subject="vllm")), bill=Bill(usage=USAGE, cost=None)),
+]
+"""Trials of models, with a judge."""
 MISSING = [planned("three", subject="mute"), planned("one", subject="half")]
 
 
@@ -128,6 +143,40 @@ def test_a_report_is_written_as_documented(tmp_path: Path) -> None:
 
     schema().validate(json.loads(path.read_text(encoding="utf-8")))
     assert tmp_path / "mine.json" == path
+
+
+def test_a_report_of_models_is_written_as_documented(tmp_path: Path) -> None:
+    """Bills, notes, a judge, and how the run was paid."""
+    run: JsonObject = {**RUN, "spent": 0.75, "parts": [{**PART, "judge": "openai:gpt-4.1", "budget": 5.0}]}
+    report = reports.build(run, {each.planned.key: each for each in [*TRIALS, *ASKED]}, [])
+
+    path = reports.write(report, tmp_path)
+
+    schema().validate(json.loads(path.read_text(encoding="utf-8")))
+    assert report == reports.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("bill", {}),
+        ("bill", {"usage": USAGE.to_dict(), "cost": -1.0, "replayed": False}),
+        ("bill", {"usage": USAGE.to_dict(), "cost": "unknown", "replayed": False}),
+        ("bill", {"usage": {**USAGE.to_dict(), "input": 0.5}, "cost": None, "replayed": False}),
+        ("bill", None),
+        ("judge", {"graded": 1}),
+        ("notes", {}),
+        ("notes", ["no seed"]),
+        ("cost_per_pass", None),
+        ("replayed", -1),
+    ],
+)
+def test_the_schema_would_notice_a_wrong_bill(name: str, wrong: object) -> None:
+    """Unknown is null, and a figure that there is not is absent."""
+    given = json.loads(json.dumps(build(ASKED, []).to_dict()))
+    given["results"][0][name] = wrong
+
+    assert not schema().is_valid(given)
 
 
 def test_an_older_report_is_as_documented() -> None:
@@ -246,6 +295,10 @@ JUNK = [
     pytest.param(document(results=[{"suite": "crm"}]), id="a result without a subject"),
     pytest.param(document(results=[{**document()["results"][0], "metrics": 7}]), id="metrics are a number"),
     pytest.param(document(results=[{**document()["results"][0], "by": {"tag": 7}}]), id="groups are a number"),
+    pytest.param(document(results=[{**document()["results"][0], "bill": 7}]), id="a bill is a number"),
+    pytest.param(document(results=[{**document()["results"][0], "bill": {"cost": 1}}]), id="a bill without usage"),
+    pytest.param(document(results=[{**document()["results"][0], "judge": {}}]), id="a judge of nothing"),
+    pytest.param(document(results=[{**document()["results"][0], "notes": 7}]), id="notes are a number"),
     pytest.param(document(trials=[7]), id="trials are numbers"),
     pytest.param(document(trials=[{"key": "k"}]), id="half a trial"),
     pytest.param(document(trials=[{**TRIALS[0].to_dict(), "verdict": "great"}]), id="another verdict"),

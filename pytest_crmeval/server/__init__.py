@@ -1,18 +1,14 @@
 """The PostgreSQL of the run: given, or embedded; on the controller; begun when the first case is collected."""
 
-import contextlib
-import hmac
-import json
-import secrets
-import socket
+import os
 import threading
-from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_crmeval.options import Options
+from pytest_crmeval.options.environment import read_env_file
 
 if TYPE_CHECKING:  # psycopg takes 0.3 s and is wanted only when a case is played
     from pytest_crmeval.crm.databases import Address, RunDatabases
@@ -101,109 +97,10 @@ class RunServer:
         return databases
 
 
-class LinkedServer:
-    """The run's server as a worker sees it: at the other end of the line."""
-
-    def __init__(self, line: "LineToController", run: str) -> None:
-        self._line = line
-        self._run = run
-
-    def begin(self) -> None:
-        """Ask the controller to start it."""
-        self._line.ask("begin")
-
-    def databases(self) -> "RunDatabases":
-        """Wait until the controller says that it is ready."""
-        from pytest_crmeval.crm.databases import Address, RunDatabases
-
-        return RunDatabases(Address(*self._line.ask("address")), self._run)
-
-
-class Line:
-    """The controller's end of the line on which workers ask: loopback only, one JSON object per line, a secret first.
-
-    xdist hands values to workers when they start and takes reports back; between the two, workers can't ask.
-    """
-
-    def __init__(self, answers: Mapping[str, Callable[[Any], Any]]) -> None:
-        self._answers = answers
-        self._secret = secrets.token_hex(16)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    @property
-    def address(self) -> list[str | int]:
-        """What a worker needs to know: JSON primitives, for ``workerinput``."""
-        host, port = self._listener.getsockname()
-        return [str(host), int(port), self._secret]
-
-    def close(self) -> None:
-        """Hang up; closing alone would not wake the thread that accepts."""
-        with contextlib.suppress(OSError):  # not connected: macOS says so of every listener
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                caller, _ = self._listener.accept()
-            except OSError:
-                return  # closed
-            threading.Thread(target=self._serve, args=[caller], daemon=True).start()
-
-    def _serve(self, caller: socket.socket) -> None:
-        # Whoever says what no worker says is not answered: a port scanner, half a line of a worker that was killed.
-        with (
-            contextlib.suppress(ConnectionError, ValueError, KeyError, TypeError),
-            caller,
-            caller.makefile("rwb") as line,
-        ):
-            for question in line:
-                line.write(_line(self._answer(json.loads(question))))
-                line.flush()
-
-    def _answer(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        if not hmac.compare_digest(self._secret, question["secret"]):
-            return {"error": "this line belongs to another run"}
-        try:
-            return {"answer": self._answers[question["ask"]](question["about"])}
-        except Exception as error:  # noqa: BLE001 (told to the worker, which raises it)
-            return {"error": str(error)}
-
-
-class LineToController:
-    """A worker's end of the line; it calls when there is something to say."""
-
-    def __init__(self, host: str, port: int, secret: str) -> None:
-        self._address = (host, port)
-        self._secret = secret
-        self._line: Any = None
-
-    def ask(self, what: str, about: object = None) -> Any:  # noqa: ANN401 (JSON enters here)
-        """Ask the controller and wait for its answer."""
-        if self._line is None:
-            with socket.create_connection(self._address) as caller:
-                self._line = caller.makefile("rwb")
-        self._line.write(_line({"secret": self._secret, "ask": what, "about": about}))
-        self._line.flush()
-        reply = json.loads(self._line.readline() or '{"error": "the controller is gone"}')
-        if "error" in reply:
-            raise pytest.UsageError(reply["error"])
-        return reply["answer"]
-
-    def close(self) -> None:
-        """Hang up."""
-        if self._line is not None:
-            self._line.close()
-
-
-def _line(message: Mapping[str, Any]) -> bytes:
-    return json.dumps(message).encode() + b"\n"
-
-
 def given_server(config: pytest.Config) -> str | None:
     """Return the conninfo of the server that the user gave: CRMEVAL_DSN, or pytest-postgresql's options."""
-    dsn = Options.from_config(config).dsn
+    read_env_file(config)
+    dsn = os.environ.get("CRMEVAL_DSN")
     if dsn:
         return dsn
 

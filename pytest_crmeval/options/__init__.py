@@ -12,6 +12,7 @@ import pytest
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
     from pytest_crmeval.domain.gate import Gate
+    from pytest_crmeval.providers.limits import Cap
 
 NAMED_AGENTS: Mapping[str, str] = {
     "claude": "anthropic:claude-sonnet-4-5-20250929",
@@ -22,70 +23,14 @@ NAMED_AGENTS: Mapping[str, str] = {
 
 SCORERS = ("state", "calls", "reply", "clbench")
 DEFAULT_SCORERS = SCORERS[:3]
-SPLITS = ("train", "test")
 
+INFLIGHT, MOST_INFLIGHT = 8, 256
+"""Conversations that a worker plays at the same time with models, unless somebody says otherwise; and at most."""
+
+JUDGEMENTS = "judgements"
+"""Where, beside the runs, a judge's opinions are kept."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _KEY = pytest.StashKey["Options"]()
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Declare options and settings."""
-    group = parser.getgroup("crmeval", "evaluation of agents and checkpoints (crmeval)")
-    group.addoption(
-        "--crmeval-agent",
-        action="append",
-        metavar="SPEC",
-        help="who is evaluated; repeatable: oracle (default: knows the answers, scores 1.000), mute, "
-        "module:attr of your own, or a name from the ini setting crmeval_agents",
-    )
-    group.addoption(
-        "--crmeval-conversations",
-        action="append",
-        metavar="FILE",
-        help="play this JSON Lines file instead of the marker's; repeatable",
-    )
-    group.addoption(
-        "--crmeval-scorer",
-        action="append",
-        metavar="NAME",
-        help="what decides the verdict; repeatable, all must pass: state, calls, reply (default: these three), or "
-        "clbench, the published benchmark's own; the fixture 'scorers' goes before",
-    )
-    group.addoption(
-        "--crmeval-invalid",
-        choices=("report", "play"),
-        help="what to do with a case that nobody can pass: report it apart (default), or play it all the same",
-    )
-    _add_selection(group)
-    group.addoption(
-        "--crmeval-run",
-        metavar="ID",
-        help="name of the run; a second time with the same ID does only what is missing",
-    )
-    _add_settings(parser)
-
-
-def _add_selection(group: pytest.OptionGroup) -> None:
-    group.addoption(
-        "--crmeval-tag",
-        action="append",
-        metavar="TAG",
-        help="play only cases with this tag; repeatable: with any of them (-m 'this and not that' knows more)",
-    )
-    group.addoption("--crmeval-split", choices=SPLITS, help="play only cases of this split")
-    group.addoption(
-        "--crmeval-sample", type=int, metavar="N", help="play N cases of each suite, the same for every agent"
-    )
-    group.addoption("--crmeval-seed", type=int, metavar="S", help="seed of the sample (default 0)")
-
-
-def _add_settings(parser: pytest.Parser) -> None:
-    parser.addini("crmeval_agents", "named agents, one 'name = spec' each", type="linelist", default=[])
-    parser.addini(
-        "crmeval_gates", "rules that decide the exit status: 'crm.pass_rate >= 0.60'", type="linelist", default=[]
-    )
-    parser.addini("crmeval_reports", "folder of journals and reports", default="reports")
-    parser.addini("crmeval_max_steps", "replies with tool calls that an agent may give in one turn", default="20")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +53,16 @@ class Options:
     gates: Sequence["Gate"]
     reports: Path
     max_steps: int
-    dsn: str | None
+    inflight: int | None
+    """Conversations that a worker plays at the same time; None if nobody has said."""
+    judge: str
+    """Spec of the judge; empty if there is none."""
+    budget: float | None
+    """US dollars."""
+    estimate: bool
+    record: Path | None
+    replay: Path | None
+    rates: Sequence["Cap"]
 
     @classmethod
     def from_config(cls, config: pytest.Config) -> "Options":
@@ -136,7 +90,12 @@ class Options:
             gates=_gates(config.getini("crmeval_gates")),
             reports=config.rootpath / Path(config.getini("crmeval_reports")).expanduser(),
             max_steps=_positive("crmeval_max_steps", _number("crmeval_max_steps", config)) or 1,
-            dsn=os.environ.get("CRMEVAL_DSN"),
+            inflight=_inflight(config),
+            judge=config.getoption("crmeval_judge") or "",
+            budget=_budget(config.getoption("crmeval_budget")),
+            estimate=bool(config.getoption("crmeval_estimate")),
+            **_cassettes(config),
+            rates=_rates(config.getini("crmeval_rates")),
         )
 
     @property
@@ -155,12 +114,18 @@ class Options:
         return ", ".join(words for words, asked in told.items() if asked)
 
     def spec(self, agent: str) -> str:
-        """Return the spec behind a name."""
-        return self.named_agents.get(agent, agent)
+        """Return the spec behind a name; parameters may follow it: ``claude?temperature=1``."""
+        if agent in self.named_agents:
+            return self.named_agents[agent]
+        name, _, parameters = agent.partition("?")
+        spec = self.named_agents.get(name)
+        return f"{spec}{'&' if '?' in spec else '?'}{parameters}" if spec else agent
 
 
 def is_dry_run(config: pytest.Config) -> bool:
     """Whether pytest was only asked to show what there is."""
+    if config.getoption("crmeval_estimate"):
+        return True
     showing = ("collectonly", "setupplan", "setuponly", "showfixtures", "show_fixtures_per_test")
     return any(getattr(config.option, name, False) for name in showing)
 
@@ -185,10 +150,10 @@ def _new_run() -> str:
 
 
 def _checked_run(run: str) -> str:
-    if run == "latest" or run.endswith((".json", ".part")) or not _RUN_ID.fullmatch(run):
+    if run in {"latest", JUDGEMENTS} or run.endswith((".json", ".part")) or not _RUN_ID.fullmatch(run):
         raise pytest.UsageError(
             f"--crmeval-run {run!r}: use up to 40 letters, digits, '.', '_' and '-', starting with a letter or digit; "
-            "'latest' and what ends with '.json' or '.part' are taken"
+            "'latest', 'judgements' and what ends with '.json' or '.part' are taken"
         )
     return run
 
@@ -212,6 +177,67 @@ def _number(setting: str, config: pytest.Config) -> int:
         return int(text)
     except ValueError:
         raise pytest.UsageError(f"{setting} = {text!r}: give a whole number") from None
+
+
+def _inflight(config: pytest.Config) -> int | None:
+    given: int | None = config.getoption("crmeval_inflight")
+    if given is None and config.getini("crmeval_inflight"):
+        given = _number("crmeval_inflight", config)
+    if given is not None and not 1 <= given <= MOST_INFLIGHT:
+        raise pytest.UsageError(f"--crmeval-inflight {given}: give a number from 1 to {MOST_INFLIGHT}")
+    return given
+
+
+def _budget(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        budget = float(text.removeprefix("$"))
+    except ValueError:
+        budget = 0.0
+    if not 0.0 < budget < float("inf"):
+        raise pytest.UsageError(f"--crmeval-budget {text!r}: give US dollars, more than none: 5.00")
+    return budget
+
+
+def _cassettes(config: pytest.Config) -> dict[str, Path | None]:
+    """Return where to record and where to replay from; one of them at most."""
+    here = config.invocation_params.dir
+    record, replay = config.getoption("crmeval_record"), config.getoption("crmeval_replay")
+    if "" in {record, replay}:
+        raise pytest.UsageError("--crmeval-record and --crmeval-replay: name a folder")
+    if record and replay:
+        raise pytest.UsageError(
+            "--crmeval-record and --crmeval-replay: choose one; what is replayed is recorded already"
+        )
+    folders = {
+        "record": here / Path(record).expanduser() if record else None,
+        "replay": here / Path(replay).expanduser() if replay else None,
+    }
+    if folders["record"] and (problem := _unwritable(folders["record"])):
+        raise pytest.UsageError(f"--crmeval-record {record}: {problem}")
+    if folders["replay"] and not folders["replay"].is_dir():
+        raise pytest.UsageError(f"--crmeval-replay {replay}: there is no such folder; --crmeval-record makes one")
+    return folders
+
+
+def _unwritable(folder: Path) -> str:
+    """Return why nothing can be written there; nothing if it can, or if the folder can be made."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        return f"{there} is no folder"
+    return "" if os.access(there, os.W_OK) else f"{there} can't be written"
+
+
+def _rates(lines: Sequence[str]) -> tuple["Cap", ...]:
+    if not lines:
+        return ()
+    from pytest_crmeval.providers.limits import Cap, CapError
+
+    try:
+        return tuple(Cap.parse(line) for line in lines)
+    except CapError as error:
+        raise pytest.UsageError(f"crmeval_rates: {error}") from None
 
 
 def _named(lines: Sequence[str]) -> dict[str, str]:

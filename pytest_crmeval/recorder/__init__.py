@@ -1,12 +1,9 @@
 """On the controller: trials in; journal, report and gate out."""
 
-import platform
-import shlex
-from collections.abc import Callable, Generator, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
+from threading import RLock
 
 import pytest
 
@@ -15,28 +12,53 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.options import DEFAULT_SCORERS, Options, is_dry_run
+from pytest_crmeval.options import Options, is_dry_run
+from pytest_crmeval.providers.control import EVERYBODY
+from pytest_crmeval.providers.shared import SharedControl
+from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
+from pytest_crmeval.recorder.telling import announcement, counts, stops
 from pytest_crmeval.runs import journal, reports, summary
+from pytest_crmeval.runs.bills import lines as bill_lines
 
-SECRET_OPTION = "--postgresql-password"  # noqa: S105 (its name, to hide its value)
+LEAST = 1e-4
+"""Dollars; less is what rounding leaves."""
 
 
 class Recorder:
     """Keeps the books of one run."""
 
-    def __init__(self, config: pytest.Config, ready: Callable[[], object], server: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        ready: Callable[[], object],
+        server: Callable[[], str],
+        control: SharedControl,
+    ) -> None:
         self._config = config
         self._options = Options.from_config(config)
         self._ready = ready
         self._server = server
+        self._control = control
         self._planned: dict[str, PlannedCase] = {}
         self._played: set[str] = set()
+        self._reported: set[str] = set()
+        """Whose test has ended."""
+        self._early: dict[str, Trial] = {}
+        """What is on record though its item has not been reported."""
+        self._guard = RLock()
         self._journal: journal.Journal | None = None
+        self._closed = False
         self._report: Report | None = None
         self._rulings: Sequence[Ruling] = ()
         self._forgivable = 0
         self._forgiven = False
-        self._trouble = ""
+        self._trouble = self._full = ""
+        self.forecast: Sequence[str] = ()
+        """What the run would take, when it is only estimated."""
+        self.ahead = ""
+        """How many conversations are in flight, for people; empty if that is nothing special."""
+        self.lacking: Callable[[], str] = str
+        """Returns why there were fewer."""
 
     @cached_property
     def past(self) -> journal.Past:
@@ -69,12 +91,15 @@ class Recorder:
         """Wait for the server and open the journal, once, before the first case is played."""
         if self._journal or is_dry_run(self._config) or not (self._planned or self.past.trials):
             return
-        self._check_rules()
+        check_rules(self.past.parts, self._options)
         done = len(self.done)
         if self._planned:
             self._ready()
+        self._control.spend(self.past.spent)
         self._journal = self._opened()
-        self._announce(done)
+        if self._config.option.verbose >= 0:
+            told = announcement(self._options, len(self._planned), done, self._server(), self.ahead)
+            self.say(*told)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -92,6 +117,43 @@ class Recorder:
             session.testsfailed = 0
         return result
 
+    def take(self, outcome: JsonObject) -> None:
+        """Record what was played before its item is reported; any thread may tell.
+
+        What the disk has no room for ends the run, but not in this thread.
+        """
+        record = outcome.get("trial")
+        if not isinstance(record, dict):
+            return
+        trial = Trial.from_dict(record)
+        with self._guard:
+            if self._journal is None or self._closed or trial.planned.key in self._reported:
+                return  # too late: its test has broken off
+            try:
+                self._keep(trial, self._journal)
+            except OSError as error:
+                self._full = self._no_room(error)
+                self._control.stop(EVERYBODY, self._full)
+            self._early[trial.planned.key] = trial
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether cases are played now."""
+        return self._journal is not None
+
+    def say(self, *lines: str) -> None:
+        """Tell whoever watches."""
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None:
+            terminal.ensure_newline()
+            for line in lines:
+                terminal.write_line(line)
+
+    def key_of(self, nodeid: str) -> str:
+        """Return what the case of an item is known by; nothing if it is not ours."""
+        planned = self._planned.get(nodeid)
+        return planned.key if planned else ""
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the trial that a report carries; a crashed worker leaves a report without one."""
@@ -99,11 +161,15 @@ class Recorder:
         trial = Trial.from_dict(record) if record else self._crashed(report)
         if self._journal is None:
             return
+        if self._full:
+            pytest.exit(self._full, 1)
         if trial is not None:
             self._record(trial, self._journal)
-        if report.failed and trial and trial.verdict is Verdict.FAILED:
+        if record and trial:
+            self._reported.add(trial.planned.key)
+        if report.failed and record and trial and trial.verdict is Verdict.FAILED:
             self._forgivable += 1
-        elif report.failed and (planned := self._planned.get(report.nodeid)):
+        elif report.failed and (planned := self._planned.get(report.nodeid)) and (record or self._is_lost(trial)):
             self.past.red.add(planned.key)
             self._written(lambda book: book.red(planned.key), self._journal)
 
@@ -112,6 +178,7 @@ class Recorder:
         """Write the report before the terminal sums up, and have the last word on the exit status."""
         self._conclude()
         yield
+        self._close()
         session.exitstatus = self._decided(int(session.exitstatus))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -126,34 +193,8 @@ class Recorder:
     def _path(self) -> Path:
         return self._options.folder / "trials.jsonl"
 
-    def _check_rules(self) -> None:
-        """Refuse to resume a run under other rules: two kinds of verdict do not add up."""
-        begun = f"crmeval: the run {self._options.run!r} was begun with"
-        for part in self.past.parts:
-            before, now = _scorers_of(part), self._options.scorers
-            if before and set(before) != set(now):
-                raise pytest.UsageError(
-                    f"{begun} the scorers {', '.join(before)}, and can't go on with {', '.join(now)}: "
-                    "choose the same with --crmeval-scorer, or another --crmeval-run"
-                )
-            if part.get("invalid") == "play" and not self._options.play_invalid:
-                raise pytest.UsageError(
-                    f"{begun} --crmeval-invalid=play, and can't go on without: add it, or choose another --crmeval-run"
-                )
-
     def _opened(self) -> journal.Journal:
-        part: JsonObject = {
-            "started": _now(),
-            "command": shlex.join(["pytest", *_without_secret(self._config.invocation_params.args)]),
-            "agents": {agent: self._options.spec(agent) for agent in self._options.agents},
-            "tags": list(self._options.tags),
-            "split": self._options.split or None,
-            "sample": self._options.sample,
-            "seed": self._options.seed,
-            "scorers": list(self._options.scorers),
-            "invalid": "play" if self._options.play_invalid else "report",
-            "server": self._server(),
-        }
+        part = part_of(self._config, self._server())
         try:
             opened = journal.Journal.open(self._path, after=self.past.size)
             opened.part(part, list(self._planned.values()))
@@ -163,35 +204,68 @@ class Recorder:
         return opened
 
     def _record(self, trial: Trial, book: journal.Journal) -> None:
-        self._written(lambda book: book.trial(trial), book)
+        with self._guard:
+            if self._early.pop(trial.planned.key, None) != trial:
+                self._written(lambda book: self._keep(trial, book), book)
+        self._config.hook.pytest_crmeval_trial_finished(config=self._config, trial=trial)
+
+    def _keep(self, trial: Trial, book: journal.Journal) -> None:
+        book.trial(trial)
         self.past.take(trial)
         self._played.add(trial.planned.key)
-        self._config.hook.pytest_crmeval_trial_finished(config=self._config, trial=trial)
 
     def _written(self, write: Callable[[journal.Journal], None], book: journal.Journal) -> None:
         try:
-            write(book)
+            with self._guard:
+                write(book)
         except OSError as error:
-            pytest.exit(f"crmeval: {self._path}: {error.strerror}; what was played so far is safe", 1)
+            pytest.exit(self._no_room(error), 1)
+
+    def _no_room(self, error: OSError) -> str:
+        return f"crmeval: {self._path}: {error.strerror}; what was played so far is safe"
 
     def _crashed(self, report: pytest.TestReport) -> Trial | None:
         planned = self._planned.get(report.nodeid)
         if planned is None or report.when in {"setup", "call", "teardown"}:
             return None
-        return Trial.errored(planned, str(report.longrepr))
+        # It may have been played ahead, and its worker died of another one.
+        return self._early.get(planned.key) or Trial.errored(planned, str(report.longrepr))
+
+    def _is_lost(self, trial: Trial | None) -> bool:
+        """Whether a report without a trial of its own leaves none that counts."""
+        return trial is None or trial.verdict is Verdict.ERRORED
 
     def _conclude(self) -> None:
         """Write the report and judge the gates, once."""
         if self._journal is None or self._report is not None:
             return
-        self._journal.close()
-        self._report = reports.build(self._facts(), self.past.trials, self.past.planned.values())
+        with self._guard:  # somebody may still tell of a trial
+            self._settle(self._journal)
+            left, facts = list(self._early.values()), facts_of(self.past, self._options)
+            self._report = reports.build(facts, self.past.trials, self.past.planned.values())
+        for trial in left:  # the run ended before their items did
+            self._config.hook.pytest_crmeval_trial_finished(config=self._config, trial=trial)
         try:
             reports.write(self._report, self._options.reports)
         except OSError as error:
             self._trouble = f"the report could not be written: {error}"
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
         self._rulings = [gate.judge(self._report) for gate in self._options.gates]
+
+    def _close(self) -> None:
+        """Note what was spent since; a worker may have ended its last call after the report was written."""
+        with self._guard:
+            if self._journal is not None and not self._closed:
+                self._settle(self._journal)
+                self._journal.close()
+                self._closed = True
+
+    def _settle(self, book: journal.Journal) -> None:
+        """Note what was spent and no trial tells of: it was interrupted, or its worker died."""
+        unexplained = self._control.spent - self.past.spent
+        if unexplained > LEAST:
+            self._written(lambda book: book.spent(unexplained), book)
+            self.past.spent += unexplained
 
     def _may_forgive(self, session: pytest.Session) -> bool:
         """Whether everything that is red is a failed trial, and the gates say that those may be."""
@@ -202,7 +276,9 @@ class Recorder:
         """Whether the run, earlier parts included, is red for reasons of ours."""
         if self._report is None:
             return False
-        if self._trouble or self.past.red or any(standing.errored for standing in self._report.standings):
+        if self._trouble or self._control.stopped or self.past.red:
+            return True
+        if any(standing.errored for standing in self._report.standings):
             return True
         if self._rulings:
             return not (self._report.complete and all(ruling.holds for ruling in self._rulings))
@@ -216,73 +292,21 @@ class Recorder:
         nothing_left = status == pytest.ExitCode.NO_TESTS_COLLECTED and self._report is not None and self._earlier()
         return int(self._red()) if status == pytest.ExitCode.OK or nothing_left else status
 
-    def _facts(self) -> JsonObject:
-        return {
-            "id": self._options.run,
-            "started": self.past.parts[0]["started"],
-            "ended": _now(),
-            "parts": self.past.parts,
-            "machine": platform.platform(),
-            "versions": {
-                "python": platform.python_version(),
-                **{name: version(name) for name in ("pytest", "pytest-crmeval", "pytest-xdist")},
-            },
-        }
-
-    def _announce(self, done: int) -> None:
-        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
-        if terminal is None or self._config.option.verbose < 0:
-            return
-        again = f", resumed: {done} done" if done else ""
-        terminal.ensure_newline()
-        terminal.write_line(f"crmeval run:    {self._options.run} ({len(self._planned)} to play{again})")
-        terminal.write_line(f"crmeval agent:  {', '.join(map(self._named, self._options.agents))}")
-        if self._options.selection:
-            terminal.write_line(f"crmeval cases:  {self._options.selection}")
-        terminal.write_line(f"crmeval server: {self._server()}")
-        if set(self._options.scorers) != set(DEFAULT_SCORERS):
-            terminal.write_line(f"crmeval scorer: {', '.join(self._options.scorers)}")
-
-    def _named(self, agent: str) -> str:
-        spec = self._options.spec(agent)
-        return agent if spec == agent else f"{agent} = {spec}"
-
-    def _dry_run(self) -> Iterator[str]:
-        counts: dict[tuple[str, str], int] = {}
-        for planned in self._planned.values():
-            counts[planned.suite, planned.subject] = counts.get((planned.suite, planned.subject), 0) + 1
-        for (suite, subject), count in sorted(counts.items()):
-            yield f"{suite} × {subject}: {count} case{'s' * (count != 1)}"
+    def _dry_run(self) -> Iterable[str]:
+        return self.forecast or counts(self._planned.values())
 
     def _result(self) -> Iterator[str]:
         if self._report is None:
             return
         yield from summary.table(self._report)
+        yield from bill_lines(self._report)
         yield from summary.invalid(self._report)
+        yield from stops(self._options, self._control.stopped, self._report)
+        if why := self.lacking():
+            yield f"fewer conversations were in flight than there could have been: {why}"
         yield from summary.gates(self._rulings)
         if self._rulings and not self._report.complete:
             yield "the run is not complete: no gate can pass"
         if self._forgiven:
             yield "the gates hold: failed cases are forgiven"
         yield self._trouble or f"report: {summary.short(self._options.reports / f'{self._options.run}.json')}"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _scorers_of(part: JsonObject) -> list[str]:
-    """Return the scorers that a part of a run was asked for; none if it is older than the question."""
-    names = part.get("scorers")
-    return list(map(str, names)) if isinstance(names, list) else []
-
-
-def _without_secret(arguments: Sequence[object]) -> Iterator[str]:
-    """Yield the command line as it may be kept: a password is none of the report's business."""
-    before = ""
-    for argument in map(str, arguments):
-        if before == SECRET_OPTION:
-            yield "..."
-        else:
-            yield f"{SECRET_OPTION}=..." if argument.startswith(f"{SECRET_OPTION}=") else argument
-        before = argument

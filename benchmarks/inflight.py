@@ -1,0 +1,248 @@
+"""Conversations in flight: what ``--crmeval-inflight`` gains, and what it costs. Takes about seven minutes.
+
+A model server, in a process of its own, answers every call after 300 ms. 300 conversations of four calls are played
+with ``-n 3``, one at a time and 16 at a time per worker. All of it is real: SDK, PostgreSQL, scores, journal.
+
+calls a second
+    From the first call to the last; with inspect_ai, which is installed into a folder of its own for this, on the same
+    server in the same run, with the same tools in every request and as many samples and connections as we have
+    conversations, its display and its samples' logs off. It has no CRM, no scores and no tool calls to care for.
+in flight
+    Conversations, on average, from when all slots have begun to when there are no more to begin; the limit is n × K.
+tail
+    From when the first worker has nothing to play to the last answer.
+CPU, memory
+    Of the workers; CPU from the first conversation on. Then 5,000 conversations, to see whether memory grows.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+import venv
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring import embedded_server, heading, pytest_command, timed
+from pytest_crmeval.crm.tools import TOOLS
+
+WORKERS, SLOTS, CASES, CALLS = 3, 16, 300, 4
+SECONDS, SOON = 0.3, 0.01
+LONG = 5_000
+SERVER = Path(__file__).with_name("slow_model.py")
+PEER = Path(__file__).with_name("peer_inspect.py")
+
+TEST = """
+import pytest
+
+@pytest.mark.conversations("cases.jsonl", suite="crm")
+def test_conversation(conversation, evaluate):
+    trial = evaluate(conversation)
+    assert trial.passed, trial.explain()
+"""
+
+METER = """
+import json
+import os
+import time
+from pathlib import Path
+
+from pytest_crmeval.fixtures.evaluation import Evaluation
+
+PLAYED, HELD = [], []
+play = Evaluation.__call__
+
+
+def noted(self, conversation):
+    PLAYED.append((time.monotonic(), time.process_time(), 1))
+    try:
+        return play(self, conversation)
+    finally:
+        PLAYED.append((time.monotonic(), time.process_time(), -1))
+
+
+Evaluation.__call__ = noted
+
+
+def pytest_runtest_logfinish():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    HELD.append(pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def pytest_sessionfinish(session):
+    worker = getattr(session.config, "workerinput", {}).get("workerid")
+    if worker:
+        Path(session.config.rootpath, f"{worker}.json").write_text(json.dumps([PLAYED, HELD]))
+"""
+"""A conftest with which each worker notes when conversations begin and end, and the bytes that it holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flight:
+    """What one run took."""
+
+    wall: float
+    calls: int
+    span: float
+    """Seconds from the first call to the last answer."""
+    in_flight: float
+    tail: float
+    cpu: float
+    """Seconds of all workers together, from the first conversation on."""
+    held: Sequence[Sequence[int]]
+    """Bytes of each worker after each item."""
+
+    @property
+    def rate(self) -> float:
+        """Calls a second."""
+        return self.calls / self.span
+
+
+Seen = list[tuple[float, int]]
+
+
+@contextmanager
+def model(seconds: float) -> Iterator[str]:
+    """Keep a model that answers after so many seconds."""
+    with subprocess.Popen(
+        [sys.executable, SERVER, str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None  # noqa: S101 (a pipe)
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        process.communicate()
+
+
+def seen_by(url: str) -> Seen:
+    """Return when calls came and went, since it was asked last."""
+    with urllib.request.urlopen(f"{url}/seen") as answer:  # noqa: S310 (loopback)
+        seen: Seen = json.load(answer)
+    return seen
+
+
+def write_project(folder: Path, cases: int) -> None:
+    """Write evals with a meter."""
+    folder.mkdir()
+    (folder / "cases.jsonl").write_text("".join(json.dumps(_case(number)) + "\n" for number in range(cases)))
+    (folder / "test_crm.py").write_text(TEST)
+    (folder / "conftest.py").write_text(METER)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+
+
+def _case(number: int) -> Mapping[str, Any]:
+    turns = [
+        {
+            "turn_id": turn,
+            "user_utterance": f"Add Ada {number} {turn} Ltd, ada{turn}@ada.example, active.",
+            "expected_tool": "create_new_client",
+            "expected_args": {
+                "name": f"Ada {number} {turn} Ltd",
+                "email": f"ada{turn}@ada.example",
+                "status": "Active",
+            },
+        }
+        for turn in range(1, CALLS // 2 + 1)
+    ]
+    return {"conversation_id": f"c{number:05d}", "turns": turns}
+
+
+def fly(folder: Path, dsn: str, url: str, slots: int) -> Flight:
+    """Let three workers play all cases."""
+    shutil.rmtree(folder / "reports", ignore_errors=True)
+    agent = f"openai:m?base_url={url}/v1&price=2/8"
+    options = ("-n", str(WORKERS), "--crmeval-agent", agent, "--crmeval-inflight", str(slots))
+    timing = timed(pytest_command(*options), folder, CRMEVAL_DSN=dsn)
+    seen = seen_by(url)
+    noted = [json.loads((folder / f"gw{number}.json").read_text()) for number in range(WORKERS)]
+    played = [played for played, _ in noted]
+    return Flight(
+        wall=timing.seconds,
+        calls=len(seen) // 2,
+        span=seen[-1][0] - seen[0][0],
+        in_flight=_average(played, slots),
+        tail=seen[-1][0] - min(events[-1][0] for events in played),
+        cpu=sum(events[-1][1] - events[0][1] for events in played),
+        held=[held for _, held in noted],
+    )
+
+
+def _average(played: Sequence[Sequence[tuple[float, float, int]]], slots: int) -> float:
+    """Return how many were in flight while there was enough work."""
+    events = sorted((time, change) for worker in played for time, _, change in worker)
+    begun = [time for time, change in events if change > 0]
+    start, end = begun[min(WORKERS * slots, len(begun)) - 1], begun[-1]
+    count, area, last = 0, 0.0, events[0][0]
+    for time, change in events:
+        area += count * (min(max(time, start), end) - min(max(last, start), end))
+        count, last = count + change, time
+    return area / (end - start)
+
+
+def ask_peer(folder: Path, url: str, at_once: int) -> Seen | None:
+    """Let inspect_ai make the same calls; None if it can't be had."""
+    home = folder / "peer"
+    venv.create(home, with_pip=True)
+    python = str(home / "bin" / "python")
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "inspect_ai", "openai"]
+    if subprocess.run(install, check=False).returncode:
+        return None
+    tools = [
+        {"name": name, "description": entry.tool.description, "parameters": entry.tool.parameters}
+        for name, entry in TOOLS.items()
+    ]
+    (folder / "tools.json").write_text(json.dumps(tools))
+    seen_by(url)
+    command = [python, str(PEER), f"{url}/v1", str(folder / "tools.json"), str(CASES), str(CALLS), str(at_once)]
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    return seen_by(url)
+
+
+def show(name: str, flight: Flight, limit: int) -> None:
+    """Print what a run took."""
+    print(f"{name}: {flight.wall:.1f} s in all, {flight.span:.1f} s from the first call to the last")
+    print(f"  {flight.rate:.1f} calls a second; {flight.in_flight:.1f} in flight on average, limit {limit}")
+    print(f"  tail {flight.tail:.2f} s, {flight.tail / flight.span:.1%} of that")
+    cpu, held = flight.cpu / flight.calls, max(map(max, flight.held))
+    print(f"  CPU of workers {cpu * 1e3:.1f} ms a call, memory of a worker {held / 1e6:.0f} MB", flush=True)
+
+
+def measure_flights(folder: Path, dsn: str) -> None:
+    """Print one at a time, 16 at a time, and the peer."""
+    heading(f"{CASES} conversations × {CALLS} calls at {SECONDS * 1e3:.0f} ms, -n {WORKERS}")
+    write_project(folder / "evals", CASES)
+    with model(SECONDS) as url:
+        many = fly(folder / "evals", dsn, url, SLOTS)
+        show(f"{SLOTS} in flight per worker", many, WORKERS * SLOTS)
+        peer = ask_peer(folder, url, WORKERS * SLOTS)
+        if peer:
+            rate = len(peer) // 2 / (peer[-1][0] - peer[0][0])
+            print(f"inspect_ai: {rate:.1f} calls a second; ours are {many.rate / rate:.1f} times as many", flush=True)
+        one = fly(folder / "evals", dsn, url, 1)
+        show("one at a time", one, WORKERS)
+        print(f"{SLOTS} in flight: {one.wall / many.wall:.1f} times as fast", flush=True)
+
+
+def measure_memory(folder: Path, dsn: str) -> None:
+    """Print what workers hold, conversation after conversation."""
+    heading(f"{LONG} conversations, model at {SOON * 1e3:.0f} ms")
+    write_project(folder / "long", LONG)
+    with model(SOON) as url:
+        flight = fly(folder / "long", dsn, url, SLOTS)
+    for number, held in enumerate(flight.held):
+        shown = ", ".join(f"{held[place] / 1e6:.0f}" for place in range(0, len(held), max(1, len(held) // 8)))
+        print(f"  gw{number}: {shown} MB", flush=True)
+
+
+def main() -> None:
+    """Measure everything and leave nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
+        measure_flights(Path(name), dsn)
+        measure_memory(Path(name), dsn)
+
+
+if __name__ == "__main__":
+    main()

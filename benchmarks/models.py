@@ -1,0 +1,323 @@
+"""What a model call costs us beyond what it costs the SDK. Run by ``make bench``; takes two to three minutes.
+
+A loopback server, in a process of its own, plays bundled conversations rightly, so that a whole run can be measured:
+pytest with ``-n 1``, real SDKs, PostgreSQL, scores, transcripts. All figures are CPU time, which a busy machine changes
+little.
+
+ours
+    The worker of a whole run, minus the worker of a run in which the oracle plays the same cases; per model call.
+create
+    The SDK as it is documented: its typed method is given the same parameters, ready-made, on a client like ours.
+post
+    What is below it, and what we use: ready-made bytes are sent, bytes come back, and nobody looks into them.
+
+*Memory* is what the worker holds after so many trials, three dialects and five agents in one run. Its peers are the
+worker of the oracle, and that of plain pytest-xdist on as many tests that assert True: pytest keeps a report of each.
+"""
+
+import asyncio
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection as Wire
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring import Spread, differences, embedded_server, heading, pytest_command, take_turns, timed
+from pytest_crmeval.agents.chat import system_prompt
+from pytest_crmeval.crm.standalone import standalone_crm
+from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.domain.prompt import Prompt
+from tests.providers.answers import Answer
+from tests.providers.delivery import Seen
+from tests.providers.loopback import Loopback
+from tests.providers.scripted import Script, rehearsed, script_of, scripted_brain
+
+BUNDLE = Path(__file__).parents[1] / "evals" / "data" / "crm.jsonl"
+EVERY = 30
+"""One conversation in so many is played where CPU is measured."""
+WARM = 5
+"""Cases, or calls, that are not counted: imports, connections, caches."""
+ROUNDS = 2
+AIM = 0.002
+"""Seconds of ours beyond the SDK's own."""
+STEP, AGENTS = 300, 5
+"""Trials between two looks at the memory, which are those of one agent; and agents."""
+
+CHAT, RESPONSES, MESSAGES = "openai chat", "openai responses", "anthropic"
+SPECS: Mapping[str, str] = {
+    CHAT: "openai:{model}?base_url={url}/v1&api=chat",
+    RESPONSES: "openai:{model}?base_url={url}/v1&api=responses",
+    MESSAGES: "anthropic:{model}?base_url={url}",
+}
+ORACLE, OURS, CREATE, POST = "oracle", "ours", "create", "post"
+
+PLAIN_TEST = """
+import pytest
+
+@pytest.mark.parametrize("conversation", [f"oracle-case-{{number:05d}}" for number in range({tests})])
+def test_conversation(conversation):
+    assert True
+"""
+
+METER = """
+import json
+import os
+import time
+from pathlib import Path
+
+NOTED = []
+
+
+def resident():
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
+
+
+def pytest_runtest_logfinish():
+    NOTED.append((time.process_time(), resident()))
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workerinput"):
+        Path(session.config.rootpath, "noted.json").write_text(json.dumps(NOTED))
+"""
+"""A conftest with which the worker notes, after each test, its CPU seconds and the bytes that it holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What is there to measure with."""
+
+    folder: Path
+    dsn: str
+    url: str
+    prompts: Sequence[Sequence[Prompt]]
+    """Of each case where CPU is measured."""
+    pool: ProcessPoolExecutor
+
+    @property
+    def calls(self) -> int:
+        """How many are counted of a run."""
+        return sum(map(len, self.prompts[WARM:]))
+
+    def noted(self, cases: str, *specs: str) -> list[tuple[float, int]]:
+        """Let agents play with pytest, and return what its worker has noted after each trial."""
+        shutil.rmtree(self.folder / "reports", ignore_errors=True)
+        agents = [option for spec in specs for option in ("--crmeval-agent", spec)]
+        command = pytest_command("-n", "1", "evals/test_crm.py", "--crmeval-conversations", cases, *agents)
+        return metered(command, self.folder, CRMEVAL_DSN=self.dsn)
+
+    def played(self, spec: str) -> float:
+        """Return the CPU seconds that a worker takes for all cases but the first few."""
+        noted = self.noted("some.jsonl", spec)
+        if len(noted) != len(self.prompts):
+            raise SystemExit(f"{len(self.prompts)} cases, but {len(noted)} were noted")
+        return noted[-1][0] - noted[WARM - 1][0]
+
+    def bare(self, dialect: str, way: str) -> float:
+        """Return the CPU seconds that the SDK alone takes for the same calls."""
+        bodies = [ready(dialect, prompt) for prompts in self.prompts for prompt in prompts]
+        return self.pool.submit(bare, dialect, way, self.url, bodies[-self.calls - WARM :]).result()
+
+    def spec(self, dialect: str, model: str = "m") -> str:
+        """Return how a model at our server is called."""
+        return SPECS[dialect].format(model=model, url=self.url)
+
+
+def metered(command: Sequence[str], folder: Path, **variables: str) -> list[tuple[float, int]]:
+    """Run pytest, and return what its worker has noted after each test."""
+    timed(command, folder, **variables)
+    noted: list[tuple[float, int]] = json.loads((folder / "noted.json").read_text(encoding="utf-8"))
+    return noted
+
+
+def ready(dialect: str, prompt: Prompt) -> Mapping[str, Any]:
+    """Return the request that we make of a prompt."""
+    from pytest_crmeval.providers.sdks.anthropic_messages import Messages
+    from pytest_crmeval.providers.sdks.openai_chat import Chat
+    from pytest_crmeval.providers.sdks.openai_responses import Responses
+    from pytest_crmeval.providers.specs import ModelSpec
+
+    if dialect == MESSAGES:
+        return Messages(ModelSpec(provider="anthropic", model="m")).body(prompt)
+    spec = ModelSpec(provider="openai", model="m")
+    return (Chat if dialect == CHAT else Responses)(spec, own=False).body(prompt)
+
+
+def bare(dialect: str, way: str, url: str, bodies: Sequence[Mapping[str, Any]]) -> float:
+    """Send requests, one after the other; return the CPU seconds of all but the first few. In a process of its own."""
+    return asyncio.run(_sent(partial(_client, dialect, url), way, bodies))
+
+
+Ask = Callable[[], Coroutine[Any, Any, object]]
+
+
+async def _sent(open_client: Callable[[], Any], way: str, bodies: Sequence[Mapping[str, Any]]) -> float:
+    async with open_client() as client:
+        asks = [_ask(client, way, body) for body in bodies]
+        for ask in asks[:WARM]:
+            await ask()
+        start = time.process_time()
+        for ask in asks[WARM:]:
+            await ask()
+        return time.process_time() - start
+
+
+def _client(dialect: str, url: str) -> Any:  # noqa: ANN401 (each SDK's own)
+    """Return a client as we make it."""
+    from pytest_crmeval.providers.sdks.transport import http_client
+
+    how: dict[str, Any] = {"api_key": "none", "max_retries": 0, "timeout": None, "http_client": http_client()}
+    if dialect == MESSAGES:
+        import anthropic
+
+        return anthropic.AsyncAnthropic(base_url=url, **how)
+    import openai
+
+    return openai.AsyncOpenAI(base_url=f"{url}/v1", **how)
+
+
+def _ask(client: Any, way: str, body: Mapping[str, Any]) -> Ask:  # noqa: ANN401 (each SDK's own)
+    """Return a call that has nothing left to prepare."""
+    import httpx2
+
+    from pytest_crmeval.providers.sdks.wording import encoded
+
+    path = _path(body)
+    if way == POST:
+        sent = encoded(body)
+        return lambda: client.post(path, cast_to=httpx2.Response, content=sent, options={"headers": {}})
+    if path == "/v1/messages":
+        given = {name: value for name, value in body.items() if name != "temperature"}
+        # An older parameter, which the SDK's method has no name for.
+        return partial(client.messages.create, **given, extra_body={"temperature": body["temperature"]})
+    return partial(client.responses.create if "input" in body else client.chat.completions.create, **body)
+
+
+def _path(body: Mapping[str, Any]) -> str:
+    if "input" in body:
+        return "/responses"
+    return "/v1/messages" if "system" in body else "/chat/completions"
+
+
+def measure_cpu(bench: Bench) -> None:
+    """Print what a call costs each of the three ways, and the differences."""
+    heading(f"{bench.calls} calls in {len(bench.prompts) - WARM} conversations ({ROUNDS} times each, in turn)")
+    for dialect in SPECS:
+        contenders: dict[str, Callable[[], float]] = {
+            ORACLE: partial(bench.played, ORACLE),  # beside what it is taken from
+            OURS: partial(bench.played, bench.spec(dialect)),
+            CREATE: partial(bench.bare, dialect, CREATE),
+            POST: partial(bench.bare, dialect, POST),
+        }
+        print(f"{dialect}, CPU per call")
+        print("\n".join(_lines(take_turns(contenders, ROUNDS), 1e3 / bench.calls)), flush=True)
+
+
+def _lines(seconds: Mapping[str, Sequence[float]], per_call: float) -> Iterator[str]:
+    ours = differences(seconds[OURS], seconds[ORACLE])
+    yield f"  ours            {ours.shown('ms', per_call)}"
+    for way in (CREATE, POST):
+        beyond = differences(ours.values, seconds[way])
+        aim = f"; aim {AIM * 1e3:g}: {'met' if beyond.median * per_call < AIM * 1e3 else 'missed'}"
+        yield f"  {way:<15} {Spread(seconds[way]).shown('ms', per_call)}"
+        yield f"  ours - {way:<8} {beyond.shown('ms', per_call)}{aim if way == CREATE else ''}"
+
+
+def measure_memory(bench: Bench) -> None:
+    """Print what the worker holds, trial after trial."""
+    heading(f"Memory of the worker, {STEP * AGENTS} trials in one run")
+    dialects = (list(SPECS) * AGENTS)[:AGENTS]
+    specs = [bench.spec(dialect, f"m{number}") for number, dialect in enumerate(dialects)]
+    _print_memory("models", bench.noted("short.jsonl", *specs))
+    _print_memory(ORACLE, bench.noted("short.jsonl", ORACLE, *(f"o{number}" for number in range(1, AGENTS))))
+    _print_memory("plain", metered(pytest_command("-n", "1", "-p", "no:crmeval"), bench.folder / "plain"))
+
+
+def _print_memory(who: str, noted: Sequence[tuple[float, int]]) -> None:
+    held = [noted[place - 1][1] / 1e6 for place in range(STEP, len(noted) + 1, STEP)]
+    slope = (held[-1] - held[0]) / (STEP * (len(held) - 1)) * 1e3
+    shown = ", ".join(f"{megabytes:.1f}" for megabytes in held)
+    print(f"  {who}: after every {STEP} trials {shown} MB; {slope:.1f} MB per 1,000 trials", flush=True)
+
+
+def write_project(folder: Path) -> None:
+    """Write evals with a meter: some conversations for CPU, many short ones for memory."""
+    lines = BUNDLE.read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "some.jsonl").write_text("".join(lines[::EVERY]), encoding="utf-8")
+    (folder / "short.jsonl").write_text("".join(sorted(lines, key=_turns)[:STEP]), encoding="utf-8")
+    shutil.copytree(BUNDLE.parents[1], folder / "evals", ignore=shutil.ignore_patterns("__pycache__", "data"))
+    (folder / "plain").mkdir()
+    (folder / "plain" / "test_plain.py").write_text(PLAIN_TEST.format(tests=STEP * AGENTS))
+    (folder / "plain" / "pytest.ini").write_text("[pytest]\n")
+    for project in (folder, folder / "plain"):
+        (project / "conftest.py").write_text(METER)
+    names = "".join(f"    o{number} = oracle\n" for number in range(1, AGENTS))
+    (folder / "pytest.ini").write_text(f"[pytest]\ncrmeval_agents =\n{names}")
+
+
+def _turns(line: str) -> int:
+    return len(json.loads(line)["turns"])
+
+
+def rehearse(folder: Path, dsn: str) -> tuple[Script, list[list[Prompt]]]:
+    """Return what the server is to answer, and what it will be asked where CPU is measured."""
+    some, short = ([ref.read() for ref in index([folder / name])] for name in ("some.jsonl", "short.jsonl"))
+    with standalone_crm(dsn) as crm:
+        prompts = [
+            [Prompt(system=system_prompt(), messages=shown, tools=crm.tools) for shown, _ in rehearsed(case, crm)]
+            for case in some
+        ]
+        return script_of([*some, *short], crm), prompts
+
+
+@contextmanager
+def served(script: Script) -> Iterator[str]:
+    """Keep the models' server in a process of its own, and yield its address."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        ours.send(script)  # by this way, on which it is noticed if the other end breaks
+        yield ours.recv()
+    finally:
+        ours.close()
+        process.join()
+
+
+def _serve(wire: Wire) -> None:
+    brain = scripted_brain(wire.recv())
+
+    def forgetful(seen: Seen) -> Answer:
+        server.seen.clear()
+        return brain(seen)
+
+    with Loopback(forgetful) as server, suppress(EOFError):
+        wire.send(server.url)
+        wire.recv()
+
+
+def main() -> None:
+    """Measure everything and leave nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
+        folder = Path(name)
+        write_project(folder)
+        script, prompts = rehearse(folder, dsn)
+        with served(script) as url, ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            bench = Bench(folder=folder, dsn=dsn, url=url, prompts=prompts, pool=pool)
+            measure_cpu(bench)
+            measure_memory(bench)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""An agent that is a prompt and a language model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+from pytest_crmeval.domain.messages import Message, Reply, Tool
+from pytest_crmeval.domain.prompt import Prompt
+from pytest_crmeval.ports.chat_model import ChatModel
+
+
+@cache
+def system_prompt() -> str:
+    """Return what every model is told before the dialogue: the same for all of them, and nothing about the case."""
+    return files(__package__).joinpath("system_prompt.md").read_text(encoding="utf-8").strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatAgent:
+    """Shows a model the dialogue as it is, and passes on what the model says."""
+
+    name: str
+    model: ChatModel
+    system: str = field(default_factory=system_prompt, repr=False)
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Let the model answer; ModelError if it gives no answer."""
+        return self.model.complete(Prompt(system=self.system, messages=messages, tools=tools)).reply

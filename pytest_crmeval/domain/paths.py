@@ -1,0 +1,37 @@
+"""Names of suites, subjects and cases as names of files."""
+
+import re
+from hashlib import sha256
+from pathlib import PurePath
+
+LONGEST = 80
+_SAFE = re.compile(r"[a-z0-9_](?:[a-z0-9_.+=@-]*[a-z0-9_+=@-])?")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.+=@-]+")
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
+_ENDING = re.compile(r".*\.(?:judge|[0-9]+)")
+
+
+def slug(name: str) -> str:
+    """Return ``name`` as a file name on every system: itself if it can be, else what can be read of it and a digest.
+
+    Two names have two slugs, also where upper and lower case are the same: the sign before a digest is in no name that
+    is left alone.
+    """
+    if _SAFE.fullmatch(name) and len(name) <= LONGEST and not _RESERVED.fullmatch(name):
+        return name
+    return _marked(name)
+
+
+def place(suite: str, subject: str, case: str) -> PurePath:
+    """Return where a case of a subject is kept in a folder, without an ending.
+
+    What comes after the case's name (``.judge``, ``.2``) is in no case's own name.
+    """
+    stem = _marked(case) if _ENDING.fullmatch(case) else slug(case)
+    return PurePath(slug(suite), slug(subject), stem)
+
+
+def _marked(name: str) -> str:
+    digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    readable = _UNSAFE.sub("-", name)[:LONGEST].strip("-.")
+    return f"{readable or 'unnamed'}~{digest}"

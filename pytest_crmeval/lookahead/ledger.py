@@ -1,0 +1,264 @@
+"""Who plays what: each case is given to one player, and played once.
+
+Players are the slots of all workers; whose item a case is does not matter to them. An item takes what has been played,
+waits for what is being played, and has played next what nobody has begun, or plays it itself. So nothing depends on how
+xdist deals items out.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from threading import Condition
+from typing import Literal, Protocol
+
+from pytest_crmeval.domain.json import JsonObject
+
+BLOCKS = 4
+"""How many times what can be in flight is looked over to find the longest."""
+
+Told = tuple[Literal["played", "alone", "over"], JsonObject | None]
+"""What an item is told: how it was played; that it is to play itself; or that nothing is begun any more."""
+
+
+class Book(Protocol):
+    """The ledger, or a worker's line to it."""
+
+    def join(self, player: str, slots: int) -> None:
+        """Know that somebody is going to play so many cases at the same time."""
+        ...
+
+    def quit(self, player: str, why: str = "") -> None:
+        """Know that he plays one less from now on; and why, if not because there is no more."""
+        ...
+
+    def settle(self, player: str, *, over: bool) -> None:
+        """Wait until somebody, whose own items are done, has played what there is to play; ``over``: for anybody."""
+        ...
+
+    def next(self, player: str) -> str | None:
+        """Wait for a case to play; None when there is no more."""
+        ...
+
+    def finish(self, key: str, outcome: JsonObject) -> None:
+        """Tell how a case was played."""
+        ...
+
+    def drop(self, key: str) -> None:
+        """Give a case back that could not be played: its item will do it."""
+        ...
+
+    def take(self, key: str, player: str, *, patient: bool) -> Told:
+        """Return how a case was played, as soon as it is; who is told "alone" plays it himself.
+
+        Who is ``patient`` has it played next by somebody else, if nobody has begun.
+        """
+        ...
+
+    def leave(self, key: str) -> None:
+        """Have nothing more played ahead for the test of this case."""
+        ...
+
+
+class _State(Enum):
+    WAITING = auto()
+    PLAYING = auto()
+    PLAYED = auto()
+    """Ahead of its item, which will take it."""
+    ALONE = auto()
+    """Its item has taken it, or plays it, or has played it, itself."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    state: _State = _State.WAITING
+    player: str = ""
+    alone: bool = False
+    """Whether it is being played by its own item."""
+    abandoned: bool = False
+    """Whether its item is over, though somebody still plays it."""
+    outcome: JsonObject | None = None
+
+
+class Ledger:
+    """The one place that decides, in the process that owns the run; any number of threads may ask.
+
+    ``record`` is called with what was played before anybody else hears of it: what is finished is not lost.
+    """
+
+    def __init__(self, record: Callable[[JsonObject], None]) -> None:
+        self._record = record
+        self._entries: dict[str, _Entry] = {}
+        self._queue: list[str] = []
+        """The next to be begun is the last."""
+        self._unreported: set[str] = set()
+        """What was begun ahead, and whose item has not been told of yet."""
+        self._window = 0
+        self._demanded: set[str] = set()
+        """What an item waits for that nobody has begun."""
+        self._slots: Counter[str] = Counter()
+        self._lost: Counter[str] = Counter()
+        """Slots that play what nobody waits for any more, and may never come back."""
+        self._retired: set[str] = set()
+        """Whose own items are done: they play on, but wait for nothing."""
+        self._gone: set[str] = set()
+        self._opened = self._closed = False
+        self._changed = Condition()
+        self.lacking = ""
+        """Why fewer were in flight than there could have been; empty if all is well."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many are being played."""
+        return sum(entry.state is _State.PLAYING for entry in self._entries.values())
+
+    def open(self, weights: Mapping[str, float], *, at_once: int, short_sighted: bool = False) -> None:
+        """Begin to give out cases, in their order; among those that are near each other the longest first.
+
+        ``at_once`` is how many all players together can play. Not many more than that are begun before their items
+        are reported; who is ``short_sighted`` begins no more than that, because the run may end at any item.
+        """
+        with self._changed:
+            self._entries |= {key: _Entry() for key in weights}
+            self._queue = _ordered(list(weights), weights, at_once if short_sighted else BLOCKS * at_once)[::-1]
+            self._window = at_once if short_sighted else 2 * BLOCKS * at_once
+            self._opened = True
+            self._changed.notify_all()
+
+    def join(self, player: str, slots: int) -> None:
+        """Know that somebody is going to play so many cases at the same time."""
+        with self._changed:
+            self._slots[player] += slots
+
+    def quit(self, player: str, why: str = "") -> None:
+        """Know that he plays one less from now on; the first reason for it, if there is one, stays."""
+        with self._changed:
+            self._slots[player] -= player not in self._gone
+            self.lacking = self.lacking or why
+            self._changed.notify_all()
+
+    def next(self, player: str) -> str | None:
+        """Wait for a case to play; None when there is no more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_room() or player in self._gone | self._retired)
+            if player in self._gone or not (self._queue and self._has_room()) or self._closed:
+                return None
+            key = self._queue.pop()
+            self._demanded.discard(key)
+            self._begin(self._entries[key], player)
+            self._unreported.add(key)
+            return key
+
+    def finish(self, key: str, outcome: JsonObject) -> None:
+        """Take how a case was played; it is on record when this returns."""
+        self._record(outcome)
+        with self._changed:
+            entry = self._entries[key]
+            if entry.state is _State.PLAYING:
+                entry.state = _State.ALONE if entry.alone else _State.PLAYED
+                entry.outcome = None if entry.alone else outcome
+            if entry.abandoned:
+                entry.abandoned = False
+                self._lost[entry.player] -= 1
+            self._changed.notify_all()
+
+    def settle(self, player: str, *, over: bool) -> None:
+        """Wait until all slots of somebody whose own items are done have ended, but not for those that are lost.
+
+        They go on for the items of others, unless the run is ``over``.
+        """
+        with self._changed:
+            self._retired.add(player)
+            self._closed = self._closed or over
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._slots[player] <= self._lost[player])
+
+    def drop(self, key: str) -> None:
+        """Take a case back that could not be played: its item will do it."""
+        with self._changed:
+            self._entries[key].state = _State.ALONE
+            self._changed.notify_all()
+
+    def take(self, key: str, player: str, *, patient: bool) -> Told:
+        """Return how a case was played, once; who comes again, or is not patient and comes too early, plays it himself.
+
+        Who is ``patient`` has it played next by somebody else, as long as there is anybody.
+        """
+        with self._changed:
+            entry = self._entries.setdefault(key, _Entry())
+            if patient and key in self._queue:
+                self._queue.remove(key)
+                self._queue.append(key)
+                self._demanded.add(key)
+                self._changed.notify_all()
+            self._changed.wait_for(lambda: player in self._gone or not self._is_coming(key, entry, patient=patient))
+            if player in self._gone:  # nobody would hear it
+                return "over", None
+            if entry.outcome is not None:
+                outcome, entry.outcome, entry.state = entry.outcome, None, _State.ALONE
+                return "played", outcome
+            if self._closed:
+                return "over", None
+            if key in self._queue:
+                self._queue.remove(key)
+                self._demanded.discard(key)
+            self._begin(entry, player, alone=True)
+            return "alone", None
+
+    def leave(self, key: str) -> None:
+        """Have nothing more played ahead for the test of this case: it does not evaluate what it was given."""
+        test = key.partition("[")[0]
+        with self._changed:
+            self._queue = [waiting for waiting in self._queue if waiting.partition("[")[0] != test]
+
+    def reported(self, key: str) -> None:
+        """Know that the item of a case is over: there is room for another."""
+        with self._changed:
+            self._unreported.discard(key)
+            entry = self._entries.get(key)
+            if entry and entry.state is _State.PLAYING:  # its test broke off, or its time was over
+                entry.state, entry.abandoned = _State.ALONE, not entry.alone
+                self._lost[entry.player] += entry.abandoned
+            self._changed.notify_all()
+
+    def gone(self, player: str) -> None:
+        """Know that a player is gone. One of the cases that he had begun may have been too much for him.
+
+        So their items play them, one at a time: if it happens again, xdist knows which one it was.
+        """
+        with self._changed:
+            self._gone.add(player)
+            self._slots.pop(player, None)
+            for entry in self._entries.values():
+                if entry.state is _State.PLAYING and entry.player == player:
+                    entry.state = _State.ALONE
+            self._changed.notify_all()
+
+    def close(self, seconds: float = 0.0) -> int:
+        """Begin nothing more; wait for what is in flight, so long, and return how many are in flight still."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self.in_flight, seconds)
+            return self.in_flight
+
+    def _begin(self, entry: _Entry, player: str, *, alone: bool = False) -> None:
+        entry.state, entry.player, entry.alone = _State.PLAYING, player, alone
+
+    def _has_room(self) -> bool:
+        if self._closed or not self._opened or not self._queue:
+            return self._closed or self._opened
+        return self._queue[-1] in self._demanded or len(self._unreported) < self._window
+
+    def _is_coming(self, key: str, entry: _Entry, *, patient: bool) -> bool:
+        """Whether it is worth while to wait for a case."""
+        if entry.state is _State.WAITING:
+            return patient and key in self._queue and self._slots.total() > 0 and not self._closed
+        return entry.state is _State.PLAYING
+
+
+def _ordered(keys: Sequence[str], weights: Mapping[str, float], block: int) -> list[str]:
+    """Return keys block by block, the heaviest of each first; the last block is a whole one, for it makes the tail."""
+    starts = range(len(keys) % block - block, len(keys), block)
+    blocks = (keys[max(0, start) : start + block] for start in starts)
+    return [key for each in blocks for key in sorted(each, key=weights.__getitem__, reverse=True)]

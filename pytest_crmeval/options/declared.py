@@ -1,0 +1,112 @@
+"""The options and settings that pytest shows with --help."""
+
+import pytest
+
+SPLITS = ("train", "test")
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare options and settings."""
+    group = parser.getgroup("crmeval", "evaluation of agents and checkpoints (crmeval)")
+    group.addoption(
+        "--crmeval-agent",
+        action="append",
+        metavar="SPEC",
+        help="who is evaluated; repeatable: oracle (default: knows the answers, scores 1.000), mute, claude, gpt-4.1, "
+        "gpt-4.1-mini, openai:MODEL or anthropic:MODEL (?temperature=0&max_output_tokens=800&base_url=...), "
+        "module:attr of your own, or a name from the ini setting crmeval_agents",
+    )
+    group.addoption(
+        "--crmeval-conversations",
+        action="append",
+        metavar="FILE",
+        help="play this JSON Lines file instead of the marker's; repeatable",
+    )
+    group.addoption(
+        "--crmeval-scorer",
+        action="append",
+        metavar="NAME",
+        help="what decides the verdict; repeatable, all must pass: state, calls, reply (default: these three), or "
+        "clbench, the published benchmark's own; the fixture 'scorers' goes before",
+    )
+    group.addoption(
+        "--crmeval-invalid",
+        choices=("report", "play"),
+        help="what to do with a case that nobody can pass: report it apart (default), or play it all the same",
+    )
+    _add_selection(group)
+    _add_models(group)
+    group.addoption(
+        "--crmeval-run",
+        metavar="ID",
+        help="name of the run; a second time with the same ID does only what is missing",
+    )
+    _add_settings(parser)
+
+
+def _add_selection(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--crmeval-tag",
+        action="append",
+        metavar="TAG",
+        help="play only cases with this tag; repeatable: with any of them (-m 'this and not that' knows more)",
+    )
+    group.addoption("--crmeval-split", choices=SPLITS, help="play only cases of this split")
+    group.addoption(
+        "--crmeval-sample", type=int, metavar="N", help="play N cases of each suite, the same for every agent"
+    )
+    group.addoption("--crmeval-seed", type=int, metavar="S", help="seed of the sample (default 0)")
+
+
+def _add_models(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--crmeval-inflight",
+        type=int,
+        metavar="K",
+        help="conversations that each worker plays at the same time (default: 8 with models, else 1)",
+    )
+    group.addoption(
+        "--crmeval-judge",
+        metavar="SPEC",
+        help="a model that gives a second opinion on every trial: openai:gpt-4.1?samples=3 (default: none)",
+    )
+    group.addoption(
+        "--crmeval-budget",
+        metavar="USD",
+        help="start no more trials when the run, with its earlier parts and its judge, has cost so much: 5.00",
+    )
+    group.addoption(
+        "--crmeval-estimate",
+        action="store_const",
+        const=True,
+        help="tell what the run would take (calls, tokens, cost, time) and end before anything is spent",
+    )
+    group.addoption(
+        "--crmeval-record",
+        metavar="DIR",
+        help="write what is asked of models, and what they answer, to cassettes there",
+    )
+    group.addoption(
+        "--crmeval-replay",
+        metavar="DIR",
+        help="play from the cassettes there, with no network and no key; what is not in them is an error of the trial",
+    )
+
+
+def _add_settings(parser: pytest.Parser) -> None:
+    parser.addini("crmeval_agents", "named agents, one 'name = spec' each", type="linelist", default=[])
+    parser.addini(
+        "crmeval_gates", "rules that decide the exit status: 'crm.pass_rate >= 0.60'", type="linelist", default=[]
+    )
+    parser.addini("crmeval_reports", "folder of journals and reports", default="reports")
+    parser.addini("crmeval_max_steps", "replies with tool calls that an agent may give in one turn", default="20")
+    parser.addini("crmeval_inflight", "the same as --crmeval-inflight", default="")
+    parser.addini(
+        "crmeval_rates",
+        "what all workers together may ask of a model: 'openai:gpt-4.1 500rpm 200000tpm'",
+        type="linelist",
+        default=[],
+    )
+    parser.addini(
+        "crmeval_env_file", "file with KEY=value lines for the environment (default: .env, if it is there)", default=""
+    )

@@ -1,0 +1,63 @@
+"""The environment of a run: the process's own, and what a .env file adds."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import pytest
+
+from pytest_crmeval.domain.redaction import Redactor, secrets_in
+from pytest_crmeval.options import Options
+
+_READ = pytest.StashKey[str]()
+"""What was wrong with the file; nothing if it was read, or is not there."""
+_REDACTOR = pytest.StashKey[Redactor]()
+DEFAULT = ".env"
+
+
+def read_env_file(config: pytest.Config) -> str:
+    """Add what the project's .env file says to the environment, once; what is set already, and not empty, stays.
+
+    Called when a run needs a key or an address, never in a pytest run that has nothing to do with us. A file that was
+    named has to be readable; one that happens to be there may be somebody else's: what is wrong with it is returned.
+    """
+    if _READ not in config.stash:
+        named = config.getini("crmeval_env_file")
+        path = config.rootpath / Path(named or DEFAULT).expanduser()
+        config.stash[_READ] = problem = _export(path) if path.is_file() else ""
+        if named and not path.is_file():
+            raise pytest.UsageError(f"crmeval_env_file = {named!r}: there is no such file")
+        if named and problem:
+            raise pytest.UsageError(problem)
+    return config.stash[_READ]
+
+
+def redactor_of(config: pytest.Config) -> Redactor:
+    """Return what takes the secrets of the environment out of all that is shown or kept."""
+    if _REDACTOR not in config.stash:
+        read_env_file(config)
+        named = [os.environ.get(name, "") for name in _key_names(config)]
+        config.stash[_REDACTOR] = Redactor([*secrets_in(os.environ), *filter(None, named)])
+    return config.stash[_REDACTOR]
+
+
+def _key_names(config: pytest.Config) -> Iterator[str]:
+    """Yield the variables that specs name with ?key=, whatever they are called."""
+    options = Options.from_config(config)
+    for spec in map(options.spec, [*options.agents, options.judge]):
+        yield from (value for name, value in parse_qsl(spec.partition("?")[2]) if name == "key")
+
+
+def _export(path: Path) -> str:
+    """Set what is in the file; return what is wrong with it, without any value."""
+    from dotenv import dotenv_values
+
+    try:
+        found = dotenv_values(path)
+        for name, value in found.items():
+            if value is not None and not os.environ.get(name):  # empty is how CI sets a secret that it does not have
+                os.environ[name] = value
+    except (OSError, ValueError) as error:  # no UTF-8; a NUL in a value
+        return f"{path}: can't be read: {type(error).__name__}"
+    return ""

@@ -1,0 +1,62 @@
+"""Conversations in flight while pytest's loop runs: when they are begun, and how they end with it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.fixtures import AHEAD
+from pytest_crmeval.fixtures.ahead import MAY_BE_AHEAD, Foresight
+from pytest_crmeval.fixtures.cases import PLANNED
+from pytest_crmeval.fixtures.logs import watch
+from pytest_crmeval.lookahead.ledger import Book
+from pytest_crmeval.lookahead.slots import Slots
+from pytest_crmeval.options import INFLIGHT, Options
+from pytest_crmeval.runs.history import asked, case_of, history
+
+GRACE = 60.0
+"""Seconds that conversations in flight have to come to their end when a run is interrupted."""
+
+
+@contextmanager
+def in_flight(session: pytest.Session, book: Book, player: str) -> Iterator[Slots]:
+    """Play ahead in this process while the loop runs; items find there what was played."""
+    from pytest_crmeval.fixtures.players import Player  # a controller with workers plays nothing itself
+
+    config = session.config
+    ahead = {item.stash[PLANNED].key: item for item in session.items if item.stash.get(MAY_BE_AHEAD, False)}
+    slots = Slots(min(at_once(config), len(ahead)), book, player, Player(config, ahead).desk)
+    config.stash[AHEAD] = lambda: slots
+    with watch(config):
+        slots.start()
+        yield slots
+
+
+def at_once(config: pytest.Config) -> int:
+    """Return how many conversations a process plays at the same time."""
+    return Options.from_config(config).inflight or INFLIGHT
+
+
+def described(foresight: Foresight, each: int) -> str:
+    """Say what is in flight, and what is not and why; nothing if that is nothing special."""
+    count = len(foresight.weights)
+    told = [f"{each} conversations in flight per worker"] if count and each > 1 else []
+    for why, cases in foresight.alone.items():
+        told.append(f"{cases} case{'s' * (cases != 1)} one at a time ({why})")
+    return "; ".join(told)
+
+
+def weighed(foresight: Foresight, planned: Sequence[PlannedCase], reports: Path) -> Mapping[str, float]:
+    """Return how long each case may take: as long as last time, or as many turns as it has, at the same pace."""
+    ahead = [case for case in planned if case.key in foresight.weights]
+    took: dict[tuple[object, str], float] = {}
+    pace: list[float] = []
+    for trial in history(reports, ahead):
+        if trial.seconds is not None:
+            took.setdefault((trial.case, trial.spec), trial.seconds)
+            pace.append(trial.seconds / trial.turns)
+    turn = sum(pace) / len(pace) if pace else 1.0
+    found = {case.key: took.get((case_of(case), asked(case.spec))) for case in ahead}
+    return {key: found.get(key) or turn * turns for key, turns in foresight.weights.items()}

@@ -1,0 +1,67 @@
+"""What a run would take, before anything is asked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.agents.chat import system_prompt
+from pytest_crmeval.crm.tools import TOOLS
+from pytest_crmeval.datasets.conversations import CaseRef
+from pytest_crmeval.fixtures.ahead import MAY_BE_AHEAD
+from pytest_crmeval.fixtures.cases import ARGUMENT, PLANNED
+from pytest_crmeval.fixtures.models import judge_spec, pricing
+from pytest_crmeval.options import Options
+from pytest_crmeval.plugin.flight import at_once
+from pytest_crmeval.runs.estimate import Judging, estimate, lines
+from pytest_crmeval.runs.history import history
+from pytest_crmeval.runs.loads import CaseSize, Pace
+
+
+def forecast(session: pytest.Session) -> Sequence[str]:
+    """Return the estimate of what was collected, as a person wants to read it."""
+    ours = [item for item in session.items if PLANNED in item.stash]
+    planned = [item.stash[PLANNED] for item in ours]
+    options = Options.from_config(session.config)
+    found = estimate(
+        planned,
+        history(options.reports, planned),
+        _sizes(ours),
+        pricing,
+        overhead=len(system_prompt()) + sum(len(repr(entry.tool)) for entry in TOOLS.values()),
+        pace=Pace(
+            at_once=(session.config.getoption("numprocesses", None) or 1) * _at_once(session),
+            caps=options.rates,
+            replayed=options.replay is not None,
+        ),
+        judge=_judging(options),
+    )
+    return list(lines(found))
+
+
+def _at_once(session: pytest.Session) -> int:
+    """Return how many conversations each worker will have in flight."""
+    ahead = any(item.stash.get(MAY_BE_AHEAD, False) for item in session.items)
+    return at_once(session.config) if ahead else 1
+
+
+def _judging(options: Options) -> Judging | None:
+    if not options.judge:
+        return None
+    spec, samples = judge_spec(options)
+    price = pricing(spec)
+    return Judging(name=options.judge, spec=spec, samples=samples, price=price) if price else None
+
+
+def _sizes(items: Sequence[pytest.Item]) -> dict[str, CaseSize]:
+    """Return how long each case is, by its key; each is read once, whoever plays it."""
+    read: dict[tuple[Path, int], CaseSize] = {}
+    sizes = {}
+    for item in items:
+        ref: CaseRef = item.callspec.params[ARGUMENT].ref  # type: ignore[attr-defined] # pytest's, of parametrized
+        place = (ref.path, ref.offset)
+        if place not in read:
+            turns = ref.read().turns
+            read[place] = CaseSize(turns=len(turns), characters=sum(len(turn.utterance) for turn in turns))
+        sizes[item.stash[PLANNED].key] = read[place]
+    return sizes

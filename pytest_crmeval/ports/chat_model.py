@@ -1,0 +1,110 @@
+"""A language model behind an SDK, or behind a cassette."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Protocol
+
+from pytest_crmeval.domain.prompt import Completion, ModelIdentity, Prompt
+from pytest_crmeval.domain.usage import Usage
+
+
+class Cause(StrEnum):
+    """Why a model gave no answer."""
+
+    AUTHENTICATION = "authentication"
+    """401, 403: the key is wrong, or may not."""
+    UNKNOWN_MODEL = "unknown model"
+    """404: there is no such model, or no such address."""
+    BAD_REQUEST = "bad request"
+    """400, 413, 422 and the like: the same request would be refused again."""
+    FILTERED = "filtered"
+    """The provider's filter took the request or the answer away."""
+    RATE_LIMITED = "rate limited"
+    """429."""
+    OVERLOADED = "server error"
+    """408, 409, 5xx, 529."""
+    CONNECTION = "connection"
+    """No connection, or it broke off."""
+    TIMEOUT = "timeout"
+    """No whole answer within the deadline."""
+    MALFORMED = "malformed answer"
+    """What came back is no answer: no JSON, no choice."""
+    TOO_LARGE = "too large an answer"
+    QUOTA = "out of credit"
+    """429 that no waiting helps: the account has no money left."""
+    LATER = "asked to come back later"
+    """429 with a longer time to wait than anybody has."""
+    UNREACHABLE = "unreachable"
+    """The way there does not exist: a certificate, a proxy, an address that has never answered."""
+    NOT_RECORDED = "not in the cassette"
+    NO_RECORDING = "can't be recorded"
+    """Where the answer is to be written is something that must not be written over."""
+
+
+_RETRIED = frozenset({Cause.RATE_LIMITED, Cause.OVERLOADED, Cause.CONNECTION, Cause.TIMEOUT, Cause.MALFORMED})
+_FINAL = frozenset({Cause.AUTHENTICATION, Cause.UNKNOWN_MODEL, Cause.QUOTA, Cause.LATER, Cause.UNREACHABLE})
+_SILENT = frozenset({Cause.CONNECTION, Cause.TIMEOUT})
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class ModelError(Exception):
+    """A model gave no answer: the world's fault, never the subject's."""
+
+    def __init__(  # noqa: PLR0913 (all that is known of a failure)
+        self,
+        cause: Cause,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        overloaded: bool = False,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        usage: Usage | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.overloaded = overloaded
+        """Whether a server error is one of too much work: 503, 529."""
+        self.retry_after = retry_after
+        """Seconds that the server wants us to wait."""
+        self.headers = headers
+        """What the server said about its limits, names in lower case."""
+        self.usage = usage
+        """What an answer that can't be used has cost, which was paid for; None if there was none, or it did not say."""
+
+    def __str__(self) -> str:
+        """Say what happened, the cause first."""
+        return f"{self.cause}: {self.args[0]}"
+
+    @property
+    def is_retried(self) -> bool:
+        """Whether the same request may be answered later."""
+        return self.cause in _RETRIED
+
+    @property
+    def is_throttling(self) -> bool:
+        """Whether the server has more to do than it can: ask less of it."""
+        return self.cause is Cause.RATE_LIMITED or self.overloaded
+
+    @property
+    def is_silence(self) -> bool:
+        """Whether nothing came back that speaks of a server."""
+        return self.cause in _SILENT
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no request to this model will be answered: it is no use to go on."""
+        return self.cause in _FINAL
+
+
+class ChatModel(Protocol):
+    """Somebody who completes prompts, patiently: what can be repeated has been."""
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """Which model this is."""
+        ...
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """Answer; ModelError if there is no answer to be had."""
+        ...

@@ -1,0 +1,101 @@
+"""How a server is spoken to: what the kinds of API have in common."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from pytest_crmeval.domain.messages import Tool
+from pytest_crmeval.domain.prompt import Completion, Prompt
+from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.ports.chat_model import Cause
+from pytest_crmeval.providers.sdks.settings import Settings
+
+T = TypeVar("T")
+
+
+class UnusableError(Exception):
+    """An answer that is none: why, and what kind of failure that is."""
+
+    def __init__(self, cause: Cause, why: str) -> None:
+        super().__init__(why)
+        self.cause = cause
+
+
+class Dialect(Protocol):
+    """One kind of API."""
+
+    @property
+    def path(self) -> str:
+        """Where requests go, below the server's address."""
+        ...
+
+    @property
+    def settings(self) -> Settings:
+        """What goes along with every prompt."""
+        ...
+
+    def body(self, prompt: Prompt) -> Mapping[str, Any]:
+        """Return the request."""
+        ...
+
+    def headers(self, body: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return headers that a request needs besides the SDK's own."""
+        ...
+
+    def read(self, answer: object) -> Completion:
+        """Return what the server's JSON says; UnusableError if it is no answer."""
+        ...
+
+    def usage(self, answer: object) -> Usage | None:
+        """Return what the server's JSON took, whatever else is in it; None if it does not tell."""
+        ...
+
+
+def shaped(record: object, shape: type[T]) -> T:
+    """Return the parts of a record that we read, seen to be what they should; UnusableError if they are not."""
+    try:
+        return msgspec.convert(record, shape)
+    except msgspec.ValidationError as error:
+        raise UnusableError(Cause.MALFORMED, str(error)) from None
+
+
+def counted(record: object, shape: type[T]) -> T | None:
+    """Return the usage of a record, whatever else is in it; None if there is none that can be read."""
+    try:
+        return shaped(record["usage"], shape) if isinstance(record, dict) and "usage" in record else None
+    except UnusableError:
+        return None
+
+
+def of_type(name: str, items: Sequence[Mapping[str, Any]], shape: type[T]) -> list[T]:
+    """Return the items of one type; those of types that we don't know are passed over."""
+    if not all(isinstance(item.get("type"), str) for item in items):
+        raise UnusableError(Cause.MALFORMED, "there is a part of no type in it")
+    return [shaped(item, shape) for item in items if item["type"] == name]
+
+
+def count(number: float | None) -> int:
+    """Return a count of tokens; none if a server does not tell."""
+    return max(0, int(number or 0))
+
+
+class Converted:
+    """Tools as a server wants them, converted once: a trial asks with the same tuple again and again."""
+
+    MOST = 16
+
+    def __init__(self, convert: Callable[[Sequence[Tool]], list[dict[str, Any]]]) -> None:
+        self._convert = convert
+        self._known: dict[int, tuple[Sequence[Tool], list[dict[str, Any]]]] = {}
+
+    def of(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
+        """Return what to send."""
+        known = self._known.get(id(tools))
+        if known is None:
+            known = (tools, self._convert(tools))
+        if isinstance(tools, tuple):
+            if len(self._known) >= self.MOST:
+                self._known = {}
+            self._known[id(tools)] = known  # with the tuple, whose id is its own while it lives
+        return known[1]

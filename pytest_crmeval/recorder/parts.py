@@ -1,0 +1,107 @@
+"""The parts of a run: what each was asked for, and whether another may go on with it."""
+
+import platform
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+import pytest
+
+from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.options import Options
+from pytest_crmeval.options.environment import redactor_of
+from pytest_crmeval.runs.journal import Past
+
+SECRET_OPTION = "--postgresql-password"  # noqa: S105 (its name, to hide its value)
+
+
+def part_of(config: pytest.Config, server: str) -> JsonObject:
+    """Return what is kept of this part."""
+    options = Options.from_config(config)
+    arguments = _without_secret(config.invocation_params.args)
+    return {
+        "started": _now(),
+        "command": redactor_of(config).text(shlex.join(["pytest", *arguments])),
+        "agents": {agent: options.spec(agent) for agent in options.agents},
+        "tags": list(options.tags),
+        "split": options.split or None,
+        "sample": options.sample,
+        "seed": options.seed,
+        "scorers": list(options.scorers),
+        "invalid": "play" if options.play_invalid else "report",
+        **_given(
+            judge=options.judge,
+            budget=options.budget,
+            record=str(options.record or ""),
+            replay=str(options.replay or ""),
+        ),
+        "server": server,
+    }
+
+
+def facts_of(past: Past, options: Options) -> JsonObject:
+    """Return what a report tells of the run itself, all its parts together."""
+    return {
+        "id": options.run,
+        "started": past.parts[0]["started"],
+        "ended": _now(),
+        "spent": round(past.spent, 8),
+        "parts": past.parts,
+        "machine": platform.platform(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("pytest", "pytest-crmeval", "pytest-xdist")},
+        },
+    }
+
+
+def check_rules(parts: Iterable[JsonObject], options: Options) -> None:
+    """Refuse to resume a run under other rules: two kinds of verdict do not add up."""
+    begun = f"crmeval: the run {options.run!r} was begun"
+    for part in parts:
+        before, now = _scorers_of(part), options.scorers
+        if before and set(before) != set(now):
+            raise pytest.UsageError(
+                f"{begun} with the scorers {', '.join(before)}, and can't go on with {', '.join(now)}: "
+                "choose the same with --crmeval-scorer, or another --crmeval-run"
+            )
+        if part.get("judge", "") != options.judge:
+            raise pytest.UsageError(
+                f"{begun} {_judged(part.get('judge'))}, and can't go on {_judged(options.judge)}: "
+                "choose the same --crmeval-judge, or another --crmeval-run"
+            )
+        if part.get("invalid") == "play" and not options.play_invalid:
+            raise pytest.UsageError(
+                f"{begun} with --crmeval-invalid=play, and can't go on without: add it, or choose another --crmeval-run"
+            )
+
+
+def _given(**facts: Json) -> JsonObject:
+    """Return those facts that there are."""
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _judged(judge: Json) -> str:
+    return f"with the judge {judge}" if judge else "without a judge"
+
+
+def _scorers_of(part: JsonObject) -> list[str]:
+    """Return the scorers that a part of a run was asked for; none if it is older than the question."""
+    names = part.get("scorers")
+    return list(map(str, names)) if isinstance(names, list) else []
+
+
+def _without_secret(arguments: Sequence[object]) -> Iterator[str]:
+    """Yield the command line as it may be kept: a password is none of the report's business."""
+    before = ""
+    for argument in map(str, arguments):
+        if before == SECRET_OPTION:
+            yield "..."
+        else:
+            yield f"{SECRET_OPTION}=..." if argument.startswith(f"{SECRET_OPTION}=") else argument
+        before = argument

@@ -1,0 +1,62 @@
+"""What a run says about itself: when it begins, and why it did not go on."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pytest_crmeval.domain.report import Report
+from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.domain.usage import money
+from pytest_crmeval.options import DEFAULT_SCORERS, Options
+from pytest_crmeval.providers.specs import is_model
+from pytest_crmeval.runs import summary
+
+
+def announcement(options: Options, cases: int, done: int, server: str, ahead: str) -> Iterator[str]:
+    """Yield what is going to be played, by whom, where, and on what terms."""
+    again = f", resumed: {done} done" if done else ""
+    yield f"crmeval run:    {options.run} ({cases} to play{again})"
+    yield f"crmeval agent:  {', '.join(_named(options, agent) for agent in options.agents)}"
+    if options.selection:
+        yield f"crmeval cases:  {options.selection}"
+    yield f"crmeval server: {server}"
+    if ahead:
+        yield f"crmeval ahead:  {ahead}"
+    yield from _terms(options)
+    if set(options.scorers) != set(DEFAULT_SCORERS):
+        yield f"crmeval scorer: {', '.join(options.scorers)}"
+
+
+def stops(options: Options, stopped: Mapping[str, str], report: Report) -> Iterator[str]:
+    """Yield why trials were not started."""
+    for spec, why in stopped.items():
+        names = [name for name in options.agents if options.spec(name) == spec]
+        missing = sum(standing.not_run for standing in report.standings if standing.subject in names or not names)
+        left = f"; {missing} case{'s were' if missing != 1 else ' was'} not run" if missing else ""
+        yield f"{' and '.join(names) or 'the run'} was stopped: {why}{left}"
+
+
+def counts(cases: Iterable[PlannedCase]) -> Iterator[str]:
+    """Yield how many cases each suite has for each subject."""
+    found: dict[tuple[str, str], int] = {}
+    for planned in cases:
+        found[planned.suite, planned.subject] = found.get((planned.suite, planned.subject), 0) + 1
+    for (suite, subject), count in sorted(found.items()):
+        yield f"{suite} × {subject}: {count} case{'s' * (count != 1)}"
+
+
+def _terms(options: Options) -> Iterator[str]:
+    """Yield on what terms models are asked, as far as anything was said about that."""
+    specs = [options.spec(name).partition("?")[0] for name in (*options.agents, options.judge)]
+    if options.judge:
+        yield f"crmeval judge:  {_named(options, options.judge)}"
+    if options.rates and any(map(is_model, specs)):
+        held = [str(cap) for cap in options.rates if any(map(cap.holds_for, specs))]
+        yield f"crmeval rates:  {', '.join(held) or 'none of crmeval_rates is for a model of this run'}"
+    if options.budget:
+        yield f"crmeval budget: {money(options.budget)}"
+    if tapes := options.replay or options.record:
+        yield f"crmeval {'replay' if options.replay else 'record'}: {summary.short(tapes)}"
+
+
+def _named(options: Options, agent: str) -> str:
+    spec = options.spec(agent)
+    return agent if spec == agent else f"{agent} = {spec}"

@@ -1,0 +1,112 @@
+"""What models took in earlier runs: a quick look into their journals."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.domain.usage import Usage
+
+JOURNALS = 100
+BYTES = 32 * 1024 * 1024
+"""How much is read, the newest first: more would take longer than it is worth."""
+_NO_MATTER = frozenset({"price", "timeout", "retries", "key"})
+_PLAYED = {str(Verdict.PASSED), str(Verdict.FAILED)}
+Case = tuple[str, str, str]
+"""Suite, id and fingerprint: the same content, whoever plays it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What a trial took that was played to its end."""
+
+    case: Case
+    spec: str
+    turns: int
+    usage: Usage = field(default_factory=Usage)
+    """Nothing for an agent that asks no model, and was judged."""
+    seconds: float | None = None
+    """None if it was played from a cassette, which takes no time."""
+    judged: Usage | None = None
+    """What its judge took; None if none was asked."""
+
+
+def case_of(planned: PlannedCase) -> Case:
+    """Return what a case is known by."""
+    return planned.suite, planned.case, planned.fingerprint
+
+
+def asked(spec: str) -> str:
+    """Return what of a spec decides how much a model takes: not its price, nor how patient we are."""
+    model, _, query = spec.partition("?")
+    kept = sorted(part for part in query.split("&") if part and part.partition("=")[0] not in _NO_MATTER)
+    return f"{model}?{'&'.join(kept)}" if kept else model
+
+
+def history(folder: Path, wanted: Iterable[PlannedCase] = ()) -> Sequence[Played]:
+    """Return the trials of the runs in ``folder`` in which a model was asked, the newest first.
+
+    No further back than until each of the ``wanted`` cases is known with its time, and never too much. What can't be
+    read is passed over: an estimate does without.
+    """
+    missing = {(case_of(planned), asked(planned.spec)) for planned in wanted}
+    bounded, left, found = bool(missing), BYTES, list[Played]()
+    for path, size in _journals(folder)[:JOURNALS]:
+        if left <= 0 or (bounded and not missing):
+            break
+        trials = list(_trials(path, left))[::-1]
+        missing.difference_update((trial.case, trial.spec) for trial in trials if trial.seconds is not None)
+        found += trials
+        left -= size
+    return found
+
+
+def _journals(folder: Path) -> list[tuple[Path, int]]:
+    """Return the journals and their sizes, the newest first; ``latest`` is none of its own."""
+    found = []
+    try:
+        with os.scandir(folder) as runs:
+            for run in runs:
+                path = Path(run.path, "trials.jsonl")
+                if run.is_dir(follow_symlinks=False) and path.is_file():
+                    status = path.stat()
+                    found.append((status.st_mtime_ns, path, status.st_size))
+    except OSError:
+        return []
+    return [(path, size) for _, path, size in sorted(found, key=itemgetter(0), reverse=True)]
+
+
+def _trials(path: Path, size: int) -> Iterator[Played]:
+    try:
+        with path.open("rb") as file:
+            lines = file.readlines(size)
+    except OSError:
+        return
+    for line in lines:
+        if b'"bill"' in line:  # most lines of most journals are of agents that ask no model
+            try:
+                trial = json.loads(line)["trial"]
+                if trial["verdict"] in _PLAYED:
+                    yield from _played(trial)
+            except (ValueError, KeyError, TypeError):
+                continue
+
+
+def _played(trial: dict[str, Any]) -> Iterator[Played]:
+    """Yield what a trial took; nothing if neither its agent nor its judge asked a model."""
+    bill, judged = trial.get("bill"), (trial.get("judgement") or {}).get("bill")
+    if not (bill or judged):
+        return
+    yield Played(
+        case=(str(trial["suite"]), str(trial["case"]), str(trial["fingerprint"])),
+        spec=asked(str(trial["spec"])),
+        turns=max(1, len(trial.get("turns", ()))),
+        usage=Usage.from_dict(bill["usage"]) if bill else Usage(),
+        seconds=None if bill and bill.get("replayed") else float(trial["seconds"]),
+        judged=Usage.from_dict(judged["usage"]) if judged else None,
+    )

@@ -1,0 +1,145 @@
+"""What a worker sees of the controller: the run's server and the run's control, at the other end of the line."""
+
+from collections.abc import Callable, Mapping
+from threading import Lock, get_ident
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.providers.control import Control, Feedback
+from pytest_crmeval.server.line import LineToController
+
+if TYPE_CHECKING:  # psycopg takes 0.3 s and is wanted only when a case is played
+    from pytest_crmeval.crm.databases import RunDatabases
+
+
+class LinkedServer:
+    """The run's server."""
+
+    def __init__(self, line: LineToController, run: str) -> None:
+        self._line = line
+        self._run = run
+
+    def begin(self) -> None:
+        """Ask the controller to start it."""
+        self._line.ask("begin")
+
+    def databases(self) -> "RunDatabases":
+        """Wait until the controller says that it is ready."""
+        from pytest_crmeval.crm.databases import Address, RunDatabases
+
+        return RunDatabases(Address(*self._line.ask("address")), self._run)
+
+
+class LinkedControl:
+    """The run's control."""
+
+    def __init__(self, line: LineToController) -> None:
+        self._line = line
+
+    def objection(self, agent: str) -> str:
+        """Ask whether a trial may be started."""
+        return str(self._line.ask("objection", agent))
+
+    def stop(self, agent: str, why: str) -> None:
+        """Have no further trial of ``agent`` started, by any worker."""
+        self._line.ask("stop", [agent, why])
+
+    def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:
+        """Wait for a permit; None if there was none in time."""
+        permit = self._line.ask("acquire", [model, tokens, patience])
+        return None if permit is None else int(permit)
+
+    def release(self, permit: int, feedback: Feedback) -> None:
+        """Give a permit back."""
+        told = {name: getattr(feedback, name) for name in Feedback.__slots__}  # asdict can't copy every mapping
+        self._line.ask("release", [permit, {**told, "headers": dict(feedback.headers)}])
+
+    def has_answered(self, model: str) -> bool:
+        """Ask whether anybody has had an answer."""
+        return bool(self._line.ask("has_answered", model))
+
+
+class LinkedLedger:
+    """The run's ledger: who plays what."""
+
+    def __init__(self, line: LineToController) -> None:
+        self._line = line
+
+    def join(self, player: str, slots: int) -> None:
+        """Tell that somebody is going to play."""
+        self._line.ask("join", [player, slots])
+
+    def quit(self, player: str, why: str = "") -> None:
+        """Tell that he plays one less."""
+        self._line.ask("quit", [player, why])
+
+    def settle(self, player: str, *, over: bool) -> None:
+        """Wait until there is nothing more to play here."""
+        self._line.ask("settle", [player, over])
+
+    def next(self, player: str) -> str | None:
+        """Wait for a case to play."""
+        key: str | None = self._line.ask("next", player)
+        return key
+
+    def finish(self, key: str, outcome: JsonObject) -> None:
+        """Tell how a case was played."""
+        self._line.ask("finish", [key, outcome])
+
+    def drop(self, key: str) -> None:
+        """Give a case back."""
+        self._line.ask("drop", key)
+
+    def take(
+        self, key: str, player: str, *, patient: bool
+    ) -> tuple[Literal["played", "alone", "over"], JsonObject | None]:
+        """Wait for how a case was played."""
+        told, outcome = self._line.ask("take", [key, player, patient])
+        return told, outcome
+
+    def leave(self, key: str) -> None:
+        """Have nothing more played ahead for the test of this case."""
+        self._line.ask("leave", key)
+
+
+class ControlAnswers:
+    """The controller's side of it: a worker that dies does not take its permits with it."""
+
+    def __init__(self, control: Control, forget: Callable[[set[int]], None]) -> None:
+        self._control = control
+        self._forget = forget
+        self._holders: dict[int, int] = {}
+        """The thread of the call on which each permit was given; it may come back on another."""
+        self._guard = Lock()
+
+    def answers(self) -> Mapping[str, Callable[[Any], Any]]:
+        """Return what can be asked."""
+        return {
+            "objection": self._control.objection,
+            "stop": lambda about: self._control.stop(*about),
+            "acquire": self._acquire,
+            "release": self._release,
+            "has_answered": self._control.has_answered,
+        }
+
+    def hung_up(self) -> None:
+        """Take back what the caller of this thread still holds."""
+        caller = get_ident()
+        with self._guard:
+            held = {permit for permit, holder in self._holders.items() if holder == caller}
+            for permit in held:
+                del self._holders[permit]
+        self._forget(held)
+
+    def _acquire(self, about: tuple[str, int, float | None]) -> int | None:
+        permit = self._control.acquire(*about)
+        if permit is not None:
+            with self._guard:
+                self._holders[permit] = get_ident()
+        return permit
+
+    def _release(self, about: tuple[int, Mapping[str, Any]]) -> None:
+        permit, feedback = about
+        with self._guard:
+            self._holders.pop(permit, None)
+        self._control.release(permit, Feedback(**feedback))

@@ -1,0 +1,140 @@
+"""No more trials are started when the money is spent."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.projects import case, report_of
+from tests.providers.loopback import Loopback
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+Providers = Callable[..., Loopback]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+DEAR = ("--crmeval-agent", "openai:m?price=1000/1000", "--crmeval-inflight", "1")
+"""A trial makes two calls of 120 tokens each: 0.24 dollars. One at a time: test_inflight.py has many."""
+
+
+@WAYS
+def test_the_rest_is_not_run_when_the_budget_is_spent(project: Project, providers: Providers, xdist: list[str]) -> None:
+    """What is in flight finishes; the exit status says that the run is not complete, and a line says why."""
+    server = providers()
+    pytester = project([case(f"c{number}") for number in range(10)])
+
+    result = pytester.runpytest(*DEAR, "--crmeval-budget", "0.70", *xdist)
+
+    report = report_of(pytester.path)
+    (standing,) = report["results"]
+    workers = 2 if "-n" in xdist else 1
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    assert 3 <= standing["passed"] < 3 + workers
+    assert 10 == standing["passed"] + standing["not_run"]
+    assert report["run"]["spent"] == pytest.approx(0.24 * standing["passed"])
+    assert 2 * standing["passed"] == len(server.seen)
+    result.stdout.fnmatch_lines(
+        [f"the run was stopped: the budget of $0.70 is spent; {standing['not_run']} cases were not run"]
+    )
+
+
+def test_a_resumed_run_goes_on_counting(project: Project, providers: Providers) -> None:
+    """The budget is the run's, with all its parts; more money plays the rest."""
+    providers()
+    pytester = project([case(f"c{number}") for number in range(5)])
+    run = (*DEAR, "--crmeval-run", "saving")
+    pytester.runpytest(*run, "--crmeval-budget", "0.40")
+
+    broke = pytester.runpytest(*run, "--crmeval-budget", "0.40")
+    rich = pytester.runpytest(*run, "--crmeval-budget", "9")
+
+    assert pytest.ExitCode.TESTS_FAILED == broke.ret
+    broke.assert_outcomes(skipped=3)
+    assert pytest.ExitCode.OK == rich.ret
+    assert report_of(pytester.path)["run"]["spent"] == pytest.approx(5 * 0.24)
+
+
+def test_a_budget_that_is_not_reached_changes_nothing(project: Project, providers: Providers) -> None:
+    """Exit status 0."""
+    providers()
+
+    result = project().runpytest(*DEAR, "--crmeval-budget", "$5")
+
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.fnmatch_lines(["crmeval budget: $5.00"])
+
+
+@pytest.mark.parametrize(
+    ("rate", "told"), [("openai:* 600rpm 90000tpm", "openai:[*] 600rpm 90000tpm"), ("openai:n 1rpm", "none of *")]
+)
+def test_the_rates_that_hold_are_told(project: Project, providers: Providers, rate: str, told: str) -> None:
+    """A cap for a misspelt model would hold nothing up."""
+    providers()
+
+    result = project([case("one")], ini=f"crmeval_rates = {rate}").runpytest(*DEAR)
+
+    result.stdout.fnmatch_lines([f"crmeval rates:  {told}"])
+
+
+@pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf", "five", ""])
+def test_what_is_no_budget_is_refused(project: Project, budget: str) -> None:
+    """Nothing is started."""
+    result = project().runpytest("--crmeval-budget", budget)
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines(["*--crmeval-budget*give US dollars*"])
+
+
+def test_a_budget_for_a_model_without_a_price_is_refused(project: Project, providers: Providers) -> None:
+    """It could not be kept."""
+    server = providers()
+
+    result = project().runpytest("--crmeval-agent", "openai:mystery", "--crmeval-budget", "5")
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines(["*nobody knows the price of openai:mystery*price=INPUT/OUTPUT*"])
+    assert [] == server.seen
+
+
+def test_who_asks_no_model_is_not_held_up(project: Project) -> None:
+    """The oracle costs nothing."""
+    result = project().runpytest("--crmeval-budget", "0.01")
+
+    result.assert_outcomes(passed=3)
+
+
+DYING = """
+import os
+
+from pytest_crmeval.agents.chat import ChatAgent
+
+
+class Dying(ChatAgent):
+    '''Asks once, and takes its process with it.'''
+
+    def reply(self, messages, tools):
+        super().reply(messages, tools)
+        os._exit(1)
+"""
+
+
+def test_what_a_crashed_worker_has_paid_is_not_forgotten(project: Project, providers: Providers) -> None:
+    """No trial tells of it; the journal does, and a resumed run counts it."""
+    providers()
+    pytester = project([case("one")])
+    pytester.makeconftest(
+        DYING
+        + """
+
+import pytest
+
+
+@pytest.fixture
+def agent(agent):
+    return Dying(name=agent.name, model=agent.model)
+"""
+    )
+
+    pytester.runpytest(*DEAR, "--crmeval-run", "dying", "-n", "1")
+
+    assert report_of(pytester.path)["run"]["spent"] == pytest.approx(0.12)
+    pytester.runpytest(*DEAR, "--crmeval-run", "dying", "-n", "1")
+    assert report_of(pytester.path)["run"]["spent"] == pytest.approx(0.24)

@@ -1,0 +1,125 @@
+"""The whole way: bundled conversations of every kind, played through the real SDKs by a server that plays rightly."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.ports.crm import Crm
+from tests.projects import report_of
+from tests.providers.answers import Call, Say, Status
+from tests.providers.loopback import Loopback, Seen
+from tests.providers.scripted import Script, script_of, scripted_brain
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+Providers = Callable[..., Loopback]
+BUNDLE = Path(__file__).parents[2] / "evals" / "data" / "crm.jsonl"
+TWINS = 6
+"""How many conversations are played that begin with the very words of another one."""
+TWO_WORKERS = ("-n", "2")
+
+
+def kinds_of(record: dict[str, Any]) -> Iterable[str]:
+    """Return all that a conversation is an example of."""
+    tools = (turn["expected_tool"] for turn in record["turns"])
+    return [*record["tags"], record["complexity_level"], record["workflow_category"], *tools]
+
+
+def sample() -> list[dict[str, Any]]:
+    """Return bundled conversations of every kind, and some that begin alike."""
+    records = [json.loads(line) for line in BUNDLE.read_text(encoding="utf-8").splitlines()]
+    openings = Counter(map(opening_of, records))
+    twins = sorted((record for record in records if openings[opening_of(record)] > 1), key=opening_of)[:TWINS]
+    firsts = {kind: record for record in reversed(records) for kind in kinds_of(record)}
+    chosen = {record["conversation_id"]: record for record in [*firsts.values(), *twins]}
+    return sorted(chosen.values(), key=itemgetter("conversation_id"))
+
+
+def opening_of(record: dict[str, Any]) -> str:
+    """Return what the user says first."""
+    return str(record["turns"][0]["user_utterance"])
+
+
+def specs_of(server: Loopback) -> list[str]:
+    """Return an agent for each dialect."""
+    openai = f"openai:x?base_url={server.openai_url}"
+    return [f"{openai}&api=chat", f"{openai}&api=responses", f"anthropic:x?base_url={server.anthropic_url}"]
+
+
+def agents(specs: Sequence[str]) -> Iterator[str]:
+    """Yield the options that name them."""
+    for spec in specs:
+        yield from ("--crmeval-agent", spec)
+
+
+def passed(path: Path) -> dict[str, int]:
+    """Return how many trials each agent has passed."""
+    return Counter(trial["subject"] for trial in report_of(path)["trials"] if trial["verdict"] == "passed")
+
+
+def told(path: Path) -> list[tuple[Any, ...]]:
+    """Return what a report tells of each trial, time and money aside."""
+    return [itemgetter("subject", "case", "verdict", "scores")(trial) for trial in report_of(path)["trials"]]
+
+
+def request(utterance: str) -> Seen:
+    """Return what a model is asked first."""
+    said = {"role": "user", "content": utterance}
+    return Seen(method="POST", path="/v1/chat/completions", headers={}, body={"messages": [said]})
+
+
+@pytest.fixture
+def bundled(project: Project) -> pytest.Pytester:
+    """Return a project with the sample."""
+    return project(sample())
+
+
+@pytest.fixture
+def script(bundled: pytest.Pytester, crm: Crm) -> Script:
+    """Return what is to be answered in it."""
+    return script_of([ref.read() for ref in index([bundled.path / "cases.jsonl"])], crm)
+
+
+def test_who_plays_rightly_passes_in_every_dialect(
+    bundled: pytest.Pytester, providers: Providers, script: Script
+) -> None:
+    """Nothing is lost or changed on the way to the model and back: it is shown the dialogue to the letter."""
+    server = providers(scripted_brain(script))
+    specs, cases = specs_of(server), len(sample())
+
+    bundled.runpytest(*agents(specs), *TWO_WORKERS)
+
+    assert 25 < cases < 35
+    assert dict.fromkeys(specs, cases) == passed(bundled.path)
+    assert len(server.seen) == sum(trial["bill"]["usage"]["calls"] for trial in report_of(bundled.path)["trials"])
+
+
+def test_the_recorded_bundle_is_replayed_without_a_server(
+    bundled: pytest.Pytester, providers: Providers, script: Script
+) -> None:
+    """Whatever was called and answered: the same verdicts and scores, and no request arrives."""
+    server = providers(scripted_brain(script))
+    options = (*agents(specs_of(server)), *TWO_WORKERS)
+    bundled.runpytest(*options, "--crmeval-record", "tapes")
+    recorded = told(bundled.path)
+    server.seen.clear()
+
+    bundled.runpytest(*options, "--crmeval-replay", "tapes")
+
+    assert 3 * len(sample()) == len(recorded)
+    assert recorded == told(bundled.path)
+    assert [] == server.seen
+
+
+def test_a_dialogue_that_is_told_otherwise_is_answered_by_nobody(script: Script) -> None:
+    """The server plays from a script, not by ear: that all pass says something about what it was shown."""
+    brain, opening = scripted_brain(script), opening_of(sample()[0])
+
+    assert isinstance(brain(request(opening)), Call | Say)
+    assert isinstance(brain(request(f"{opening} Please.")), Status)

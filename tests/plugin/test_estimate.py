@@ -1,0 +1,116 @@
+"""What a run would take, before anything is spent."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.projects import case
+from tests.providers.loopback import Loopback
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+Providers = Callable[..., Loopback]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+PRICED = ("--crmeval-agent", "openai:m?price=2/8")
+
+
+@WAYS
+def test_nothing_is_asked_and_nothing_is_played(project: Project, providers: Providers, xdist: list[str]) -> None:
+    """Calls, tokens, cost and time per subject, with what they are assumed from."""
+    server = providers()
+    pytester = project()
+
+    result = pytester.runpytest(*PRICED, "--crmeval-agent", "oracle", "--crmeval-estimate", *xdist)
+
+    assert pytest.ExitCode.OK == result.ret
+    assert [] == server.seen
+    assert not (pytester.path / "reports").exists()
+    result.stdout.fnmatch_lines(
+        [
+            "suite *subject *cases *calls *tokens in *tokens out *cost *time",
+            "crm *openai:m?price=2/8 *3 *$*",
+            "total: *$*",
+        ]
+    )
+
+
+def test_what_was_played_before_is_known(project: Project, providers: Providers) -> None:
+    """A trial makes two calls of 100 and 20 tokens."""
+    server = providers()
+    pytester = project([case("one"), case("two")])
+    pytester.runpytest(*PRICED)
+    server.seen.clear()
+
+    result = pytester.runpytest(*PRICED, "--crmeval-estimate")
+
+    assert [] == server.seen
+    result.stdout.fnmatch_lines(["crm *openai:m?price=2/8 *2 *4 *400 *80 *$0.00144 *"])
+
+
+def test_only_what_is_missing_of_a_run_is_estimated(project: Project, providers: Providers) -> None:
+    """A resumed run costs less."""
+    providers()
+    pytester = project([case("one"), case("two")])
+    pytester.runpytest(*PRICED, "--crmeval-run", "mine", "-k", "one")
+
+    result = pytester.runpytest(*PRICED, "--crmeval-run", "mine", "--crmeval-estimate")
+
+    result.stdout.fnmatch_lines(["crm *openai:m?price=2/8 *1 *2 *"])
+
+
+def test_the_judge_is_part_of_it(project: Project, providers: Providers) -> None:
+    """With its samples."""
+    providers()
+
+    result = project().runpytest(*PRICED, "--crmeval-judge", "openai:j?price=1/1&samples=5", "--crmeval-estimate")
+
+    result.stdout.fnmatch_lines(["judge *openai:j* 3 *15 *"])
+
+
+@pytest.mark.parametrize("option", ["--crmeval-estimate", "--collect-only"])
+def test_a_dry_run_needs_no_key(project: Project, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    """It asks nobody."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+    result = project().runpytest("--crmeval-agent", "gpt-4.1", option)
+
+    assert pytest.ExitCode.OK == result.ret
+
+
+def test_a_replay_is_free(project: Project, providers: Providers) -> None:
+    """Whatever a model would cost."""
+    server = providers()
+    pytester = project([case("one"), case("two")])
+    (pytester.path / "tapes").mkdir()
+
+    result = pytester.runpytest(*PRICED, "--crmeval-replay", "tapes", "--crmeval-estimate")
+
+    assert [] == server.seen
+    result.stdout.fnmatch_lines(
+        ["crm *openai:m?price=2/8 *2 *$0.00 *-", "total: *, $0.00, 0 s", "nothing is paid: replayed"]
+    )
+
+
+def test_no_run_is_faster_than_its_rates(project: Project, providers: Providers) -> None:
+    """Four calls at one a minute."""
+    providers()
+    pytester = project([case("one"), case("two")])
+    pytester.runpytest(*PRICED)
+
+    result = pytester.runpytest(*PRICED, "--crmeval-estimate", "-o", "crmeval_rates=openai:m 1rpm")
+
+    result.stdout.fnmatch_lines(
+        ["crm *openai:m?price=2/8 *2 *4 *4 min", "time: 2 at once, no faster than crmeval_rates;*"]
+    )
+
+
+def test_a_guess_counts_on_the_cache(project: Project, providers: Providers) -> None:
+    """Both providers keep the prompt and the tools."""
+    providers()
+
+    result = project([case("one")]).runpytest(*PRICED, "--crmeval-estimate")
+
+    result.stdout.fnmatch_lines(
+        ["total: *cached)*", "guessed: *prompt and tools read from the cache by every call but *"]
+    )

@@ -1,0 +1,106 @@
+"""Conversations in flight when a run is interrupted: real processes, real signals, and nobody is paid twice."""
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.test_inflight import M, asked, many
+from tests.postgres.processes import Run, eventually, running
+from tests.projects import report_of
+from tests.providers.answers import Hang, Slow
+from tests.providers.loopback import Loopback, crm_brain
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+Providers = Callable[..., Loopback]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+RUN = (*M, "--crmeval-inflight", "4")
+
+
+def named(folder: Path) -> tuple[str, ...]:
+    """Return options that name the run after its folder: other tests use the same server at the same time."""
+    return ("--crmeval-run", f"r-{sha256(str(folder).encode()).hexdigest()[:12]}")
+
+
+def interrupt_group(run: Run) -> None:
+    """Press Ctrl-C."""
+    run.interrupt()
+
+
+def interrupt_controller(run: Run) -> None:
+    """Send the signal to the process that owns the run, and to nobody else."""
+    os.kill(run.process.pid, signal.SIGINT)
+
+
+def journalled(folder: Path) -> int:
+    """Count the trials on record."""
+    journal = folder / "reports" / named(folder)[1] / "trials.jsonl"
+    return journal.read_text(encoding="utf-8").count('{"trial"') if journal.exists() else 0
+
+
+@WAYS
+@pytest.mark.parametrize("interrupt", [interrupt_group, interrupt_controller])
+def test_what_is_in_flight_is_finished_and_kept(
+    project: Project, providers: Providers, xdist: list[str], interrupt: Callable[[Run], None]
+) -> None:
+    """A resumed run asks only for what was never begun: each case is asked for twice in all, a call and a reply."""
+    server = providers(lambda seen: Slow(0.15, crm_brain(seen)))
+    folder = project(many(60)).path
+
+    with running(folder, *RUN, *named(folder), *xdist) as run:
+        eventually(lambda: journalled(folder) > 3, "trials are on record")
+        interrupt(run)
+        status = run.end()
+    before = journalled(folder)
+
+    assert pytest.ExitCode.INTERRUPTED == status
+    assert 3 < before < 60
+    assert before == len(report_of(folder)["trials"])
+    assert Counter(asked(server)) == dict.fromkeys(set(asked(server)), 2)
+    assert 2 * before == len(server.seen)
+    with running(folder, *RUN, *named(folder), *xdist) as run:
+        assert pytest.ExitCode.OK == run.end(), run.output()
+    assert 120 == len(server.seen)
+    assert 60 == len(report_of(folder)["trials"])
+
+
+@WAYS
+def test_a_second_interrupt_gives_up(project: Project, providers: Providers, xdist: list[str]) -> None:
+    """Nobody waits a minute for a server that never answers."""
+    server = providers([Hang()])
+    folder = project(many(6)).path
+
+    with running(folder, *RUN, *named(folder), *xdist) as run:
+        eventually(lambda: len(server.seen) >= 4, "calls are in flight")
+        run.interrupt()
+        eventually(lambda: "Ctrl-C gives them up" in run.output(), "it is said what is waited for")
+        begun = time.monotonic()
+        run.interrupt()
+        status = run.end()
+
+    assert pytest.ExitCode.INTERRUPTED == status
+    assert time.monotonic() - begun < 25
+
+
+def test_a_worker_that_is_killed_takes_only_what_it_was_playing(project: Project, providers: Providers) -> None:
+    """What it had finished is on record, and not asked for again."""
+    server = providers(lambda seen: Slow(0.1, crm_brain(seen)))
+    folder = project(many(40)).path
+
+    with running(folder, *RUN, *named(folder), "-n", "2") as run:
+        eventually(lambda: journalled(folder) > 8, "trials are on record")
+        os.kill(run.workers()[0], signal.SIGKILL)
+        status = run.end()
+
+    trials = {trial["case"]: trial["verdict"] for trial in report_of(folder)["trials"]}
+    again = [name for name, count in Counter(asked(server)).items() if count > 2]
+    assert pytest.ExitCode.TESTS_FAILED == status
+    assert 40 == len(trials)
+    assert 39 <= sum(verdict == "passed" for verdict in trials.values())
+    assert len(again) <= 5

@@ -1,0 +1,94 @@
+"""Which conversations are begun first: those that take longest."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.fixtures.ahead import Foresight
+from pytest_crmeval.plugin.flight import described, weighed
+from pytest_crmeval.runs.journal import Journal
+from tests.fakes import planned
+from tests.plugin.test_inflight import M, asked, named
+from tests.providers.loopback import Loopback
+
+Project = Callable[..., pytest.Pytester]
+Providers = Callable[..., Loopback]
+
+
+def case(name: str) -> PlannedCase:
+    """Return a case that a model is to play."""
+    return replace(planned(name), spec="openai:m")
+
+
+def weights(reports: Path, turns: Mapping[str, int]) -> Mapping[str, float]:
+    """Return how long cases of so many turns may take."""
+    cases = [case(name) for name in turns]
+    foresight = Foresight(weights={case(name).key: float(count) for name, count in turns.items()}, alone={})
+    found = weighed(foresight, cases, reports)
+    return {each.case: found[each.key] for each in cases}
+
+
+def remember(reports: Path, **seconds: float) -> None:
+    """Leave a journal of an earlier run."""
+    journal = Journal.open(reports / "earlier" / "trials.jsonl")
+    for name, took in seconds.items():
+        bill = Bill(usage=Usage(input=1, output=1, calls=1))
+        journal.trial(Trial(planned=case(name), verdict=Verdict.PASSED, seconds=took, bill=bill))
+    journal.close()
+
+
+def test_without_an_earlier_run_turns_count(tmp_path: Path) -> None:
+    """More turns take longer."""
+    assert {"short": 1.0, "long": 6.0} == weights(tmp_path, {"short": 1, "long": 6})
+
+
+def test_an_earlier_run_knows_better(tmp_path: Path) -> None:
+    """A case that it did not play takes as long as its turns at the same pace."""
+    remember(tmp_path, short=40.0, long=10.0)
+
+    assert {"short": 40.0, "long": 10.0, "new": 50.0} == weights(tmp_path, {"short": 1, "long": 6, "new": 2})
+
+
+@pytest.mark.parametrize(
+    ("foresight", "each", "told"),
+    [
+        (Foresight(weights={"a": 1.0}, alone={}), 8, "8 conversations in flight per worker"),
+        (Foresight(weights={}, alone={}), 8, ""),
+        (Foresight(weights={}, alone={"marked skip": 1}), 8, "1 case one at a time (marked skip)"),
+        (
+            Foresight(weights={"a": 1.0}, alone={"marked skip": 2}),
+            4,
+            "4 conversations in flight per worker; 2 cases one at a time (marked skip)",
+        ),
+    ],
+)
+def test_the_header_says_what_is_in_flight(foresight: Foresight, each: int, told: str) -> None:
+    """And what is not."""
+    assert told == described(foresight, each)
+
+
+@pytest.mark.usefixtures("given_server")
+def test_the_longest_conversations_are_begun_first(project: Project, providers: Providers) -> None:
+    """By their turns; the first item, which is short, is waited for, and not forgotten."""
+    server = providers()
+    cases = [named(f"c{number}") for number in range(4)]
+    cases[3]["turns"] = [
+        {
+            **cases[3]["turns"][0],
+            "turn_id": number,
+            "user_utterance": f"Add c3 Ltd {number}, ada{number}@ada.example, active.",
+            "expected_args": {"name": f"c3 Ltd {number}", "email": f"ada{number}@ada.example", "status": "Active"},
+        }
+        for number in (1, 2, 3)
+    ]
+
+    result = project(cases).runpytest(*M, "-p", "no:xdist", "--crmeval-inflight", "2")
+
+    begun = list(dict.fromkeys(asked(server)))
+    result.assert_outcomes(passed=4)
+    assert begun.index("c3") < 3

@@ -1,0 +1,153 @@
+"""Conversations in flight, and something goes wrong: nothing hangs, nothing is lost, and the user is told."""
+
+import secrets
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from tests.plugin.test_inflight import M, many
+from tests.projects import report_of
+from tests.providers.answers import Slow
+from tests.providers.loopback import Loopback, crm_brain
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+Providers = Callable[..., Loopback]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+
+
+DEADLY = """
+import os
+from bots import Half
+
+class Deadly(Half):
+    def reply(self, messages, tools):
+        if "c05" in messages[0].text:
+            os._exit(1)
+        return super().reply(messages, tools)
+"""
+
+
+def test_a_case_that_kills_its_worker_is_found_and_the_others_pass(project: Project) -> None:
+    """Those that were in flight with it are played again, each in its own item."""
+    pytester = project(many(12))
+    pytester.makepyfile(deadly=DEADLY)
+
+    result = pytester.runpytest(
+        "--crmeval-agent", "deadly:Deadly", "--crmeval-inflight", "3", "-n", "2", "--max-worker-restart", "9"
+    )
+
+    verdicts = {trial["case"]: trial["verdict"] for trial in report_of(pytester.path)["trials"]}
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    assert "errored" == verdicts["c05"]
+    assert 12 == len(verdicts)
+
+
+HANGING = """
+import time
+from bots import Half
+
+class Hanging(Half):
+    def reply(self, messages, tools):
+        if "c01" in messages[0].text:
+            time.sleep(3600)
+        return super().reply(messages, tools)
+"""
+
+
+@WAYS
+def test_an_agent_that_hangs_does_not_hold_up_the_run(project: Project, xdist: list[str]) -> None:
+    """Its test is over in time, and nobody waits for it any more."""
+    pytester = project(many(4))
+    pytester.makepyfile(hanging=HANGING)
+    many_at_once = ("--crmeval-agent", "hanging:Hanging", "--crmeval-inflight", "3", "--timeout", "3")
+
+    result = pytester.runpytest_subprocess(*many_at_once, *xdist, timeout=50)
+
+    verdicts = {trial["case"]: trial["verdict"] for trial in report_of(pytester.path)["trials"]}
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    assert "errored" == verdicts["c01"]
+
+
+ODD = """
+from decimal import Decimal
+from pytest_crmeval import Reply, ToolCall
+
+class Odd:
+    name = "odd"
+
+    def reply(self, messages, tools):
+        if messages[-1].speaker == "crm":
+            return Reply(text="Done.")
+        return Reply(calls=[ToolCall(tool="client_search", arguments={"name": Decimal(1), "more": {1, 2}, "x": b"x"})])
+"""
+
+
+@WAYS
+def test_whatever_an_agent_sends_is_told(project: Project, xdist: list[str]) -> None:
+    """What is no JSON, too."""
+    pytester = project(many(4))
+    pytester.makepyfile(odd=ODD)
+    many_at_once = ("--crmeval-agent", "odd:Odd", "--crmeval-inflight", "2")
+
+    result = pytester.runpytest_subprocess(*many_at_once, *xdist, timeout=50)
+
+    assert 4 == result.parseoutcomes()["failed"]
+    assert 4 == len(report_of(pytester.path)["trials"])
+
+
+LEAVING = """
+import pytest
+
+@pytest.mark.conversations("cases.jsonl", suite="crm")
+def test_conversation(conversation, evaluate):
+    evaluate(conversation)
+    if conversation.id == "c01":
+        pytest.exit("enough")
+"""
+
+
+@WAYS
+def test_who_ends_the_run_ends_it_for_all(project: Project, providers: Providers, xdist: list[str]) -> None:
+    """What is in flight is finished, and nothing more is begun."""
+    server = providers(lambda seen: Slow(0.1, crm_brain(seen)))
+    pytester = project(many(60), test=LEAVING)
+
+    pytester.runpytest_subprocess(*M, *xdist, "--crmeval-inflight", "2", timeout=50)
+
+    assert len(server.seen) < 100
+    assert len(server.seen) == 2 * len(report_of(pytester.path)["trials"])
+
+
+def test_workers_that_are_not_replaced_end_the_run(project: Project) -> None:
+    """Nobody plays for items that will never run."""
+    pytester = project(many(60))
+    pytester.makepyfile(deadly=DEADLY)
+    deadly = ("--crmeval-agent", "deadly:Deadly", "--crmeval-inflight", "2", "-n", "2", "--max-worker-restart", "0")
+
+    result = pytester.runpytest_subprocess(*deadly, timeout=50)
+
+    assert pytest.ExitCode.OK != result.ret
+    assert len(report_of(pytester.path)["trials"]) < 60
+    result.stdout.fnmatch_lines(["the run was stopped: a worker has crashed, and is not replaced; * not run"])
+
+
+@WAYS
+def test_a_server_with_few_connections_has_fewer_in_flight(
+    project: Project, providers: Providers, server: str, monkeypatch: pytest.MonkeyPatch, xdist: list[str]
+) -> None:
+    """And says so."""
+    providers()
+    role = f"few_{secrets.token_hex(4)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN CREATEDB CONNECTION LIMIT 6")
+    monkeypatch.setenv("CRMEVAL_DSN", make_conninfo(server, user=role, dbname="postgres"))
+
+    result = project(many(12)).runpytest(*M, *xdist, "--crmeval-inflight", "8")
+
+    result.assert_outcomes(passed=12)
+    result.stdout.fnmatch_lines(
+        ["fewer conversations were in flight than there could have been: *too many connections*"]
+    )

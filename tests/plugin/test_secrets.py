@@ -1,0 +1,226 @@
+"""Keys come from the environment or a .env file, and are seen nowhere."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval import ToolCall
+from pytest_crmeval.domain.json import Json
+from tests.plugin.conftest import CANARY
+from tests.projects import case, report_of
+from tests.providers.answers import Answer, Call, Say, Status
+from tests.providers.loopback import Loopback, Seen
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+Providers = Callable[..., Loopback]
+MINI = ("--crmeval-agent", "openai:gpt-4.1-mini?retries=1")
+TALKATIVE = """
+import logging
+import os
+import sys
+import warnings
+
+import pytest
+
+@pytest.mark.conversations("cases.jsonl", suite="crm")
+def test_conversation(conversation, evaluate):
+    key = os.environ["OPENAI_API_KEY"]
+    print("the key is", key)
+    print("and again", key, file=sys.stderr)
+    logging.getLogger("mine").warning("Authorization: Bearer %s", key)
+    try:
+        raise ValueError(f"no key {key}")
+    except ValueError:
+        logging.getLogger("mine").exception("that went wrong")
+    trial = evaluate(conversation)
+    assert trial.passed, trial.explain()
+    assert not key
+
+def test_skipped():
+    pytest.skip(os.environ["OPENAI_API_KEY"])
+
+def test_expected_to_fail(record_property):
+    record_property("key", os.environ["OPENAI_API_KEY"])
+    pytest.xfail(os.environ["OPENAI_API_KEY"])
+
+def test_warning():
+    warnings.warn(os.environ["OPENAI_API_KEY"])
+
+def test_suite(record_testsuite_property):
+    record_testsuite_property("key", os.environ["OPENAI_API_KEY"])
+
+def test_subtests(subtests):
+    key = os.environ["OPENAI_API_KEY"]
+    with subtests.test(msg=key, key=key):
+        print(key)
+        logging.getLogger("mine").warning(key)
+        assert not key
+"""
+
+
+def echo(seen: Seen) -> Answer:
+    """Answer with the key that was sent: in words, or in an error."""
+    key = seen.headers["authorization"]
+    return Status(500, f"your header was {key}") if len(seen.last_user_text) % 2 else Say(f"You said {key}")
+
+
+def written(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield every file of a project except those that the test has written itself."""
+    for file in path.rglob("*"):
+        if file.is_file() and file.suffix in {".json", ".jsonl", ".xml", ".log"}:
+            yield str(file), file.read_text(encoding="utf-8")
+
+
+PLAIN = "canary of mine, which looks like no key"
+KEYS = pytest.mark.parametrize("key", [CANARY, PLAIN], ids=["of a known form", "of no known form"])
+"""What looks like a key is taken out by anybody; the other one only by who knows it."""
+
+
+@KEYS
+@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+def test_a_key_is_seen_nowhere(
+    project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch, xdist: list[str], key: str
+) -> None:
+    """A server that echoes it, a test that prints and logs it, a traceback that shows it, debug logs of the SDK."""
+    server = providers(echo)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    odd, even = case("odd"), case("even")
+    even["turns"][0]["user_utterance"] += "!"
+    pytester = project([odd, even], test=TALKATIVE)
+
+    result = pytester.runpytest_subprocess(
+        *MINI,
+        *xdist,
+        *("--crmeval-record", "tapes", "--showlocals", "-rA", "--junitxml=junit.xml", "--log-file=run.log"),
+        "--log-level=DEBUG",
+    )
+
+    seen = {"stdout": result.stdout.str(), "stderr": result.stderr.str(), **dict(written(pytester.path))}
+    assert server.seen
+    assert key in server.seen[0].headers["authorization"]
+    assert {"tapes", "trials.jsonl", "transcripts", "junit.xml", "run.log"} == {
+        part for part in ("tapes", "trials.jsonl", "transcripts", "junit.xml", "run.log") if part in " ".join(seen)
+    }
+    assert [] == [name for name, text in seen.items() if key in text or key[9:30] in text]
+    assert "[redacted]" in seen["stdout"]
+
+
+def test_a_secret_in_a_spec_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A spec is shown and kept."""
+    monkeypatch.setenv("MY_SERVICE_TOKEN", "zq81-kkw0-99xy-aab2")
+
+    result = project().runpytest("--crmeval-agent", "bots:Half?token=zq81-kkw0-99xy-aab2")
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines(["*a secret has no place in a spec*"])
+    assert "zq81" not in result.stderr.str() + result.stdout.str()
+
+
+def test_a_trial_is_recognised_whatever_the_environment_holds(
+    project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable whose value is in the name of a test hides neither the test nor its trial."""
+    providers()
+    monkeypatch.setenv("STRANGE_PASSWORD", "test_crm.py::test_conversation")
+    pytester = project([case("one")])
+
+    result = pytester.runpytest(*MINI)
+
+    assert pytest.ExitCode.OK == result.ret
+    assert (1, 0) == tuple(report_of(pytester.path)["results"][0][name] for name in ("passed", "not_run"))
+
+
+@KEYS
+def test_a_judges_opinion_is_kept_without_the_key(
+    project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """Also in the cache that outlives the run."""
+    opinion: dict[str, Json] = {"goal": 100, "process": 100, "reason": f"It said {key}."}
+    providers([Call(ToolCall(tool="grade", arguments=opinion))])
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    pytester = project([case("one")])
+
+    pytester.runpytest("--crmeval-judge", "openai:judge?samples=1")
+
+    kept = "".join(path.read_text() for path in (pytester.path / "reports/judgements").rglob("*.json"))
+    assert "[redacted]" in kept
+    assert key not in kept
+
+
+def test_a_key_may_be_in_an_env_file(project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the project's configuration; the file is never shown."""
+    server = providers()
+    monkeypatch.delenv("OPENAI_API_KEY")
+    pytester = project([case("one")])
+    Path(pytester.path, ".env").write_text(f"# mine\nexport OPENAI_API_KEY='{CANARY}'\nEMPTY=\n")
+
+    result = pytester.runpytest_subprocess(*MINI)
+
+    result.assert_outcomes(passed=1)
+    assert f"Bearer {CANARY}" == server.seen[0].headers["authorization"]
+    assert CANARY not in result.stdout.str()
+
+
+def test_what_is_set_but_empty_is_filled_by_the_file(
+    project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So CI sets a secret that it does not have."""
+    server = providers()
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    pytester = project([case("one")])
+    Path(pytester.path, ".env").write_text(f"OPENAI_API_KEY={CANARY}\n")
+
+    pytester.runpytest_subprocess(*MINI).assert_outcomes(passed=1)
+
+    assert f"Bearer {CANARY}" == server.seen[0].headers["authorization"]
+
+
+def test_what_is_set_goes_before_the_file(project: Project, providers: Providers) -> None:
+    """As everywhere."""
+    server = providers()
+    pytester = project([case("one")], ini="crmeval_env_file = secrets.env")
+    Path(pytester.path, "secrets.env").write_text("OPENAI_API_KEY=sk-other-0123456789abcdef\n")
+
+    pytester.runpytest_subprocess(*MINI)
+
+    assert f"Bearer {CANARY}" == server.seen[0].headers["authorization"]
+
+
+def test_an_env_file_that_is_named_has_to_be_there(project: Project, providers: Providers) -> None:
+    """One that is not named need not."""
+    providers()
+    pytester = project(ini="crmeval_env_file = secrets.env")
+
+    result = pytester.runpytest(*MINI)
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines(["*crmeval_env_file = 'secrets.env': there is no such file*"])
+
+
+def test_whoever_has_nothing_to_do_with_us_keeps_his_environment(pytester: pytest.Pytester) -> None:
+    """A plugin is loaded in every run; the file is read when a case is to be played."""
+    Path(pytester.path, ".env").write_text("MY_OWN_VARIABLE=1\n")
+    pytester.makepyfile("import os\ndef test_it():\n    assert 'MY_OWN_VARIABLE' not in os.environ\n")
+
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+    assert "MY_OWN_VARIABLE" not in os.environ
+
+
+def test_a_server_of_ones_own_needs_no_key(
+    project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ollama and vLLM ask for none."""
+    server = providers()
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    pytester = project([case("one")])
+
+    result = pytester.runpytest("--crmeval-agent", f"openai:llama?base_url={server.openai_url}")
+
+    result.assert_outcomes(passed=1)
+    assert "unknown" in result.stdout.str()
+    assert report_of(pytester.path)["trials"][0]["bill"]["cost"] is None

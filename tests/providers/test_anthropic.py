@@ -1,0 +1,200 @@
+"""What is Anthropic's own: turns that alternate, a cache that is asked for, a version in a header."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pytest_crmeval.domain.messages import (
+    Message,
+    Reply,
+    Tool,
+    ToolCall,
+    ToolResult,
+    agent_says,
+    crm_says,
+    user_says,
+)
+from pytest_crmeval.domain.prompt import Completion, Prompt
+from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.providers.account import Account, opened
+from pytest_crmeval.providers.sdks.anthropic import anthropic_backend
+from pytest_crmeval.providers.specs import ModelSpec
+from tests.providers.answers import Answer, Malformed, Refuse, Say, Status
+from tests.providers.delivery import Seen
+from tests.providers.mocking import Mocked
+
+KEY = "sk-ant-canary-77e0b1c9d2"
+HELLO = [user_says("Hello")]
+TOOLS = [Tool(name=name, description=name, parameters={"type": "object"}) for name in ("find", "note")]
+
+
+def seen(messages: Sequence[Message] = HELLO, spec: str = "anthropic:claude-x", *answers: Answer) -> list[Seen]:
+    """Return the requests of one attempt."""
+    with Mocked(answers or [Say("Hi")]) as server:
+        prompt = Prompt(system="You are a clerk.", messages=messages, tools=TOOLS)
+        anthropic_backend(ModelSpec.parse(spec), KEY, "").attempt(prompt, 20.0)
+    return server.seen
+
+
+def understood(*blocks: dict[str, Any], **more: Any) -> Completion:  # noqa: ANN401 (JSON)
+    """Return what is understood of an answer of these very blocks."""
+    record = {"type": "message", "role": "assistant", "content": list(blocks), "stop_reason": "end_turn", **more}
+    with Mocked([Malformed(json.dumps(record).encode())]):
+        backend = anthropic_backend(ModelSpec.parse("anthropic:claude-x"), KEY, "")
+        return backend.attempt(Prompt(system="", messages=HELLO), 20.0).completion
+
+
+def refusal(answer: Answer) -> Cause:
+    """Return why an attempt fails."""
+    with pytest.raises(ModelError) as caught:
+        seen(HELLO, "anthropic:claude-x", answer)
+    return caught.value.cause
+
+
+def test_three_places_are_cached() -> None:
+    """The tools, the system prompt, and the dialogue as far as it has come."""
+    body = seen([*HELLO, agent_says(Reply(text="Hi")), user_says("Go")])[0].body
+
+    marked = [body["tools"][-1], body["system"][-1], body["messages"][-1]["content"][-1]]
+    assert [{"type": "ephemeral"}] * 3 == [block["cache_control"] for block in marked]
+    assert 3 == json.dumps(body).count("cache_control")
+
+
+def test_results_and_the_user_share_a_turn() -> None:
+    """When the agent's steps ran out; the results come first."""
+    call = agent_says(Reply(calls=[ToolCall(tool="find")]))
+    turns = seen([*HELLO, call, crm_says([ToolResult(value=1)]), user_says("Stop")])[0].body["messages"]
+
+    assert ["user", "assistant", "user"] == [turn["role"] for turn in turns]
+    assert ["tool_result", "text"] == [block["type"] for block in turns[-1]["content"]]
+
+
+def test_arguments_that_are_no_object_are_sent_in_one() -> None:
+    """The server takes nothing else."""
+    call = ToolCall(tool="find", arguments='{"name": ')  # type: ignore[arg-type] # models do that
+    turns = seen([*HELLO, agent_says(Reply(calls=[call])), crm_says([ToolResult(value=1)])])[0].body["messages"]
+
+    assert {"arguments": '{"name": '} == turns[1]["content"][0]["input"]
+
+
+def test_a_temperature_is_sent_to_the_version_that_knows_one() -> None:
+    """The version that the SDK would ask for refuses it for every model."""
+    assert "2023-06-01" == seen()[0].headers["anthropic-version"]
+
+
+def test_without_a_temperature_the_version_is_the_sdks() -> None:
+    """Also when it was refused."""
+    refused = Status(400, "`temperature` is deprecated for this model.")
+    versions = [
+        request.headers["anthropic-version"] for request in seen(HELLO, "anthropic:claude-x", refused, Say("Hi"))
+    ]
+    asked_for = seen(HELLO, "anthropic:claude-x?temperature=default")[0].headers["anthropic-version"]
+
+    assert ["2023-06-01", asked_for] == versions
+    assert "2023-06-01" != asked_for
+
+
+def test_the_limit_of_tokens_is_never_left_out() -> None:
+    """The server needs one."""
+    assert Cause.BAD_REQUEST is refusal(Status(400, "max_tokens: 800 > 512, only 512 are allowed"))
+
+
+def test_a_model_that_is_soon_to_go_is_noted() -> None:
+    """A warning would be an error in a test run that takes warnings for errors."""
+    account = Account()
+    with opened(account):
+        seen(HELLO, "anthropic:claude-2.1")
+
+    assert ["claude-2.1 reaches its end of life on July 21st, 2025"] == account.notes
+
+
+def test_a_model_that_stays_needs_no_note() -> None:
+    """Or one that nobody knows."""
+    account = Account()
+    with opened(account):
+        seen(HELLO, "anthropic:claude-x")
+
+    assert [] == account.notes
+
+
+def test_all_that_was_read_is_input() -> None:
+    """The server counts what was cached apart."""
+    counted = {"input_tokens": 3, "cache_read_input_tokens": 70, "cache_creation_input_tokens": 20, "output_tokens": 9}
+    usage = Usage(input=93, cached=70, cache_written=20, output=9, calls=1)
+
+    assert usage == understood({"type": "text", "text": "Hi"}, usage=counted).usage
+
+
+def test_no_usage() -> None:
+    """Nothing was counted, but a call was made."""
+    assert Usage(calls=1) == understood({"type": "text", "text": "Hi"}).usage
+
+
+def test_thoughts_and_novelties_are_passed_over() -> None:
+    """They are not what it says."""
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "x"}
+    novelty = {"type": "novelty", "text": 5}
+
+    assert Reply(text="Hi") == understood(thought, {"type": "text", "text": "Hi"}, novelty).reply
+
+
+def test_a_model_with_nothing_to_say() -> None:
+    """It has said so."""
+    assert Reply() == understood().reply
+
+
+@pytest.mark.parametrize(
+    ("reason", "ending"),
+    [
+        ("end_turn", "said"),
+        ("stop_sequence", "said"),
+        ("novelty", "said"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+    ],
+)
+def test_why_it_stopped(reason: str, ending: str) -> None:
+    """In our words."""
+    assert ending == understood({"type": "text", "text": "Hi"}, stop_reason=reason).ending
+
+
+@pytest.mark.parametrize("text", ["I can't help with that.", ""])
+def test_a_refusal_is_the_classifiers(text: str) -> None:
+    """The provider took the answer away, and may say why; the model's own refusals are words like others."""
+    with pytest.raises(ModelError, match=f"the provider's classifier refuses ?{text}") as caught:
+        seen(HELLO, "anthropic:claude-x", Refuse(text))
+
+    assert Cause.FILTERED is caught.value.cause
+
+
+@pytest.mark.parametrize("block", [{}, {"type": "text", "text": None}, {"type": "tool_use", "name": 5}])
+def test_a_block_that_is_none(block: dict[str, Any]) -> None:
+    """It is not guessed at."""
+    assert Cause.MALFORMED is refusal(Malformed(json.dumps({"content": [block]}).encode()))
+
+
+@pytest.mark.parametrize(
+    ("status", "cause"),
+    [
+        (Status(400, "Your credit balance is too low to access the Anthropic API."), Cause.QUOTA),
+        (Status(403, "no", kind="billing_error"), Cause.QUOTA),
+        (Status(400, "Output blocked by content filtering policy"), Cause.FILTERED),
+        (Status(404, "model: claude-x", kind="not_found_error"), Cause.UNKNOWN_MODEL),
+    ],
+)
+def test_words_say_more_than_a_status(status: Status, cause: Cause) -> None:
+    """A limit of money is not a bad request."""
+    assert cause is refusal(status)
+
+
+def test_the_environment_does_not_move_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who makes the backend has read it already."""
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "another")
+
+    assert ("api.anthropic.com", f"Bearer {KEY}") == tuple(
+        seen()[0].headers[name] for name in ("host", "authorization")
+    )

@@ -1,0 +1,130 @@
+"""Caps hold for all workers together: real processes, real calls, and a server that counts when they arrive."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+
+import pytest
+
+from pytest_crmeval.providers.limits import Cap
+from pytest_crmeval.providers.shared import SharedControl
+from pytest_crmeval.server.line import Line
+from pytest_crmeval.server.linked import ControlAnswers
+from tests.projects import case
+from tests.providers.askers import BOUND, MODEL, SPAWNED, Address, ask_on, hold_on, worker
+from tests.providers.loopback import Answer, Call, Loopback, Say, Seen, Slow, Tokens, crm_brain
+
+SECONDS, WINDOW = 12.0, 10.0
+LEAST_USED = 0.9
+RPM, EACH = 1_200, 100
+"""Calls a minute, and the tokens that each takes."""
+MOST, LEAST = RPM * WINDOW / 60, LEAST_USED * RPM * SECONDS / 60
+"""Calls in any window, and in all the seconds."""
+ANSWER = Slow(seconds=0.1, then=Say("Hello.", usage=Tokens(input=EACH - 10, output=10)))
+
+
+@contextmanager
+def shared_control(*caps: str) -> Iterator[tuple[SharedControl, Address]]:
+    """Give the control of a run, and the address at which workers ask it."""
+    control = SharedControl([Cap.parse(text) for text in caps])
+    answers = ControlAnswers(control, control.forget)
+    with closing(control), closing(Line(answers.answers(), answers.hung_up)) as line:
+        yield control, line.address
+
+
+def arrivals(seen: Sequence[Seen]) -> list[float]:
+    """Return when calls arrived in the first seconds, counted from the first of them."""
+    times = sorted(each.time for each in seen)
+    return [time - times[0] for time in times if time - times[0] <= SECONDS]
+
+
+def fullest(times: Sequence[float]) -> int:
+    """Return how many arrived in the fullest window."""
+    return max(sum(start <= time < start + WINDOW for time in times) for start in times)
+
+
+def counting_a_thousand(seen: Seen) -> Answer:
+    """Answer as the CRM's agent does, for 1,000 tokens whatever it is."""
+    answer, usage = crm_brain(seen), Tokens(input=900, output=100)
+    if isinstance(answer, Call):
+        return Call(*answer.calls, usage=usage)
+    assert isinstance(answer, Say)
+    return replace(answer, usage=usage)
+
+
+def until(happened: Callable[[], bool]) -> None:
+    """Wait for something that processes do."""
+    deadline = time.monotonic() + 30.0
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.usefixtures("given_server")
+def test_xdist_workers_share_a_cap(project: Callable[..., pytest.Pytester]) -> None:
+    """Never above it in any 10 s, and at least 90 % of it used; with the real SDK."""
+    cases = [case(f"case-{number}") for number in range(125)]  # of two calls each: more than 12 s have room for
+
+    with Loopback(crm_brain) as server:
+        run = project(cases, ini=f"crmeval_rates = openai:m {RPM}rpm\n")
+        result = run.runpytest_subprocess("-n", "3", "--crmeval-agent", f"openai:m?base_url={server.openai_url}")
+
+    times = arrivals(server.seen)
+    result.assert_outcomes(passed=125)
+    assert fullest(times) <= MOST
+    assert len(times) >= LEAST
+
+
+@pytest.mark.usefixtures("given_server")
+def test_xdist_workers_share_a_cap_of_tokens(project: Callable[..., pytest.Pytester]) -> None:
+    """Also if a server counts far fewer than a prompt has characters: 1,000 a call, at 600,000 a minute."""
+    cases = [case(f"case-{number}") for number in range(60)]
+    most, least = 600 * WINDOW / 60, LEAST_USED * 600 * SECONDS / 60
+
+    with Loopback(counting_a_thousand) as server:
+        run = project(cases, ini="crmeval_rates = openai:m 600000tpm\n")
+        result = run.runpytest_subprocess("-n", "2", "--crmeval-agent", f"openai:m?base_url={server.openai_url}")
+
+    times = arrivals(server.seen)
+    result.assert_outcomes(passed=60)
+    assert fullest(times) <= most
+    assert len(times) >= least
+
+
+def test_threads_of_several_processes_share_a_cap() -> None:
+    """The same for tokens, and for 24 who ask at the same time."""
+    with (
+        shared_control(f"openai:* {RPM * EACH}tpm") as (control, line),
+        Loopback([ANSWER]) as server,
+        ExitStack() as stack,
+    ):
+        workers = [stack.enter_context(worker(ask_on, line, 8, server.address)) for _ in range(3)]
+        until(lambda: bool(server.seen))
+        time.sleep(SECONDS)
+        control.close()
+        for each in workers:
+            each.join(30.0)
+
+    times = arrivals(server.seen)
+    assert [0, 0, 0] == [each.exitcode for each in workers]
+    assert fullest(times) <= MOST
+    assert len(times) >= LEAST
+
+
+def test_a_worker_that_dies_does_not_take_its_permits_with_it() -> None:
+    """Eight may ask at first, and it held them all."""
+    taken = SPAWNED.Event()
+    with (
+        ThreadPoolExecutor() as threads,  # it waits for whoever asks: the control is to be closed before
+        shared_control() as (control, line),
+        worker(hold_on, line, 8, taken) as dying,
+    ):
+        assert taken.wait(30.0)
+        asking = threads.submit(control.acquire, MODEL, BOUND)
+        time.sleep(0.1)
+        assert not asking.done()
+        dying.kill()
+
+        assert asking.result(30.0)

@@ -1,0 +1,344 @@
+"""What is asked again, how often and how soon: counted by a real server, with the real SDKs."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import pairwise
+
+import pytest
+
+from pytest_crmeval.domain.messages import user_says
+from pytest_crmeval.domain.prompt import Completion
+from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.providers.account import Account, opened
+from pytest_crmeval.providers.control import Feedback
+from pytest_crmeval.providers.models import Model
+from pytest_crmeval.providers.sdks import wire
+from pytest_crmeval.providers.shared import SharedControl
+from tests.providers.clients import DIALECTS, GENEROUS, backend_of, bounded, prompt_of, spec_of
+from tests.providers.loopback import (
+    Answer,
+    CloseAtOnce,
+    CloseMidBody,
+    EmptyChoice,
+    Hang,
+    Huge,
+    Loopback,
+    Malformed,
+    Refuse,
+    Say,
+    Status,
+    Tokens,
+)
+
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
+
+
+@pytest.fixture(autouse=True)
+def closed_wire() -> Iterator[None]:
+    """Leave no connection open."""
+    yield
+    wire.close()
+
+
+class Turnstile:
+    """A control that lets everybody pass and counts."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+        self.feedbacks: dict[int, Feedback] = {}
+
+    def objection(self, _: str) -> str:
+        """Object to nothing."""
+        return ""
+
+    def stop(self, agent: str, why: str) -> None:
+        """Stop nobody."""
+
+    def acquire(self, _: str, __: int, ___: float | None = None) -> int | None:
+        """Let pass."""
+        self.passed += 1
+        return self.passed
+
+    def release(self, permit: int, feedback: Feedback) -> None:
+        """Note how it went."""
+        self.feedbacks[permit] = feedback
+
+    def has_answered(self, _: str) -> bool:
+        """Tell whether anybody was answered."""
+        return any(feedback.heard for feedback in self.feedbacks.values())
+
+
+class Patient:
+    """A model at a loopback server, with pauses that are noted and not made."""
+
+    def __init__(self, dialect: str, server: Loopback, *, retries: int = 2, timeout: float = 20.0) -> None:
+        spec = spec_of(dialect, server.url, retries=retries, timeout=timeout)
+        self.pauses: list[float] = []
+        self.turnstile = Turnstile()
+        self._model = Model(
+            spec,
+            lambda: backend_of(dialect, server.url),
+            lambda: self.turnstile,
+            lambda _: 0.01,
+            sleep=self.pauses.append,
+        )
+
+    def complete(self, account: Account | None = None) -> Completion:
+        """Ask, on an account."""
+        return bounded(lambda: self._complete(account or Account()))
+
+    def _complete(self, account: Account) -> Completion:
+        with opened(account):
+            return self._model.complete(prompt_of())
+
+    def fail(self, account: Account | None = None) -> ModelError:
+        """Ask in vain."""
+        with pytest.raises(ModelError) as caught:
+            self.complete(account)
+        return caught.value
+
+
+@every_dialect
+@pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 504, 529])
+def test_a_status_that_may_pass_is_asked_again(dialect: str, code: int) -> None:
+    """Two retries are three requests: nobody below retries as well."""
+    with Loopback([Status(code)]) as server:
+        error = Patient(dialect, server).fail()
+
+    assert (3, True) == (len(server.seen), error.is_retried)
+    assert "3 attempts" in str(error)
+
+
+@every_dialect
+@pytest.mark.parametrize(
+    "trouble", [CloseAtOnce(), CloseMidBody(), Malformed(b"{"), Hang()], ids=["closed", "broken off", "half", "hanging"]
+)
+def test_trouble_on_the_way_is_asked_again(dialect: str, trouble: Answer) -> None:
+    """Nobody can know whose fault it was."""
+    with Loopback([Say("Hi"), trouble]) as server:
+        patient = Patient(dialect, server, timeout=0.5)
+        patient.complete()
+        patient.fail()
+
+    assert 1 + 3 == len(server.seen)
+
+
+def test_no_choice_is_asked_again() -> None:
+    """The next answer may have one."""
+    with Loopback([EmptyChoice(), Say("Hi")]) as server:
+        completion = Patient("chat", server).complete()
+
+    assert ("Hi", 1) == (completion.reply.text, completion.usage.retries)
+
+
+@every_dialect
+@pytest.mark.parametrize("code", [400, 401, 402, 403, 404, 413, 422])
+def test_a_status_that_stays_is_never_asked_again(dialect: str, code: int) -> None:
+    """The same request would be refused again."""
+    with Loopback([Status(code), Say("Hi")]) as server:
+        patient = Patient(dialect, server)
+        error = patient.fail()
+
+    assert (1, [], False) == (len(server.seen), patient.pauses, error.is_retried)
+
+
+@every_dialect
+def test_too_large_an_answer_is_never_asked_for_again(dialect: str) -> None:
+    """It would be paid for twice."""
+    with Loopback([Huge(10_000_000), Say("Hi")]) as server:
+        error = Patient(dialect, server).fail()
+
+    assert (Cause.TOO_LARGE, 1) == (error.cause, len(server.seen))
+
+
+@pytest.mark.parametrize("dialect", ["chat", "responses"])
+def test_a_refusal_is_an_answer(dialect: str) -> None:
+    """Nobody is talked into something."""
+    with Loopback([Refuse("I'd rather not."), Say("Hi")]) as server:
+        completion = Patient(dialect, server).complete()
+
+    assert ("I'd rather not.", "refusal", 1) == (completion.reply.text, completion.ending, len(server.seen))
+
+
+def test_a_refusal_of_the_provider_is_not_asked_again() -> None:
+    """Its classifier would say the same."""
+    with Loopback([Refuse("I'd rather not."), Say("Hi")]) as server:
+        error = Patient("anthropic", server).fail()
+
+    assert (Cause.FILTERED, 1) == (error.cause, len(server.seen))
+
+
+@pytest.mark.parametrize("dialect", ["chat", "responses"])
+def test_an_account_without_money_is_not_asked_again(dialect: str) -> None:
+    """It is a 429 that no waiting helps."""
+    with Loopback([Status(429, "You exceeded your current quota.", kind="insufficient_quota")]) as server:
+        error = Patient(dialect, server).fail()
+
+    assert (Cause.QUOTA, True, 1) == (error.cause, error.is_final, len(server.seen))
+
+
+@every_dialect
+def test_what_was_asked_again_is_counted_beside_what_was_answered(dialect: str) -> None:
+    """One answer, two attempts that failed, on one bill."""
+    account = Account()
+    with Loopback([Status(503), CloseAtOnce(), Say("Hi", Tokens(100, 80, 20, 5))]) as server:
+        completion = Patient(dialect, server).complete(account)
+    usage = completion.usage
+
+    assert (1, 2, 100, 80, 20, 5) == (
+        usage.calls,
+        usage.retries,
+        usage.input,
+        usage.cached,
+        usage.output,
+        usage.reasoning,
+    )
+    assert account.bill is not None
+    assert (usage, 0.01) == (account.bill.usage, account.bill.cost)
+
+
+def test_attempts_for_a_call_that_is_never_answered_are_counted_too() -> None:
+    """They are nobody's calls, and nobody's money."""
+    account = Account()
+    with Loopback([Status(503)]) as server:
+        Patient("chat", server).fail(account)
+
+    assert account.bill is not None
+    assert (0, 2, 0.0) == (account.bill.usage.calls, account.bill.usage.retries, account.bill.cost)
+
+
+def test_pauses_double_with_jitter() -> None:
+    """Half a second at most before the second attempt, a second before the third."""
+    with Loopback([Status(500)]) as server:
+        patient = Patient("chat", server, retries=6)
+        patient.fail()
+
+    assert all(0.25 * 2**n <= pause <= 0.5 * 2**n for n, pause in enumerate(patient.pauses))
+    assert 6 == len(patient.pauses)
+
+
+@every_dialect
+@pytest.mark.parametrize(
+    ("headers", "least"), [({"retry-after": "7"}, 7.0), ({"retry-after-ms": "7000", "retry-after": "9"}, 7.0)]
+)
+def test_the_pause_that_a_server_asks_for_is_made(dialect: str, headers: dict[str, str], least: float) -> None:
+    """Hardly more, and nothing less."""
+    with Loopback([Status(429, headers=headers), Say("Hi")]) as server:
+        patient = Patient(dialect, server)
+        patient.complete()
+
+    assert 1 == len(patient.pauses)
+    assert least <= patient.pauses[0] <= least * 1.1
+
+
+def test_a_pause_longer_than_our_patience_is_not_made() -> None:
+    """A server that wants an hour is not waited for."""
+    with Loopback([Status(429, headers={"retry-after": "3600"})]) as server:
+        patient = Patient("chat", server)
+        error = patient.fail()
+
+    assert (Cause.LATER, [], 1) == (error.cause, patient.pauses, len(server.seen))
+
+
+def test_pauses_take_no_more_than_the_patience_of_the_account() -> None:
+    """Attempts are bounded in time as well as in count."""
+    with Loopback([Status(500)]) as server:
+        patient = Patient("chat", server, retries=100)
+        patient.fail(Account(patience=5.0))
+
+    assert sum(patient.pauses) < 5.0
+    assert 3 <= len(server.seen) <= 6
+
+
+def test_attempts_that_hang_take_from_the_patience_too() -> None:
+    """Time is lost, whether it is spent in pauses or not."""
+    account = Account(patience=300.0)
+    with Loopback([Hang()]) as server:
+        patient = Patient("chat", server, timeout=0.4)
+        patient.fail(account)
+
+    assert account.patience <= 300.0 - sum(patient.pauses) - 3 * 0.4
+
+
+def test_a_further_attempt_lasts_no_longer_than_the_patience() -> None:
+    """What is left of it is less than the time that an attempt may take."""
+    with Loopback([Status(503), Hang()]) as server:
+        error = Patient("chat", server, timeout=10 * GENEROUS).fail(Account(patience=1.0))
+
+    assert (Cause.TIMEOUT, 2) == (error.cause, len(server.seen))
+
+
+def test_all_calls_of_a_trial_share_its_patience() -> None:
+    """What the first call lost, the second can't lose again."""
+    account = Account(patience=5.0)
+    with Loopback([Status(500)]) as server:
+        patient = Patient("chat", server, retries=100)
+        patient.fail(account)
+        first = len(server.seen)
+        patient.fail(account)
+
+    assert sum(patient.pauses) < 5.0
+    assert len(server.seen) - first <= first
+
+
+def test_many_trials_that_are_refused_for_ever_lose_no_more_than_their_patience() -> None:
+    """Also if only one may ask at a time: to wait for one's turn is to wait, too."""
+    patience, trials = 1.5, 16
+    refused = Status(429, "slow down", headers={"retry-after-ms": "300"})
+    with closing(SharedControl()) as control, Loopback([refused]) as server:
+        backend = backend_of("chat", server.url)
+        model = Model(spec_of("chat", server.url), lambda: backend, lambda: control, lambda _: 0.0)
+
+        def ended(number: int) -> float:
+            with opened(Account(patience=patience)), pytest.raises(ModelError) as caught:
+                model.complete(prompt_of([user_says(f"trial {number}")]))
+            assert Cause.RATE_LIMITED is caught.value.cause
+            return time.monotonic()
+
+        with ThreadPoolExecutor(trials) as threads:
+            ends = list(threads.map(ended, range(trials)))
+    begun = [min(seen.time for seen in server.seen if seen.last_user_text == f"trial {n}") for n in range(trials)]
+
+    assert max(end - begin for begin, end in zip(begun, ends, strict=True)) < 2 * patience
+
+
+@every_dialect
+def test_every_attempt_has_a_permit_and_gives_it_back(dialect: str) -> None:
+    """With what is to be learned from it."""
+    answers: list[Answer] = [
+        Status(429, headers={"retry-after": "2"}),
+        Status(500),
+        Status(529),
+        Say("Hi", Tokens(100, 0, 20)),
+    ]
+    with Loopback(answers) as server:
+        patient = Patient(dialect, server, retries=3)
+        patient.complete()
+    lessons = [patient.turnstile.feedbacks[permit] for permit in range(1, 5)]
+
+    assert 4 == patient.turnstile.passed
+    assert [(False, True), (False, False), (False, True), (True, False)] == [
+        (lesson.ok, lesson.throttled) for lesson in lessons
+    ]
+    assert (2.0, 120) == (lessons[0].retry_after, lessons[3].tokens)
+
+
+@every_dialect
+def test_headers_about_limits_reach_whoever_gives_the_permits(dialect: str) -> None:
+    """They tell before a 429 does."""
+    name = "anthropic-ratelimit-requests-remaining" if dialect == "anthropic" else "x-ratelimit-remaining-requests"
+    with Loopback([Say("Hi", headers={name: "3"})]) as server:
+        patient = Patient(dialect, server)
+        patient.complete()
+
+    assert "3" == patient.turnstile.feedbacks[1].headers[name]
+
+
+def test_requests_that_are_made_again_are_the_same() -> None:
+    """Byte for byte, as far as the server can see."""
+    with Loopback([Status(503), CloseAtOnce(), Say("Hi")]) as server:
+        Patient("anthropic", server).complete()
+
+    assert all(first.body == second.body for first, second in pairwise(server.seen))

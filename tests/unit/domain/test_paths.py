@@ -1,0 +1,65 @@
+"""Names of suites, subjects and cases as names of files."""
+
+from pathlib import PurePath
+
+import pytest
+
+from pytest_crmeval.domain.paths import place, slug
+
+
+@pytest.mark.parametrize("name", ["crm", "gpt-4.1", "contact-complex-0001", "quote_2", "a", "x.y", "claude+tools"])
+def test_a_name_that_is_safe_stays_as_it_is(name: str) -> None:
+    """On every file system."""
+    assert name == slug(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("openai:gpt-4.1?api=chat", "openai-gpt-4.1-api=chat~", id="a spec"),
+        pytest.param("../../etc/passwd", "etc-passwd~", id="a way out"),
+        pytest.param("..", "unnamed~5ec1f7e700", id="the folder above"),
+        pytest.param("", "unnamed~e3b0c44298", id="nothing"),
+        pytest.param(".hidden", "hidden~", id="hidden"),
+        pytest.param("-rf", "rf~", id="an option"),
+        pytest.param("ends.", "ends~", id="a dot at the end"),
+        pytest.param("con", "con~", id="a device of Windows"),
+        pytest.param("nul.txt", "nul.txt~", id="a device with an ending"),
+        pytest.param("Ada", "Ada~", id="upper case"),
+        pytest.param("größe 中文", "gr-e~", id="letters of others"),
+        pytest.param("half \ud83d", "half~", id="half a surrogate pair"),
+        pytest.param("a\x00b\nc", "a-b-c~", id="what no name can have"),
+        pytest.param("a~b", "a-b~", id="the sign before a digest"),
+    ],
+)
+def test_a_name_that_is_not_is_made_so(name: str, expected: str) -> None:
+    """What can be read of it stays, and a digest tells it from others."""
+    made = slug(name)
+
+    assert made.startswith(expected)
+    assert len(made.rpartition("~")[2]) == 10
+
+
+def test_a_long_name_is_cut() -> None:
+    """A name of a file has at most 255 bytes, and endings have to fit, too."""
+    assert 100 > len(slug("x" * 5000))
+
+
+def test_different_names_have_different_files() -> None:
+    """Also where upper and lower case are the same, and where the difference is cut off."""
+    names = ["a/b", "a:b", "a-b", "A-b", "a-B", "..", ".", "", "é", "è", "x" * 200, "x" * 201, "con", "CON"]
+
+    made = {slug(name).casefold() for name in names}
+
+    assert len(names) == len(made)
+
+
+def test_a_case_has_its_place() -> None:
+    """Below its suite and its subject."""
+    assert PurePath("crm/gpt-4.1/quote-0001") == place("crm", "gpt-4.1", "quote-0001")
+
+
+@pytest.mark.parametrize("case", ["quote.judge", "quote.2"])
+def test_the_place_of_a_case_is_not_that_of_its_judge_or_of_its_second_trial(case: str) -> None:
+    """Which are told by what comes after the name."""
+    assert place("crm", "oracle", case).name.startswith(f"{case}~")

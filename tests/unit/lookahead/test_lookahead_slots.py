@@ -1,0 +1,124 @@
+"""Threads that play ahead: as many as there are desks, and none of them dies silently."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import Barrier
+
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.lookahead.ledger import Ledger
+from pytest_crmeval.lookahead.slots import Desk, Slots
+
+SOON = 10.0
+
+
+class Table:
+    """A desk that holds for so many cases."""
+
+    def __init__(self, play: Callable[[str], JsonObject], holds: int) -> None:
+        self._play = play
+        self._left = holds
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether it holds."""
+        return self._left > 0
+
+    def __call__(self, key: str) -> JsonObject:
+        """Play."""
+        self._left -= 1
+        return self._play(key)
+
+
+def desks(
+    play: Callable[[str], JsonObject], *, holds: int = 1000, missing: int = 0
+) -> Callable[[int], AbstractContextManager[Desk]]:
+    """Return what lends desks, except for the first few numbers."""
+
+    @contextmanager
+    def lend(number: int) -> Iterator[Desk]:
+        if number <= missing:
+            raise ConnectionError("sorry, too many clients already")
+        yield Table(play, holds)
+
+    return lend
+
+
+def played(key: str) -> JsonObject:
+    """Return what is told of a case."""
+    return {"trial": None, "key": key}
+
+
+def begun(count: int) -> tuple[Ledger, list[JsonObject]]:
+    """Return an open ledger, and what it records."""
+    recorded: list[JsonObject] = []
+    ledger = Ledger(recorded.append)
+    ledger.open({f"c{number}": 1.0 for number in range(count)}, at_once=4)
+    return ledger, recorded
+
+
+def test_so_many_are_in_flight() -> None:
+    """Each waits until all four are there."""
+    together = Barrier(4, timeout=SOON)
+    ledger, recorded = begun(8)
+
+    def meet(key: str) -> JsonObject:
+        together.wait()
+        return played(key)
+
+    slots = Slots(4, ledger, "gw0", desks(meet))
+    slots.start()
+    slots.drain()
+
+    assert 8 == len(recorded)
+
+
+def test_a_desk_that_breaks_is_replaced() -> None:
+    """A connection that is lost does not cost the rest of the run."""
+    ledger, recorded = begun(5)
+    slots = Slots(1, ledger, "gw0", desks(played, holds=2))
+    slots.start()
+    slots.drain()
+
+    assert 5 == len(recorded)
+
+
+def test_a_slot_without_a_desk_is_told_of_and_the_others_go_on() -> None:
+    """A server has only so many connections."""
+    ledger, recorded = begun(5)
+    slots = Slots(3, ledger, "gw0", desks(played, missing=2))
+    slots.start()
+    slots.drain()
+
+    assert 5 == len(recorded)
+    assert "gw0: sorry, too many clients already" == ledger.lacking
+
+
+def test_a_case_whose_play_breaks_is_left_to_its_item() -> None:
+    """Nobody waits for it for ever."""
+    ledger, recorded = begun(1)
+
+    def broken(_: str) -> JsonObject:
+        raise RuntimeError("a fault of ours")
+
+    slots = Slots(1, ledger, "gw0", desks(broken))
+    slots.start()
+    slots.drain()
+
+    assert ("alone", None) == ledger.take("c0", "gw0", patient=True)
+    assert ([], "gw0: a fault of ours") == (recorded, ledger.lacking)
+
+
+def test_a_case_that_cannot_be_told_is_left_to_its_item() -> None:
+    """Whatever an agent has put into it."""
+    ledger = Ledger(_refuse)
+    ledger.open({"c0": 1.0}, at_once=1)
+    slots = Slots(1, ledger, "gw0", desks(played))
+    slots.start()
+    slots.drain()
+
+    assert ("alone", None) == ledger.take("c0", "gw0", patient=True)
+    assert "gw0: no JSON" == ledger.lacking
+
+
+def _refuse(_: JsonObject) -> None:
+    raise TypeError("no JSON")

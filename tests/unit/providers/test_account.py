@@ -1,0 +1,61 @@
+"""Whose books a model writes into."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.providers.account import Account, current, opened
+
+
+def in_a_thread() -> Account:
+    """Return the account that a thread without any context finds."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(current).result()
+
+
+def test_the_account_of_the_context_is_the_one() -> None:
+    """The inner one, where one is opened in another."""
+    outer, inner = Account(), Account()
+    with opened(outer):
+        with opened(inner):
+            within = current()
+        after = current()
+
+    assert within is inner
+    assert after is outer
+
+
+def test_a_thread_that_an_agent_starts_writes_into_the_only_account_that_is_open() -> None:
+    """It knows nothing of contexts."""
+    with opened(Account()) as account, opened(account):
+        found = in_a_thread()
+
+    assert found is account
+
+
+def test_a_thread_finds_none_where_several_are_open() -> None:
+    """Nobody knows whose it is; it gets one that nobody reads."""
+    with opened(Account()) as one, opened(Account()) as two:
+        found = in_a_thread()
+
+    assert found is not one
+    assert found is not two
+
+
+def test_nobody_writes_into_an_account_that_is_closed() -> None:
+    """Neither in its thread nor in another."""
+    with opened(Account()) as account:
+        pass
+
+    assert current() is not account
+    assert in_a_thread() is not account
+
+
+def test_threads_that_are_billed_at_the_same_time_are_all_billed() -> None:
+    """Nothing gets lost between reading the bill and writing it."""
+    account = Account()
+    with ThreadPoolExecutor(8) as threads:
+        for _ in range(2_000):
+            threads.submit(account.take_useless, Usage(calls=1), 0.5)
+
+    assert account.bill is not None
+    assert (2_000, 1_000.0) == (account.bill.usage.calls, account.bill.cost)

@@ -1,0 +1,167 @@
+"""What models took, as a person wants to read it."""
+
+from dataclasses import replace
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pytest_crmeval.domain.agreement import Agreement
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.judgement import Grade, Judgement
+from pytest_crmeval.domain.report import Report, Standing
+from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.runs import bills, reports, summary
+from tests.fakes import trial
+
+USAGE = Usage(
+    input=1_234_567, cached=987_654, cache_written=4_321, output=45_678, reasoning=1_200, calls=540, retries=12
+)
+GPT = Standing(suite="crm", subject="gpt-4.1", passed=80, failed=40, bill=Bill(usage=USAGE, cost=3.1234))
+ORACLE = Standing(suite="crm", subject="oracle", passed=120)
+UNPRICED = Bill(usage=Usage(input=77, output=7, calls=2), cost=None)
+VLLM = Standing(suite="crm", subject="vllm", failed=2, bill=UNPRICED)
+AGREEMENT = Agreement(
+    both_pass=70,
+    both_fail=20,
+    only_judge=20,
+    only_scorers=10,
+    not_graded=3,
+    cached=5,
+    spread=0.1,
+    bill=Bill(usage=USAGE, cost=0.5),
+)
+
+
+def report(*standings: Standing, **run: float) -> Report:
+    """Return the report of a run."""
+    return Report(run={"id": "mine", **run}, standings=standings, trials=())
+
+
+def lines(*standings: Standing, **run: float) -> list[str]:
+    """Return what is said below the table."""
+    return list(bills.lines(report(*standings, **run)))
+
+
+def paid(spent: float, *, subject: Bill | None = None, judge: Bill | None = None) -> list[str]:
+    """Return what is said of a run with one trial."""
+    judged = Judgement(grades=[Grade(goal=1.0, process=1.0)], bill=judge) if judge else None
+    played = replace(trial("one"), bill=subject, judgement=judged)
+    run: JsonObject = {"id": "mine", "spent": spent}
+    return list(bills.lines(reports.build(run, {played.planned.key: played}, [])))
+
+
+@pytest.mark.parametrize(
+    ("cost", "told"),
+    [
+        (None, "unknown"),
+        (0.0, "$0.00"),
+        (0.00001234, "$0.00001234"),
+        (0.012346, "$0.01235"),
+        (0.0123, "$0.0123"),
+        (0.5, "$0.50"),
+        (0.123456, "$0.1235"),
+        (0.99999, "$1.00"),
+        (1.0, "$1.00"),
+        (12.345678, "$12.35"),
+        (12345.6, "$12,345.60"),
+    ],
+)
+def test_a_sum_has_the_digits_that_matter(cost: float | None, told: str) -> None:
+    """Four of them below a dollar, cents above; unknown is not zero."""
+    assert told == bills.dollars(cost)
+
+
+def test_the_table_has_bills_when_somebody_has_one(snapshot: SnapshotAssertion) -> None:
+    """Who asked no model has dashes; a price that nobody knows is unknown."""
+    assert snapshot == "\n".join(summary.table(report(GPT, ORACLE, VLLM)))
+
+
+def test_the_table_marks_what_was_replayed(snapshot: SnapshotAssertion) -> None:
+    """In a column of its own, when there is any."""
+    assert snapshot == "\n".join(summary.table(report(replace(GPT, replayed=120), ORACLE)))
+
+
+def test_without_models_nothing_is_said() -> None:
+    """As before there were any."""
+    assert [] == lines(ORACLE, spent=0.0)
+    assert [] == list(bills.details("crm", [ORACLE]))
+    assert "suite  subject  cases  passed  failed  errored  not run  pass rate" == next(summary.table(report(ORACLE)))
+
+
+def test_the_total_of_a_run_is_one_line() -> None:
+    """What the run has paid is another sum, for it counts what was repeated, and not what was replayed."""
+    used = "540 calls (12 retried), 1,234,567 tokens in (987,654 cached), 45,678 out"
+
+    assert [f"total: {used}, $3.12"] == lines(GPT, ORACLE)
+    assert [f"total: {used}, $3.12; spent by this run: $0.00"] == lines(GPT, ORACLE, spent=0.0)
+
+
+def test_a_total_with_an_unknown_price_is_what_is_known_and_more() -> None:
+    """And says whose price it is."""
+    unknown = "nobody knows the price of vllm: give dollars for a million tokens, ?price=INPUT/OUTPUT"
+
+    assert (
+        "total: 542 calls (12 retried), 1,234,644 tokens in (987,654 cached), 45,685 out, more than $3.12"
+        == (lines(GPT, VLLM)[0])
+    )
+    assert ["total: 2 calls, 77 tokens in, 7 out, cost unknown", unknown] == lines(VLLM)
+
+
+@pytest.mark.parametrize(("spent", "told"), [(0.24, "more than $0.24"), (0.0, "unknown")])
+@pytest.mark.parametrize("who", ["subject", "judge"])
+def test_what_a_run_has_paid_is_more_than_what_is_known(who: str, spent: float, told: str) -> None:
+    """If a subject or a judge was asked at a price that nobody knows."""
+    assert f"spent by this run: {told}" in paid(spent, **{who: UNPRICED})[0]
+
+
+def test_what_was_replayed_at_an_unknown_price_was_not_paid() -> None:
+    """So all is known."""
+    assert paid(0.0, subject=replace(UNPRICED, replayed=True))[0].endswith("; spent by this run: $0.00")
+
+
+def test_the_judge_has_a_line_for_each_subject() -> None:
+    """How much it said, whether the scorers agree, and what it took."""
+    (told,) = lines(replace(ORACLE, judge=AGREEMENT))
+
+    assert (
+        "judge of oracle (crm): 120 graded (5 cached), 3 not graded; agreement 0.750, kappa 0.400, spread 0.100; "
+        "both pass 70, both fail 20, only judge 20, only scorers 10; 540 calls, $0.50"
+    ) == told
+
+
+def test_a_judge_that_had_nothing_to_compare_has_no_kappa() -> None:
+    """A dash is not a zero."""
+    (told,) = lines(replace(ORACLE, judge=Agreement(not_graded=3)))
+
+    assert (
+        "judge of oracle (crm): 0 graded, 3 not graded; agreement -, kappa -, spread -; "
+        "both pass 0, both fail 0, only judge 0, only scorers 0; nobody was asked"
+    ) == told
+
+
+def test_a_note_has_a_line() -> None:
+    """The most frequent first, on one line whatever is in it."""
+    noted = replace(ORACLE, notes={"slow\n\x1b[31m": 1, "temperature is left out": 1200})
+
+    assert [
+        "note: oracle: temperature is left out (1,200 trials)",
+        r"note: oracle: slow \x1b[31m (1 trial)",
+    ] == lines(noted)
+
+
+def test_many_notes_are_cut() -> None:
+    """The report has them all."""
+    told = lines(replace(ORACLE, notes={f"{number} {'much ' * 100}": 1 for number in range(10, 35)}))
+
+    assert 11 == len(told)
+    assert "... and 15 more notes: see the JSON report" == told[-1]
+    assert max(map(len, told)) < 240
+
+
+def test_details_tell_everything(snapshot: SnapshotAssertion) -> None:
+    """Side by side; what can't be known is a dash."""
+    nothing_passed = replace(GPT, subject="unlucky", passed=0, failed=120, replayed=120)
+
+    told = list(summary.details(report(GPT, ORACLE, nothing_passed, VLLM)))
+
+    assert snapshot == "\n".join(told)

@@ -1,0 +1,274 @@
+"""What a run will take, told before anything is spent."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.providers.limits import Cap
+from pytest_crmeval.runs.estimate import Estimate, Forecast, Judging, Pricing, estimate, lines
+from pytest_crmeval.runs.history import Played
+from pytest_crmeval.runs.loads import CaseSize, Load, Pace
+from tests.fakes import planned
+
+GPT, CLAUDE = "openai:gpt-4.1", "anthropic:claude-sonnet-4-5"
+TWO = Pace(at_once=2)
+JUDGE = "openai:judge"
+
+
+def case(name: str, spec: str = GPT, subject: str = "gpt", suite: str = "crm") -> PlannedCase:
+    """Return a case that is to be played by a model."""
+    return replace(planned(name, subject=subject, suite=suite), spec=spec)
+
+
+def played(name: str, spec: str = GPT, *, turns: int = 2, calls: int = 4, seconds: float | None = 8.0) -> Played:
+    """Return what an earlier trial took: 1,000 tokens in with each call, half of them cached, and 100 out."""
+    usage = Usage(input=1_000 * calls, cached=500 * calls, output=100 * calls, calls=calls, retries=1)
+    return Played(case=("crm", name, "f00d"), spec=spec, turns=turns, usage=usage, seconds=seconds)
+
+
+def dollar_per_call(usage: Usage) -> float | None:
+    """Charge by the call, and nothing for a long one."""
+    return 1.0 if usage.input < 200_000 else 0.0
+
+
+def nobody_knows(_usage: Usage) -> float | None:
+    """Charge what nobody knows."""
+    return None
+
+
+def price(spec: str) -> Pricing | None:
+    """Charge for models of openai, not for the oracle; who knows what others take."""
+    if ":" not in spec:
+        return None
+    return dollar_per_call if spec.startswith("openai") else nobody_knows
+
+
+def estimated(
+    cases: Sequence[PlannedCase], *history: Played, turns: int = 3, pace: Pace = TWO, judge: Judging | None = None
+) -> Estimate:
+    """Return the estimate of cases of so many turns."""
+    sizes = {each.key: CaseSize(turns=turns, characters=400) for each in cases}
+    return estimate(cases, history, sizes, price, overhead=4_000, pace=pace, judge=judge)
+
+
+def forecast(cases: Sequence[PlannedCase], *history: Played, turns: int = 3) -> Forecast:
+    """Return the estimate of one subject."""
+    (found,) = estimated(cases, *history, turns=turns).forecasts
+    return found
+
+
+def test_a_case_that_was_played_takes_what_it_took() -> None:
+    """The newest of its trials counts; that attempts fail again is not expected."""
+    found = forecast([case("one")], played("one", calls=4), played("one", calls=9))
+
+    assert Usage(input=4_000, cached=2_000, output=400, calls=4) == found.load.usage
+    assert (8.0, 4.0, {"played": 1}) == (found.load.seconds, found.cost, found.grounds)
+
+
+def test_a_case_that_was_not_is_like_the_others_of_its_model_turn_by_turn() -> None:
+    """Ten calls in four turns; three turns are to be played."""
+    found = forecast([case("new")], played("one", calls=4, turns=1), played("two", calls=6, turns=3))
+
+    assert Usage(input=7_500, cached=3_750, output=750, calls=8) == found.load.usage
+    assert (7.5, 12.0, 7.5) == (found.load.calls, found.load.seconds, found.cost)
+    assert {"alike": 1} == found.grounds
+
+
+def test_a_case_that_has_changed_was_not_played() -> None:
+    """Another content: another case."""
+    assert {"alike": 1} == forecast([replace(case("one"), fingerprint="new")], played("one")).grounds
+
+
+def test_fractions_of_calls_add_up() -> None:
+    """Half a call in each of four cases is two calls."""
+    found = forecast([case(name) for name in "abcd"], played("one", calls=5, turns=10), turns=1)
+
+    assert 2 == found.load.usage.calls
+
+
+def test_a_model_that_was_never_asked_takes_what_another_took_for_the_same_case() -> None:
+    """Which is said, with its name."""
+    found = forecast([case("one", "openai:gpt-5")], played("two", CLAUDE, calls=9), played("one", calls=4))
+
+    assert (4, {"lent": 1}, [GPT]) == (found.load.usage.calls, found.grounds, found.lenders)
+
+
+def test_a_model_and_a_case_that_are_new_are_like_all_that_was_played() -> None:
+    """Turn by turn."""
+    found = forecast([case("new", "openai:gpt-5")], played("two", CLAUDE, calls=6), played("one", calls=2))
+
+    assert (6, {"lent": 1}, [CLAUDE, GPT]) == (found.load.usage.calls, found.grounds, found.lenders)
+
+
+def test_without_a_history_the_size_of_a_case_is_all_there_is() -> None:
+    """Five calls for two turns: 1,000 tokens of prompt with each, what was said and added so far."""
+    found = forecast([case("one")], turns=2)
+
+    expected = 5 * 1_000 + 100 * 3 + 250 * (1 + 2 + 3 + 4)
+    assert Usage(input=expected, cached=4 * 1_000, output=400, calls=5) == found.load.usage
+    assert (15.0, {"guessed": 1}) == (found.load.seconds, found.grounds)
+
+
+@pytest.mark.parametrize(("spec", "written"), [(GPT, 0), (CLAUDE, 1_000)])
+def test_a_guess_knows_who_is_paid_for_filling_a_cache(spec: str, written: int) -> None:
+    """The first call of a case puts the prompt there, the others find it."""
+    usage = forecast([case("one", spec)], turns=2).load.usage
+
+    assert (4_000, written) == (usage.cached, usage.cache_written)
+
+
+def test_a_longer_case_takes_more_with_each_call() -> None:
+    """Every call reads all that came before it."""
+    short, long = (forecast([case("one")], turns=turns).load for turns in (2, 4))
+
+    assert long.input > 2 * short.input
+
+
+def test_a_price_is_that_of_an_average_call() -> None:
+    """Prices have steps for long calls: all tokens of a run are not one call."""
+    assert 400.0 == forecast([case(str(n)) for n in range(100)], *[played(str(n)) for n in range(100)]).cost
+
+
+def test_an_unknown_price_makes_the_cost_unknown() -> None:
+    """Of the model, and of all together; calls and tokens are known."""
+    found = estimated([case("one"), case("one", CLAUDE, "claude")], played("one"))
+
+    assert [None, 4.0] == [each.cost for each in found.forecasts]
+    assert found.cost is None
+    assert [4, 4] == [each.load.usage.calls for each in found.forecasts]
+
+
+def test_an_agent_that_asks_no_model_takes_nothing() -> None:
+    """Neither calls nor money."""
+    found = forecast([planned("one"), planned("two")], played("one"))
+
+    assert (2, Load(), 0.0, {}) == (found.cases, found.load, found.cost, found.grounds)
+
+
+@pytest.mark.parametrize(("at_once", "seconds"), [(1, 16.0), (2, 8.0), (48, 8.0)])
+def test_time_passes_for_several_at_once(at_once: int, seconds: float) -> None:
+    """But not for more of them than there are."""
+    found = estimated([case("one"), case("two")], played("one"), played("two"), pace=Pace(at_once=at_once))
+
+    assert seconds == found.elapsed()
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds"),
+    [
+        ("openai:gpt-4.1 4rpm", 120.0),
+        ("openai:* 1200tpm", 440.0),
+        ("openai:* 4rpm 1200tpm", 440.0),
+        ("* 600rpm 1000000tpm", 8.0),
+        ("anthropic:* 1rpm", 8.0),
+    ],
+)
+def test_a_cap_makes_it_last(rate: str, seconds: float) -> None:
+    """Eight calls of 1,100 tokens take as long as the caps of their model say, and never less than the models need."""
+    found = estimated(
+        [case("one"), case("two")], played("one"), played("two"), pace=Pace(at_once=2, caps=[Cap.parse(rate)])
+    )
+
+    assert seconds == found.elapsed()
+
+
+def test_a_cap_holds_for_the_judge_by_its_model() -> None:
+    """Whatever name the judge was given."""
+    judge = Judging(name="strict", spec=f"{JUDGE}?temperature=0", samples=1, price=dollar_per_call)
+
+    found = estimated([planned("one")], judge=judge, pace=Pace(at_once=1, caps=[Cap.parse(f"{JUDGE} 1rpm")]))
+
+    assert 60.0 == found.elapsed()
+
+
+@pytest.mark.parametrize(("rate", "whole"), [("openai:* 4rpm", 60.0), ("openai:* 60rpm", 16.0), ("* 4rpm", 120.0)])
+def test_who_is_held_by_no_cap_goes_on_meanwhile(rate: str, whole: float) -> None:
+    """Subjects are played side by side, and a cap that speaks of several of them is shared."""
+    cases = [case("one"), case("one", CLAUDE, "claude")]
+
+    found = estimated(cases, played("one"), pace=Pace(at_once=1, caps=[Cap.parse(rate)]))
+
+    assert whole == found.elapsed()
+
+
+def test_a_replay_takes_neither_money_nor_time() -> None:
+    """Also of a model with a cap, or without a price."""
+    pace = Pace(at_once=1, caps=[Cap.parse("openai:* 1rpm")], replayed=True)
+
+    found = estimated([case("one"), case("one", CLAUDE, "claude")], played("one"), pace=pace)
+
+    assert (0.0, 0.0) == (found.cost, found.elapsed())
+    assert "nothing is paid: replayed" in lines(found)
+
+
+def test_a_replayed_trial_takes_the_usual_time_of_its_calls() -> None:
+    """A cassette is quicker than any model."""
+    assert 12.0 == forecast([case("one")], played("one", calls=4, seconds=None)).load.seconds
+
+
+def test_the_time_of_a_replayed_trial_is_that_of_the_newest_live_one() -> None:
+    """The tokens are those of the newest."""
+    history = (played("one", calls=2, seconds=None), played("one", calls=4, seconds=9.0), played("one", seconds=1.0))
+
+    found = forecast([case("one")], *history)
+
+    assert (2, 9.0) == (found.load.usage.calls, found.load.seconds)
+
+
+def test_a_judged_trial_of_who_asks_no_model_tells_of_its_judge_only() -> None:
+    """No model is taken to be like the oracle."""
+    judged = Played(case=("crm", "one", "f00d"), spec="oracle", turns=2, seconds=0.1, judged=Usage(calls=3, input=600))
+    judge = Judging(name="judge", spec=JUDGE, samples=5, price=dollar_per_call)
+
+    agent, opinions = estimated([case("one")], judged, judge=judge).forecasts
+
+    assert ({"guessed": 1}, {"judged": 1}) == (agent.grounds, opinions.grounds)
+    assert (5, 1_000) == (opinions.load.usage.calls, opinions.load.usage.input)
+
+
+def test_a_judge_is_asked_about_every_trial() -> None:
+    """So many times, each like an opinion of an earlier run; nobody but a judge is judged by."""
+    judged = replace(played("one"), judged=Usage(input=600, output=60, calls=3))
+    judge = Judging(name="judge", spec=JUDGE, samples=5, price=dollar_per_call)
+
+    *_, found = estimated([case("one"), planned("one")], judged, judge=judge).forecasts
+
+    assert ("judge", "judge", 10.0, {"judged": 2}) == (found.suite, found.subject, found.cost, found.grounds)
+    assert Usage(input=2_000, output=200, calls=10) == found.load.usage
+
+
+def test_a_judge_that_was_never_asked_is_guessed() -> None:
+    """Like everything that nobody has seen."""
+    judge = Judging(name="judge", spec=JUDGE, samples=1, price=dollar_per_call)
+
+    *_, found = estimated([case("one")], played("one"), judge=judge).forecasts
+
+    assert (1, {"unjudged": 1}) == (found.load.usage.calls, found.grounds)
+
+
+def test_nothing_to_play_takes_nothing() -> None:
+    """Everything was done in an earlier part."""
+    assert Estimate(forecasts=[], pace=Pace(at_once=1)) == estimated([])
+    assert "total: about 0 calls, 0 tokens in, 0 out, $0.00, 0 s" in lines(estimated([]))
+
+
+def test_the_lines(snapshot: SnapshotAssertion) -> None:
+    """A table, a total, what is known of each subject, and what is not."""
+    cases = [
+        *(case(str(number)) for number in range(1_200)),
+        *(case(str(number), CLAUDE, "claude") for number in range(1_200)),
+        *(planned(str(number)) for number in range(1_200)),
+    ]
+    history = [played(str(number), calls=number % 7 + 1) for number in range(812)]
+    judge = Judging(name="gpt-4.1-mini", spec="openai:gpt-4.1-mini", samples=3, price=dollar_per_call)
+
+    assert snapshot == "\n".join(lines(estimated(cases, *history, pace=Pace(at_once=48), judge=judge)))
+
+
+def test_the_lines_of_a_guess_name_what_was_assumed(snapshot: SnapshotAssertion) -> None:
+    """So that a reader can think otherwise."""
+    assert snapshot == "\n".join(lines(estimated([case("one")])))

@@ -1,0 +1,142 @@
+"""What models took in earlier runs."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.domain.judgement import Grade, Judgement
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial, TurnOutcome
+from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.runs import history as reading
+from pytest_crmeval.runs.history import Played, history
+from pytest_crmeval.runs.journal import Journal
+from tests.fakes import planned, trial
+
+USAGE = Usage(input=900, cached=400, output=100, calls=3)
+TURN = TurnOutcome(tool="create_quote", called=True, replied=True, steps=2, errors=0)
+PLAYED = Played(case=("crm", "one", "f00d"), spec="oracle", turns=2, usage=USAGE, seconds=0.5)
+
+
+def asked(case: str = "one", verdict: Verdict = Verdict.PASSED, calls: int = 3) -> Trial:
+    """Return a trial in which a model was asked."""
+    return replace(trial(case, verdict), turns=[TURN, TURN], bill=Bill(usage=replace(USAGE, calls=calls), cost=0.5))
+
+
+def run(folder: Path, name: str, *trials: Trial, age: int = 0) -> Path:
+    """Leave the journal of a run behind."""
+    path = folder / name / "trials.jsonl"
+    book = Journal.open(path)
+    book.part({"started": "2026-11-16T02:18:47+00:00"}, [each.planned for each in trials])
+    for each in trials:
+        book.trial(each)
+    book.close()
+    os.utime(path, (1_800_000_000 - age, 1_800_000_000 - age))
+    return path
+
+
+def cases(found: Sequence[Played]) -> list[str]:
+    """Return the names of the cases."""
+    return [played.case[1] for played in found]
+
+
+def test_a_trial_is_remembered_with_what_it_took(tmp_path: Path) -> None:
+    """Calls, tokens, time, and how many turns it had."""
+    run(tmp_path, "mine", asked())
+
+    assert [PLAYED] == history(tmp_path)
+
+
+def test_a_replayed_trial_took_no_time(tmp_path: Path) -> None:
+    """Its tokens are those of the recording."""
+    bill = Bill(usage=USAGE, cost=0.5, replayed=True)
+    run(tmp_path, "mine", replace(asked(), bill=bill))
+
+    assert [replace(PLAYED, seconds=None)] == history(tmp_path)
+
+
+def test_what_a_judge_took_is_remembered_apart(tmp_path: Path) -> None:
+    """Unless it was cached: then nobody was asked."""
+    judgement = Judgement(grades=[Grade(goal=1.0, process=1.0)], bill=Bill(usage=USAGE, cost=1.0))
+    cached = replace(judgement, bill=None, cached=True)
+    run(tmp_path, "mine", replace(asked("one"), judgement=judgement), replace(asked("two"), judgement=cached))
+
+    assert [None, USAGE] == [played.judged for played in history(tmp_path)]
+
+
+def test_the_judge_of_an_agent_that_asks_no_model_is_remembered(tmp_path: Path) -> None:
+    """The oracle has no bill of its own."""
+    judgement = Judgement(grades=[Grade(goal=1.0, process=1.0)], bill=Bill(usage=USAGE, cost=1.0))
+    cached = replace(judgement, bill=None, cached=True)
+    run(tmp_path, "mine", replace(trial("one"), judgement=judgement), replace(trial("two"), judgement=cached))
+
+    assert [("one", Usage(), USAGE)] == [(each.case[1], each.usage, each.judged) for each in history(tmp_path)]
+
+
+def test_what_was_not_played_to_its_end_says_nothing(tmp_path: Path) -> None:
+    """Neither does who asks no model."""
+    run(tmp_path, "mine", asked("one", Verdict.ERRORED), trial("two"), asked("three", Verdict.FAILED))
+
+    assert ["three"] == cases(history(tmp_path))
+
+
+def test_the_newest_come_first(tmp_path: Path) -> None:
+    """Of runs, and within a run; ``latest`` is no run of its own."""
+    run(tmp_path, "old", asked("one"), age=200)
+    run(tmp_path, "new", asked("two"), asked("three"), age=100)
+    (tmp_path / "latest").symlink_to("new")
+
+    assert ["three", "two", "one"] == cases(history(tmp_path))
+
+
+def test_nobody_looks_further_back_than_needed(tmp_path: Path) -> None:
+    """When every wanted case is known, with its content and its agent."""
+    run(tmp_path, "old", asked("one"), age=200)
+    run(tmp_path, "new", asked("one"), asked("two"), age=100)
+    other = replace(planned("one"), fingerprint="new")
+
+    assert ["two", "one"] == cases(history(tmp_path, [planned("one"), planned("two")]))
+    assert ["two", "one", "one"] == cases(history(tmp_path, [other]))
+
+
+def test_after_a_replay_somebody_looks_back_for_the_time(tmp_path: Path) -> None:
+    """A cassette tells how many tokens a case takes, and not how long."""
+    run(tmp_path, "older", asked("one"), age=300)
+    run(tmp_path, "live", asked("one"), age=200)
+    run(tmp_path, "replayed", replace(asked("one"), bill=Bill(usage=USAGE, cost=0.5, replayed=True)), age=100)
+
+    assert [None, 0.5] == [played.seconds for played in history(tmp_path, [planned("one")])]
+
+
+def test_no_more_is_read_than_can_be_read_quickly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In number and in size."""
+    for age in range(10):
+        run(tmp_path, f"run-{age}", asked(f"case-{age}"), age=age)
+    size = (tmp_path / "run-0" / "trials.jsonl").stat().st_size
+
+    with monkeypatch.context() as few:
+        few.setattr(reading, "JOURNALS", 3)
+        assert ["case-0", "case-1", "case-2"] == cases(history(tmp_path))
+    monkeypatch.setattr(reading, "BYTES", 2 * size)
+    assert ["case-0", "case-1"] == cases(history(tmp_path))
+
+
+def test_what_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+    """A torn line, junk, a folder without a journal, a folder where a journal should be."""
+    path = run(tmp_path, "mine", asked("one"), asked("two"))
+    whole = path.read_bytes()
+    path.write_bytes(b'{"trial": {"bill": 7}}\n"bill"\n\xff"bill"\n' + whole[:-20])
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "odd" / "trials.jsonl").mkdir(parents=True)
+    (tmp_path / "report.json").write_text(json.dumps({}), encoding="utf-8")
+
+    assert ["one"] == cases(history(tmp_path))
+
+
+def test_no_reports_are_no_history(tmp_path: Path) -> None:
+    """The first run of a project."""
+    assert [] == history(tmp_path / "reports")
