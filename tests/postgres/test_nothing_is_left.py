@@ -19,14 +19,18 @@ XDIST = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=
 
 SLOW = """
 import time
+from pathlib import Path
 from bots import Half
 
 class Slow(Half):
-    def __init__(self, seconds="0.1"):
-        self._seconds = float(seconds)
-
     def reply(self, messages, tools):
-        time.sleep(self._seconds)
+        time.sleep(0.1)
+        return super().reply(messages, tools)
+
+class Waiting(Half):
+    def reply(self, messages, tools):
+        while not Path("go-on").exists():
+            time.sleep(0.02)
         return super().reply(messages, tools)
 """
 
@@ -198,13 +202,15 @@ def test_leftovers_on_a_given_server_are_swept_by_the_next_run(slow: Path, serve
         run.process.kill()
         run.end()  # what it leaves behind is swept by whoever starts next, perhaps by another test
 
-    long = ("--crmeval-agent", "slow:Slow?seconds=0.5", "-n", "2")  # it lives longer than the third takes
-    with running(slow, *long, "--crmeval-run", "given-living", environment=given) as living:
-        eventually(lambda: living.journalled() > 0, "a trial is in the journal")
+    waiting = ("--crmeval-agent", "slow:Waiting", "-n", "2")
+    with running(slow, *waiting, "--crmeval-run", "given-living", environment=given) as living:
+        its_own = {f"crmeval_given-living_{name}" for name in ("template", "gw0", "gw1")}
+        eventually(lambda: its_own == databases(server, "given-living"), "it has its databases")
         eventually(lambda: not databases(server, "given-dead"), "leftovers are swept")
         with running(slow, "--crmeval-run", "given-third", environment=given) as third:
             assert pytest.ExitCode.OK == third.end(), third.output()
-        assert databases(server, "given-living")
+        assert its_own == databases(server, "given-living")
+        (slow / "go-on").touch()
 
         assert pytest.ExitCode.OK == living.end(), living.output()
     assert set() == databases(server, "given-living")
