@@ -13,6 +13,8 @@ from pytest_crmeval.fixtures import DATABASES
 from tests.projects import AGENTS_FILE, TEST_FILE, case
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+STRANGERS = frozenset({"anyio", "platformdirs", "postgresql", "respx", "syrupy", "timeout"})
+"""Plugins that are installed here and that hardly any project of a test wants: two thirds of the start of a worker."""
 
 
 def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:
@@ -39,10 +41,13 @@ def given_server(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> Callable[..., pytest.Pytester]:
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.Pytester]:
     """Return a function that makes a project: cases, a test file, agents, gates."""
 
-    def make(cases: list[dict[str, Any]] | None = None, *, ini: str = "", test: str = TEST_FILE) -> pytest.Pytester:
+    def make(
+        cases: list[dict[str, Any]] | None = None, *, ini: str = "", test: str = TEST_FILE, plugin: str = ""
+    ) -> pytest.Pytester:
+        monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(f"-p no:{name}" for name in sorted(STRANGERS - {plugin})))
         cases = [case("one"), case("two"), case("three")] if cases is None else cases
         lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in cases]
         Path(pytester.path, "cases.jsonl").write_text("".join(lines), encoding="utf-8")

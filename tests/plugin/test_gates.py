@@ -191,7 +191,7 @@ def test_an_exit_status_that_another_plugin_sets_stays_beside_a_forgiven_trial(p
 def test_an_unused_snapshot_is_not_forgiven(project: Project, monkeypatch: pytest.MonkeyPatch, agent: str) -> None:
     """Syrupy fails the run for it, gates or not."""
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # syrupy leaves the judgement to the controller
-    pytester = project(cases(7, 1), ini=GATE)
+    pytester = project(cases(7, 1), ini=GATE, plugin="syrupy")
     pytester.makepyfile(test_other="def test_other(snapshot): assert snapshot == 1; assert snapshot == 2")
     pytester.runpytest("--snapshot-update", "test_other.py")
     pytester.makepyfile(test_other="def test_other(snapshot): assert snapshot == 1")
@@ -266,7 +266,7 @@ def test_gates_are_not_judged_where_nothing_is_evaluated(project: Project) -> No
 @WAYS
 def test_a_gate_has_the_last_word_beside_syrupy(project: Project, xdist: list[str]) -> None:
     """Syrupy ORs an old exit status back in; it is installed and active here."""
-    pytester = project(cases(7, 2), ini=GATE)
+    pytester = project(cases(7, 2), ini=GATE, plugin="syrupy")
     pytester.makepyfile(test_other="def test_other(snapshot): assert snapshot == 1")
     pytester.runpytest("--snapshot-update", "test_other.py")
 

@@ -425,7 +425,7 @@ def test_a_conversation_that_takes_longer_than_its_test_may_fails_it(project: Pr
     seconds = {"c00": 0.01, "c01": 1.5, "c02": 3.5}
     providers(lambda seen: Slow(seconds[seen.last_user_text[4:7]], crm_brain(seen)))
 
-    result = project(many(3)).runpytest(*M, "-p", "no:xdist", "--timeout", "6")
+    result = project(many(3), plugin="timeout").runpytest(*M, "-p", "no:xdist", "--timeout", "6")
 
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["Timeout (>6s): the conversation took *"])

@@ -60,7 +60,7 @@ class Hanging(Half):
 @WAYS
 def test_an_agent_that_hangs_does_not_hold_up_the_run(project: Project, xdist: list[str]) -> None:
     """Its test is over in time, and nobody waits for it any more."""
-    pytester = project(many(4))
+    pytester = project(many(4), plugin="timeout")
     pytester.makepyfile(hanging=HANGING)
     many_at_once = ("--crmeval-agent", "hanging:Hanging", "--crmeval-inflight", "3", "--timeout", "3")
 

@@ -228,7 +228,7 @@ def test_passwords_are_not_kept(project: Project, given_server: str, monkeypatch
     """Not from the command line either."""
     parts = conninfo_to_dict(given_server)
     monkeypatch.delenv("CRMEVAL_DSN")
-    pytester = project([case("one")])
+    pytester = project([case("one")], plugin="postgresql")
     server = (f"--postgresql-host={parts['host']}", "--postgresql-port=5432")
 
     pytester.runpytest(*server, "--postgresql-password=hunter2").assert_outcomes(passed=1)

@@ -222,7 +222,8 @@ def test_a_tag_that_somebody_acts_on_is_refused(project: Project, xdist: list[st
 @pytest.mark.parametrize("tag", [*ACTING, "xdist_group", "xdist group", "_skip", "anyio", "declared"])
 def test_every_registered_mark_is_refused(project: Project, tag: str) -> None:
     """Whoever acts on a mark has registered it; also where the case is not selected."""
-    pytester = project([case("one", tags=[tag]), case("two", tags=["fine"])], ini="markers = declared: in the ini file")
+    cases = [case("one", tags=[tag]), case("two", tags=["fine"])]
+    pytester = project(cases, ini="markers = declared: in the ini file", plugin="anyio")
 
     assert f"tags: {tag!r} is the mark" in refused(pytester, "--crmeval-tag=fine", "--collect-only")
 

@@ -116,7 +116,7 @@ def test_a_role_that_may_create_databases_and_nothing_else(
 def test_the_options_of_pytest_postgresql_give_a_server(project: Project, server: str, xdist: list[str]) -> None:
     """Host, port and user, as everywhere with pytest-postgresql."""
     parts = conninfo_to_dict(server)
-    pytester = project()
+    pytester = project(plugin="postgresql")
 
     pytester.runpytest(
         *(f"--postgresql-host={parts['host']}", f"--postgresql-port={parts['port']}", "--postgresql-user=postgres"),
@@ -131,7 +131,7 @@ def test_the_options_of_pytest_postgresql_give_a_server(project: Project, server
 
 def test_an_executable_can_be_named(project: Project, tmp_path: Path) -> None:
     """One that is none is an error, not a reason to take another."""
-    pytester = project()
+    pytester = project(plugin="postgresql")
     good = find_binaries().folder / "pg_ctl"
 
     pytester.runpytest(f"--postgresql-exec={good}").assert_outcomes(passed=3)

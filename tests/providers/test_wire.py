@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_crmeval.providers.sdks import wire
+from tests.providers.loopback import Loopback, Say
 
 NAME = "crmeval-wire"
 HANGING = """
@@ -26,6 +27,18 @@ try:
     backend.attempt(Prompt(system="Hi", messages=()), 0.5)
 except ModelError as error:
     print(error.cause)
+"""
+FIRST = """
+import sys
+from pytest_crmeval.domain.messages import user_says
+from pytest_crmeval.domain.prompt import Prompt
+from pytest_crmeval.providers.sdks.openai import openai_backend
+from pytest_crmeval.providers.specs import ModelSpec
+backend = openai_backend(ModelSpec.parse("openai:m?api=chat"), "", sys.argv[1])
+before = set(sys.modules)
+backend.attempt(Prompt(system="Hi", messages=(user_says("Hello"),)), 20.0)
+libraries = ("anyio", "httpcore2", "httpx2", "openai")
+print(*(name for name in sys.modules.keys() - before if name.startswith(libraries)))
 """
 
 
@@ -229,3 +242,13 @@ def test_a_forked_child_has_a_line_of_its_own() -> None:
         os._exit(0 if wire.run(value("x"), 5.0) == "x" else 1)
 
     assert 0 == os.waitpid(child, 0)[1]
+
+
+def test_a_first_call_loads_nothing_on_its_way() -> None:
+    """It has a permit by then, and the server counts when it arrives."""
+    with Loopback([Say("Hello.")]) as server:
+        command = [sys.executable, "-c", FIRST, server.openai_url]
+        result = subprocess.run(command, check=True, capture_output=True, text=True)
+
+    assert 1 == len(server.seen)
+    assert "" == result.stdout.strip()

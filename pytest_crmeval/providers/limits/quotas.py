@@ -9,7 +9,7 @@ from pytest_crmeval.providers.limits.headers import Kind
 MINUTE = 60.0
 WINDOWS = (10.0, 20.0, 30.0, 60.0)
 """Seconds. The shortest into which a call fits is held; requests of less than one in that go at an even pace."""
-LATE = 0.4
+LATE = 0.5
 """Seconds that one call may be longer on its way to the server than another: windows are longer by that."""
 CATCH_UP = 0.15
 """Seconds of pace that are not lost if nobody came for a permit, or a thread woke up late."""

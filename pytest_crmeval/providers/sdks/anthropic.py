@@ -20,7 +20,8 @@ def anthropic_backend(spec: ModelSpec, key: str, base_url: str) -> Backend:
     def client() -> SdkClient:
         return shared_client(("anthropic", address, key), lambda: _client(address, key))
 
-    return SdkBackend(asked, client, (anthropic.AnthropicError,), Messages(spec, notes=_farewells(spec.model)))
+    messages = Messages(spec, notes=_farewells(spec.model))
+    return SdkBackend(asked, client, (anthropic.AnthropicError,), messages).prepared()
 
 
 def _farewells(model: str) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ against its type takes openai 6 ms a call, and anthropic no longer has all the p
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import httpx2
+from anyio.lowlevel import checkpoint
 
 from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.domain.usage import Usage
@@ -33,6 +34,8 @@ from pytest_crmeval.providers.specs import ModelSpec
 
 _BROKEN: tuple[type[Exception], ...] = (httpx2.HTTPError, httpx2.InvalidURL, OSError, TooLargeError, CancelledError)
 """What ends a call without an answer, whatever the SDK."""
+PREPARING = 60.0
+"""Seconds that nobody needs to load a module."""
 
 
 class SdkClient(Protocol):
@@ -80,6 +83,15 @@ class SdkBackend:
         self._dialect = dialect
         self._other = other
         self._notes: tuple[str, ...] = ()
+
+    def prepared(self) -> Self:
+        """Do now what a first call would do on its way, with a permit in its hand: it would arrive late.
+
+        A client is made, and what httpx2 loads with its first connection is loaded.
+        """
+        self._ready_client()
+        run(checkpoint(), PREPARING)
+        return self
 
     def attempt(self, prompt: Prompt, seconds: float, ask_again: Callable[[], None] = lambda: None) -> Answer:
         """Ask once; again only if the server refuses a parameter that it can do without."""

@@ -32,8 +32,9 @@ def openai_backend(spec: ModelSpec, key: str, base_url: str) -> Backend:
         return shared_client(("openai", address, key), lambda: _client(address, key))
 
     if spec.api == "responses" or (not spec.api and own and _ONLY_RESPONSES.search(spec.model)):
-        return SdkBackend(asked, client, (openai.OpenAIError,), responses)
-    return SdkBackend(asked, client, (openai.OpenAIError,), chat, other=None if spec.api else responses)
+        return SdkBackend(asked, client, (openai.OpenAIError,), responses).prepared()
+    other = None if spec.api else responses
+    return SdkBackend(asked, client, (openai.OpenAIError,), chat, other=other).prepared()
 
 
 def _client(address: str, key: str) -> SdkClient:
