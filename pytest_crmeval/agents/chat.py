@@ -16,6 +16,12 @@ def system_prompt() -> str:
     return files(__package__).joinpath("system_prompt.md").read_text(encoding="utf-8").strip()
 
 
+@cache
+def question_prompt() -> str:
+    """Return what every model is told before a question."""
+    return files(__package__).joinpath("question_prompt.md").read_text(encoding="utf-8").strip()
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChatAgent:
     """Shows a model the dialogue as it is, and passes on what the model says."""
