@@ -1,7 +1,7 @@
 """An agent that is a prompt and a language model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 
@@ -33,3 +33,8 @@ class ChatAgent:
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
         """Let the model answer; ModelError if it gives no answer."""
         return self.model.complete(Prompt(system=self.system, messages=messages, tools=tools)).reply
+
+
+def for_questions(agent: ChatAgent) -> ChatAgent:
+    """Return the same model with the prompt for questions."""
+    return replace(agent, system=question_prompt())

@@ -23,7 +23,7 @@ class QuestionRecord(msgspec.Struct, forbid_unknown_fields=True):
     grader: Literal["exact", "numeric", "choice", "judge"]
     choices: list[str] = []
     aliases: list[str] = []
-    tolerance: Annotated[int | float, msgspec.Meta(ge=0)] = 0
+    tolerance: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     may_abstain: bool = False
     tags: list[str] = []
     split: Literal["train", "test"] | None = None
