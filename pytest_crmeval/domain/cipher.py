@@ -15,7 +15,11 @@ def encrypted(text: str, canary: str) -> str:
 def decrypted(text: str, canary: str) -> str:
     """Return what ``encrypted`` was given; ValueError if it is no base64, or was made with another canary."""
     try:
-        return _mixed(b64decode(text, validate=True), canary).decode()
+        content = b64decode(text, validate=True)
+    except ValueError:
+        raise ValueError("it is no base64") from None
+    try:
+        return _mixed(content, canary).decode()
     except UnicodeDecodeError:
         raise ValueError("it was not encrypted with this canary") from None
 

@@ -41,9 +41,9 @@ confidence: ...
 _AGAIN = """
 Your last answer could not be used. Give one verdict, exactly as you are told.
 """
-_MARKS = r"[\s*_`\"'#>~]*"
+_MARKS = r"[\s*_`\"'#>~+-]{0,20}"
 _VERDICT = re.compile(
-    rf"(?:^|[\n{{,]){_MARKS}(?:[-+]\s+)?{_MARKS}(?:correct|grade){_MARKS}[:=]{_MARKS}\(?"
+    rf"(?:^|[\n{{,]){_MARKS}(?:correct|grade){_MARKS}[:=]{_MARKS}\(?"
     r"(?P<verdict>not[ _-]attempted|incorrect|correct|yes|no)\b(?!\s*(?:/|\||or\b))",
     re.IGNORECASE,
 )

@@ -34,7 +34,8 @@ class QuestionJudge:
             return self._open(prompt)
         judgement = self._secret(prompt)
         silent = tuple(replace(grade, reason="") for grade in judgement.grades)  # also of one that was found
-        trouble = f"the judge gave no verdict ({WITHHELD})" if judgement.trouble else ""
+        cause = judgement.trouble.partition(":")[0]  # the rest quotes somebody
+        trouble = f"{cause} ({WITHHELD})" if cause else ""
         return replace(judgement, grades=silent, trouble=trouble)
 
     def _opinion(self, model: ChatModel, prompt: Prompt) -> Grade:

@@ -42,7 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Decide the options, declare the markers, and say where fixtures find the run's databases."""
     Options.from_config(config)
     config.addinivalue_line("markers", "conversations(path, suite=...): play each conversation of a JSON Lines file")
-    config.addinivalue_line("markers", "questions(path, suite=..., confidential=...): ask each question of a file")
+    config.addinivalue_line(
+        "markers", "questions(path, suite=..., confidential=...): ask each question of a JSON Lines or CSV file"
+    )
     config.stash[DATABASES] = lambda: _side(config).server.databases()  # noqa: PLW0108 (not before it is called)
     config.stash[CONTROL] = lambda: _side(config).control
 

@@ -4,9 +4,9 @@ import re
 import unicodedata
 from fractions import Fraction
 
-_MARKS = r"[\s*_`#>~]*"
+_MARKS = r"[\s*_`#>~]{0,40}"
 _NAMED = re.compile(rf"\banswer{_MARKS}[:\uff1a=]{_MARKS}(?P<answer>[^\n]*)", re.IGNORECASE)
-_SPOKEN = re.compile(rf"\banswer{_MARKS}\s+is\b{_MARKS}(?P<answer>[^\n]*)", re.IGNORECASE)
+_SPOKEN = re.compile(rf"\banswer\b{_MARKS}\bis\b{_MARKS}(?P<answer>[^\n]*)", re.IGNORECASE)
 _CONFIDENCE = re.compile(
     rf"\bconfidence{_MARKS}(?:is\b|[:\uff1a=]){_MARKS}(?P<number>\d{{1,3}}(?:\.\d{{1,6}})?)\s*(?P<percent>%?)",
     re.IGNORECASE,
@@ -46,7 +46,7 @@ def normalised(text: str) -> str:
     signs around it are gone, so is a leading article, and space is one space.
     """
     plain = unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME).casefold()
-    plain = _TEXT.sub(r"\1", _BOXED.sub(r"\1", plain))
+    plain = _BOXED.sub(r"\1", _TEXT.sub(r"\1", plain))
     words = " ".join(re.sub(r"[*`]|(?<!\w)_|_(?!\w)", "", plain).split())
     return _LEADING.sub("", words.strip(_EDGES)).strip(_EDGES)
 
