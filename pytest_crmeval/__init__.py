@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from pytest_crmeval.domain.conversation import Conversation, Turn
     from pytest_crmeval.domain.evidence import Evidence
     from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
+    from pytest_crmeval.domain.question import Question
     from pytest_crmeval.domain.report import Report
     from pytest_crmeval.domain.score import Score, Verdict
     from pytest_crmeval.domain.transcript import Transcript
@@ -21,6 +22,7 @@ __all__ = [
     "Crm",
     "Evidence",
     "Message",
+    "Question",
     "Reply",
     "Report",
     "Score",
@@ -41,6 +43,7 @@ _HOMES = {
     "Crm": "ports.crm",
     "Evidence": "domain.evidence",
     "Message": "domain.messages",
+    "Question": "domain.question",
     "Reply": "domain.messages",
     "Report": "domain.report",
     "Score": "domain.score",

@@ -19,7 +19,7 @@ from pytest_crmeval.scoring.named import SCORERS
 from pytest_crmeval.scoring.oracle import Oracle
 
 ROOT = Path(__file__).parents[1]
-BUNDLED = sorted((ROOT / "evals" / "data").glob("*.jsonl"))
+BUNDLED = [ROOT / "evals" / "data" / "crm.jsonl"]
 HANDMADE = ROOT / "tests" / "data" / "handmade.jsonl"
 """What no generator thinks of."""
 DEVELOPMENT = ROOT.parent / "shared" / "data" / "clbench_dev.jsonl"

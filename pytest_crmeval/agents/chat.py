@@ -1,7 +1,7 @@
 """An agent that is a prompt and a language model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 
@@ -16,6 +16,12 @@ def system_prompt() -> str:
     return files(__package__).joinpath("system_prompt.md").read_text(encoding="utf-8").strip()
 
 
+@cache
+def question_prompt() -> str:
+    """Return what every model is told before a question."""
+    return files(__package__).joinpath("question_prompt.md").read_text(encoding="utf-8").strip()
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChatAgent:
     """Shows a model the dialogue as it is, and passes on what the model says."""
@@ -27,3 +33,8 @@ class ChatAgent:
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
         """Let the model answer; ModelError if it gives no answer."""
         return self.model.complete(Prompt(system=self.system, messages=messages, tools=tools)).reply
+
+
+def for_questions(agent: ChatAgent) -> ChatAgent:
+    """Return the same model with the prompt for questions."""
+    return replace(agent, system=question_prompt())

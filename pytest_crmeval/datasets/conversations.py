@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -38,6 +39,8 @@ class CaseRef:
     turns: int = 0
     tags: Sequence[str] = ()
     split: str = ""
+    judged: ClassVar[bool] = False
+    confidential: ClassVar[bool] = False
 
     def read(self) -> Conversation:
         """Return the case itself."""

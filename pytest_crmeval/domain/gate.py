@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -86,3 +86,15 @@ class Gate:
 
     def _ruling(self, explanation: str, *, holds: bool = False) -> Ruling:
         return Ruling(gate=self.text, holds=holds, explanation=explanation)
+
+
+def concerned(gates: Sequence[Gate], report: Report, *, partial: bool) -> tuple[Sequence[Gate], Sequence[Gate]]:
+    """Return the gates that a run has to pass, and those that say nothing about it.
+
+    Who asks for a part of the suites is not judged by gates of the others, as long as any gate is left. Who asks for
+    all of them is: a misspelt suite is a breach.
+    """
+    ours = [gate for gate in gates if report.suite(gate.suite) is not None]
+    if not partial or not ours:
+        return gates, ()
+    return ours, [gate for gate in gates if gate not in ours]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import median_low
 from typing import Any, Self
 
+from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.json import JsonObject, printable
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.usage import Bill
@@ -17,11 +18,15 @@ GOAL, PROCESS = 0.7, 0.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """One opinion: both marks in [0, 1]."""
+    """One opinion: both marks in [0, 1]. On an answer to a question both are 1 if it is right, and else 0."""
 
     goal: float
     process: float
     reason: str = ""
+    attempt: Attempt | None = None
+    """What became of a question; None in an opinion on a conversation."""
+    confidence: float | None = None
+    """How sure the judge finds the answer to be; None if it does not say."""
 
     def __post_init__(self) -> None:
         """Refuse what are no marks; NaN compares false and is refused, too."""
@@ -35,12 +40,25 @@ class Grade:
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives."""
-        return {"goal": self.goal, "process": self.process, "reason": printable(self.reason)}
+        return {
+            "goal": self.goal,
+            "process": self.process,
+            "reason": printable(self.reason),
+            **({"attempt": str(self.attempt)} if self.attempt else {}),
+            **({} if self.confidence is None else {"confidence": self.confidence}),
+        }
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the grade that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        return cls(goal=_mark(record["goal"]), process=_mark(record["process"]), reason=str(record["reason"]))
+        sure, attempt = record.get("confidence"), record.get("attempt")
+        return cls(
+            goal=_mark(record["goal"]),
+            process=_mark(record["process"]),
+            reason=str(record["reason"]),
+            attempt=Attempt(attempt) if attempt else None,
+            confidence=None if sure is None else _mark(sure),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +89,26 @@ class Judgement:
         value = median_low([grade.value for grade in self.grades])
         reason = next(grade.reason for grade in self.grades if grade.value == value)
         return Score(name=NAME, value=value, threshold=THRESHOLD, reason=reason)
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """What became of a question, for most of the opinions; None if it is not graded.
+
+        Right it is if more than half say so; of the others, the more frequent one, and wrong if they are as many.
+        """
+        if self.score is None:
+            return None
+        if self.score.passed:
+            return Attempt.CORRECT
+        said = [grade.attempt for grade in self.grades]
+        abstained = said.count(Attempt.NOT_ATTEMPTED) > said.count(Attempt.INCORRECT)
+        return Attempt.NOT_ATTEMPTED if abstained else Attempt.INCORRECT
+
+    @property
+    def confidence(self) -> float | None:
+        """How sure the answer is, for the opinion in the middle; None if none says."""
+        found = [grade.confidence for grade in self.grades if grade.confidence is not None]
+        return median_low(found) if found else None
 
     @property
     def spread(self) -> float:

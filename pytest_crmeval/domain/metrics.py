@@ -1,10 +1,11 @@
-"""How a subject did in conversations: turn by turn, and by what cases have in common."""
+"""How a subject did: in conversations turn by turn, in questions by its answers, and by what cases have in common."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from pytest_crmeval.domain.answers import AnswerOutcome, Attempt, calibration_error, f1_of
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
@@ -37,6 +38,19 @@ class Metrics:
     """Calls that the CRM refused and should not have had to."""
     recovered_errors: int | None = None
     """Those of them that the agent made up for within the turn."""
+    correct: float | None = None
+    """Share of questions that were answered rightly: the pass rate."""
+    incorrect: float | None = None
+    not_attempted: float | None = None
+    """Share of questions to which there was no answer."""
+    accuracy_given_attempted: float | None = None
+    """Share of right answers among the answers."""
+    f1: float | None = None
+    """Harmonic mean of that and of the share of right answers among the questions."""
+    confidences: int | None = None
+    """Answers that say how sure they are."""
+    calibration_error: float | None = None
+    """How far what they say is from how often they are right."""
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives; what was not scored is absent."""
@@ -89,7 +103,7 @@ def metrics_of(trials: Iterable[Trial]) -> Metrics:
     strict = _share([trial.passed for trial in scored])
     turns = _turns(scored)
     if not turns:
-        return Metrics(strict_success=strict)
+        return Metrics(strict_success=strict, **_answered([trial.answer for trial in scored if trial.answer]))
     return Metrics(
         strict_success=strict,
         first_failed_turn=_first_failed(scored),
@@ -98,6 +112,25 @@ def metrics_of(trials: Iterable[Trial]) -> Metrics:
         recovered_errors=sum(turn.recovered for turn in turns),
         **_successes(turns),
     )
+
+
+def _answered(answers: Sequence[AnswerOutcome]) -> dict[str, Any]:
+    """Return how questions were answered; nothing if there were none."""
+    if not answers:
+        return {}
+    counts = Counter(answer.attempt for answer in answers)
+    attempted = len(answers) - counts[Attempt.NOT_ATTEMPTED]
+    right = counts[Attempt.CORRECT]
+    stated = [
+        (answer.confidence, answer.attempt is Attempt.CORRECT) for answer in answers if answer.confidence is not None
+    ]
+    return {
+        **{str(attempt): counts[attempt] / len(answers) for attempt in Attempt},
+        "accuracy_given_attempted": right / attempted if attempted else None,
+        "f1": f1_of(right, attempted, len(answers)),
+        "confidences": len(stated),
+        "calibration_error": calibration_error(stated),
+    }
 
 
 def breakdown_of(trials: Iterable[Trial]) -> Breakdown:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from pytest_crmeval.domain.answers import AnswerOutcome
 from pytest_crmeval.domain.explanation import Pen, explanation
 from pytest_crmeval.domain.json import JsonObject, printable
 from pytest_crmeval.domain.judgement import Judgement
@@ -108,6 +109,8 @@ class Trial:
     seconds: float = 0.0
     labels: Labels = field(default_factory=Labels)
     turns: Sequence[TurnOutcome] = field(default=(), repr=False)
+    answer: AnswerOutcome | None = field(default=None, repr=False)
+    """How the question was answered; None if the case is none."""
     bill: Bill | None = field(default=None, repr=False)
     """What the subject took; None if it asked no model through us."""
     judgement: Judgement | None = field(default=None, repr=False)
@@ -154,6 +157,7 @@ class Trial:
             "seconds": round(self.seconds, 6),
             "labels": self.labels.to_dict(),
             "turns": [turn.to_dict() for turn in self.turns],
+            **({"answer": self.answer.to_dict()} if self.answer else {}),
             **({"bill": self.bill.to_dict()} if self.bill else {}),
             **({"judgement": self.judgement.to_dict()} if self.judgement else {}),
             **({"notes": list(map(printable, self.notes))} if self.notes else {}),
@@ -171,6 +175,7 @@ class Trial:
             seconds=float(record["seconds"]),
             labels=Labels.from_dict(record.get("labels", {})),
             turns=tuple(TurnOutcome.from_dict(turn) for turn in record.get("turns", ())),
+            answer=AnswerOutcome.from_dict(record["answer"]) if "answer" in record else None,
             bill=Bill.from_dict(record["bill"]) if "bill" in record else None,
             judgement=Judgement.from_dict(record["judgement"]) if "judgement" in record else None,
             notes=tuple(map(_text, record.get("notes", ()))),
@@ -181,6 +186,9 @@ def _opinion(judgement: Judgement) -> str:
     """Say what the judge thinks, in a line."""
     if judgement.score is None:
         return f"judge: not graded: {judgement.trouble}"
+    if judgement.attempt and judgement.grades[0].attempt:
+        words = str(judgement.attempt).replace("_", " ")
+        return f"judge: {words} ({len(judgement.grades)} opinions): {judgement.score.reason}".removesuffix(": ")
     told = f"judge {judgement.score.value:.3f} ({len(judgement.grades)} opinions, {judgement.spread:.3f} apart)"
     return f"{told}: {judgement.score.reason}"
 

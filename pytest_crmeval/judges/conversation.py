@@ -1,77 +1,35 @@
 """A second opinion on a conversation: a model is asked what it thinks of a trial."""
 
-from dataclasses import replace
-
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.judges.brief import TooLargeError, brief_of
-from pytest_crmeval.judges.cache import CorruptError, Judgements, key_of
+from pytest_crmeval.judges.cache import Judgements
 from pytest_crmeval.judges.grading import NoGradeError, asking, asking_again, grade_in
+from pytest_crmeval.judges.panel import Panel
 from pytest_crmeval.judges.specs import SAMPLES
-from pytest_crmeval.ports.chat_model import ChatModel, ModelError
+from pytest_crmeval.ports.chat_model import ChatModel
 
 
 class Judge:
     """Asks a model for several opinions on each trial, and no two times for the same trial."""
 
     def __init__(self, model: ChatModel, samples: int = SAMPLES, cache: Judgements | None = None) -> None:
-        self._model = model
-        self._samples = samples
-        self._cache = cache
-        # As the user wants it asked: a setting that the model refuses later must not change what is found in the cache.
-        self._identity = model.identity
+        self._panel = Panel(model, samples, cache, _opinion)
 
     def __call__(self, case: Conversation, evidence: Evidence) -> Judgement:
-        """Return what the judge thinks; without a bill, which is on the account of whoever called.
-
-        What goes wrong is told in the judgement: the trial is then not graded, which is no failure. A ModelError is
-        raised only if it is final: no trial will be graded any more.
-        """
+        """Return what the judge thinks; ModelError if it is final."""
         try:
             prompt = asking(brief_of(case, evidence))
         except TooLargeError as error:
             return Judgement(trouble=str(error))
-        if self._cache is None:
-            return self._asked(prompt)
-        return self._asked_once(prompt, self._cache)
+        return self._panel(prompt)
 
-    def _asked_once(self, prompt: Prompt, cache: Judgements) -> Judgement:
-        key = key_of(self._identity, self._samples, prompt)
-        try:
-            found = cache.find(key, self._samples)
-        except CorruptError as error:
-            return replace(self._kept(key, self._asked(prompt), cache), notes=(str(error),))
-        return found or self._kept(key, self._asked(prompt), cache)
 
-    def _kept(self, key: str, judgement: Judgement, cache: Judgements) -> Judgement:
-        """Keep what is graded; what is not may be graded the next time."""
-        if judgement.score is None:
-            return judgement
-        try:
-            cache.keep(key, self._identity, judgement.grades)
-        except OSError as error:
-            return replace(judgement, notes=(f"the judgement can't be kept for the next run: {error}",))
-        return judgement
-
-    def _asked(self, prompt: Prompt) -> Judgement:
-        """Ask until there are all opinions, or one that can't be had: without it there is no majority to speak of."""
-        grades: list[Grade] = []
-        try:
-            while len(grades) < self._samples:
-                grades.append(self._opinion(prompt))
-        except NoGradeError as error:
-            return Judgement(grades=tuple(grades), trouble=f"the judge gave no valid grade, twice: {error}")
-        except ModelError as error:
-            if error.is_final:
-                raise
-            return Judgement(grades=tuple(grades), trouble=str(error))
-        return Judgement(grades=tuple(grades))
-
-    def _opinion(self, prompt: Prompt) -> Grade:
-        """Return one opinion; NoGradeError if it is none also when it is asked for once more."""
-        try:
-            return grade_in(self._model.complete(prompt))
-        except NoGradeError:
-            return grade_in(self._model.complete(asking_again(prompt)))
+def _opinion(model: ChatModel, prompt: Prompt) -> Grade:
+    """Return one opinion; NoGradeError if it is none also when it is asked for once more."""
+    try:
+        return grade_in(model.complete(prompt))
+    except NoGradeError:
+        return grade_in(model.complete(asking_again(prompt)))

@@ -57,8 +57,8 @@ def grade_in(completion: Completion) -> Grade:
     reason = arguments["reason"]
     if not isinstance(reason, str) or not reason.strip():
         raise NoGradeError("the grade has no reason")
-    marks = {name: _mark(name, arguments[name]) for name in ("goal", "process")}
-    return Grade(reason=reason.strip()[:LONGEST_REASON], **marks)
+    goal, process = (_mark(name, arguments[name]) for name in ("goal", "process"))
+    return Grade(reason=reason.strip()[:LONGEST_REASON], goal=goal, process=process)
 
 
 def _the_call(completion: Completion) -> ToolCall:

@@ -40,6 +40,7 @@ class Options:
     agents: Sequence[str]
     named_agents: Mapping[str, str]
     conversations: Sequence[Path]
+    questions: Sequence[Path]
     scorers: Sequence[str]
     play_invalid: bool
     tags: Sequence[str]
@@ -79,6 +80,7 @@ class Options:
             agents=tuple(dict.fromkeys(config.getoption("crmeval_agent") or ["oracle"])),
             named_agents={**NAMED_AGENTS, **_named(config.getini("crmeval_agents"))},
             conversations=tuple(here / name for name in config.getoption("crmeval_conversations") or ()),
+            questions=tuple(here / name for name in config.getoption("crmeval_questions") or ()),
             scorers=_scorers(config.getoption("crmeval_scorer")),
             play_invalid=config.getoption("crmeval_invalid") == "play",
             tags=tuple(dict.fromkeys(config.getoption("crmeval_tag") or ())),
@@ -128,6 +130,19 @@ def is_dry_run(config: pytest.Config) -> bool:
         return True
     showing = ("collectonly", "setupplan", "setuponly", "showfixtures", "show_fixtures_per_test")
     return any(getattr(config.option, name, False) for name in showing)
+
+
+def is_selective(config: pytest.Config) -> bool:
+    """Whether only some of what is collected may be run: nobody knows which before that is done."""
+    asked = (getattr(config.option, name, None) for name in ("keyword", "markexpr", "lf", "deselect"))
+    return any(asked)
+
+
+def is_partial(config: pytest.Config) -> bool:
+    """Whether somebody has asked for a part of the project's tests: files, names, marks, tags."""
+    options = Options.from_config(config)
+    files = any("::" in argument or Path(argument).is_file() for argument in config.args)
+    return files or is_selective(config) or bool(options.tags or options.split)
 
 
 def is_colored(config: pytest.Config) -> bool:

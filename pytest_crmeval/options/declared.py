@@ -23,6 +23,13 @@ def add_options(parser: pytest.Parser) -> None:
         help="play this JSON Lines file instead of the marker's; repeatable",
     )
     group.addoption(
+        "--crmeval-questions",
+        action="append",
+        metavar="FILE",
+        help="ask the questions of this file (JSON Lines, or a CSV of BrowseComp, SimpleQA or multiple choice) instead "
+        "of the marker's; repeatable",
+    )
+    group.addoption(
         "--crmeval-scorer",
         action="append",
         metavar="NAME",
@@ -68,7 +75,8 @@ def _add_models(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--crmeval-judge",
         metavar="SPEC",
-        help="a model that gives a second opinion on every trial: openai:gpt-4.1?samples=3 (default: none)",
+        help="a model that gives a second opinion on every conversation, and grades questions that only a judge can "
+        "grade: openai:gpt-4.1?samples=3 (default: none)",
     )
     group.addoption(
         "--crmeval-budget",

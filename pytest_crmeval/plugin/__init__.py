@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_crmeval import hookspecs
-from pytest_crmeval.fixtures import CONTROL, DATABASES, MARKER, agent, conversation, crm, evaluate, scorers
-from pytest_crmeval.options import Options, is_dry_run
+from pytest_crmeval.fixtures import CONTROL, DATABASES, MARKERS, agent, conversation, crm, evaluate, question, scorers
+from pytest_crmeval.options import Options, is_dry_run, is_selective
 from pytest_crmeval.options.declared import add_options
 
 if TYPE_CHECKING:
     from pytest_crmeval.plugin.sides import Controller, Node, Side
     from pytest_crmeval.ports.agent import Agent
 
-__all__ = ["agent", "conversation", "crm", "evaluate", "scorers"]
+__all__ = ["agent", "conversation", "crm", "evaluate", "question", "scorers"]
 
 _SIDE = pytest.StashKey["Side"]()
 
@@ -39,9 +39,12 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Decide the options, declare the marker, and say where fixtures find the run's databases."""
+    """Decide the options, declare the markers, and say where fixtures find the run's databases."""
     Options.from_config(config)
-    config.addinivalue_line("markers", f"{MARKER}(path, suite=...): play each conversation of a JSON Lines file")
+    config.addinivalue_line("markers", "conversations(path, suite=...): play each conversation of a JSON Lines file")
+    config.addinivalue_line(
+        "markers", "questions(path, suite=..., confidential=...): ask each question of a JSON Lines or CSV file"
+    )
     config.stash[DATABASES] = lambda: _side(config).server.databases()  # noqa: PLW0108 (not before it is called)
     config.stash[CONTROL] = lambda: _side(config).control
 
@@ -76,14 +79,15 @@ def pytest_configure_node(node: "Node") -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give marked tests their cases, and have the server started while the rest is collected."""
-    marker = metafunc.definition.get_closest_marker(MARKER)
-    if marker is not None:
+    """Give marked tests their cases, and have the server started while the rest is collected, if it will be needed."""
+    if any(map(metafunc.definition.get_closest_marker, MARKERS)):
         from pytest_crmeval.fixtures.cases import parametrize
+        from pytest_crmeval.fixtures.kinds import kind_of
 
-        parametrize(metafunc, marker)
+        kind, marker = kind_of(metafunc)
+        parametrize(metafunc, kind, marker)
         side = _side(metafunc.config)
-        if not is_dry_run(metafunc.config):
+        if kind.needs_server and not is_dry_run(metafunc.config) and not is_selective(metafunc.config):
             side.server.begin()
 
 
@@ -103,12 +107,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Tell what will be played, or why nothing can be; before xdist says that the worker has collected."""
     if _SIDE in session.config.stash:
         from pytest_crmeval.fixtures.ahead import foresee
-        from pytest_crmeval.fixtures.cases import objection, plan_of
+        from pytest_crmeval.fixtures.cases import leave_out, need_server, objection, plan_of
 
-        side = session.config.stash[_SIDE]
-        if why := objection(session):
+        side, left_out = session.config.stash[_SIDE], leave_out(session)
+        if why := objection(session, left_out):
             side.refuse(f"crmeval: {why}")
-        side.tell(plan_of(session.items), foresee(session.items))
+        if need_server(session.items) and not is_dry_run(session.config):
+            side.server.begin()
+        side.tell(plan_of(session.items), foresee(session.items, left_out))
         if Options.from_config(session.config).estimate:
             from pytest_crmeval.plugin.forecast import forecast
 

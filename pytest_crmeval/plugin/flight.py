@@ -42,7 +42,7 @@ def at_once(config: pytest.Config) -> int:
 def described(foresight: Foresight, each: int) -> str:
     """Say what is in flight, and what is not and why; nothing if that is nothing special."""
     count = len(foresight.weights)
-    told = [f"{each} conversations in flight per worker"] if count and each > 1 else []
+    told = [f"{each} {' and '.join(foresight.kinds)} in flight per worker"] if count and each > 1 else []
     for why, cases in foresight.alone.items():
         told.append(f"{cases} case{'s' * (cases != 1)} one at a time ({why})")
     return "; ".join(told)

@@ -7,9 +7,8 @@ import pytest
 
 from pytest_crmeval.agents.chat import system_prompt
 from pytest_crmeval.crm.tools import TOOLS
-from pytest_crmeval.datasets.conversations import CaseRef
 from pytest_crmeval.fixtures.ahead import MAY_BE_AHEAD
-from pytest_crmeval.fixtures.cases import ARGUMENT, PLANNED
+from pytest_crmeval.fixtures.cases import PLANNED, param_of
 from pytest_crmeval.fixtures.models import judge_spec, pricing
 from pytest_crmeval.options import Options
 from pytest_crmeval.plugin.flight import at_once
@@ -58,10 +57,9 @@ def _sizes(items: Sequence[pytest.Item]) -> dict[str, CaseSize]:
     read: dict[tuple[Path, int], CaseSize] = {}
     sizes = {}
     for item in items:
-        ref: CaseRef = item.callspec.params[ARGUMENT].ref  # type: ignore[attr-defined] # pytest's, of parametrized
-        place = (ref.path, ref.offset)
+        param = param_of(item)
+        place = (param.ref.path, param.ref.offset)
         if place not in read:
-            turns = ref.read().turns
-            read[place] = CaseSize(turns=len(turns), characters=sum(len(turn.utterance) for turn in turns))
+            read[place] = param.kind.size(param.ref)
         sizes[item.stash[PLANNED].key] = read[place]
     return sizes

@@ -38,7 +38,7 @@ class Controller:
         options = Options.from_config(config)
         self.server = RunServer(config)
         self.control = SharedControl(options.rates, options.budget)
-        self.recorder = Recorder(config, self.server.databases, lambda: str(self.server), self.control)
+        self.recorder = Recorder(config, self._ready, lambda: str(self.server), self.control)
         self.ledger = Ledger(self.recorder.take)
         self.recorder.lacking = lambda: self.ledger.lacking
         self._config = config
@@ -158,12 +158,14 @@ class Controller:
         plan, foresight = self._plan
         self.recorder.plan(plan)
         self.recorder.ahead = described(foresight, at_once(self._config))
+        self.recorder.left_out = foresight.left_out
 
     @property
     def _plan(self) -> tuple[Plan, Foresight]:
         plan, foresight = self._told or ([], Foresight(weights={}, alone={}))
         if self._config.getoption("dist", "no") == "each":
-            foresight = Foresight(weights={}, alone={"every worker plays everything": len(plan)})
+            alone = {"every worker plays everything": len(plan)}
+            foresight = Foresight(weights={}, alone=alone, left_out=foresight.left_out)
         return plan, foresight
 
     def _take_off(self) -> None:
@@ -184,6 +186,11 @@ class Controller:
                 f"at most {GRACE:.0f} s; Ctrl-C gives them up"
             )
             self.ledger.close(GRACE)
+
+    def _ready(self) -> None:
+        """Wait for the server, if anybody needs it."""
+        if self.server.has_begun:
+            self.server.databases()
 
     def _begin(self, _: object) -> None:
         self.server.begin()

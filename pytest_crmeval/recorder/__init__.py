@@ -1,22 +1,22 @@
 """On the controller: trials in; journal, report and gate out."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
 
 import pytest
 
-from pytest_crmeval.domain.gate import Ruling
+from pytest_crmeval.domain.gate import Gate, Ruling, concerned
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.options import Options, is_dry_run
+from pytest_crmeval.options import Options, is_dry_run, is_partial
 from pytest_crmeval.providers.control import EVERYBODY
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
-from pytest_crmeval.recorder.telling import announcement, counts, stops
+from pytest_crmeval.recorder.telling import announcement, counts, omissions, stops
 from pytest_crmeval.runs import journal, reports, summary
 from pytest_crmeval.runs.bills import lines as bill_lines
 
@@ -49,6 +49,9 @@ class Recorder:
         self._journal: journal.Journal | None = None
         self._closed = False
         self._report: Report | None = None
+        self._gates: Sequence[Gate] = ()
+        self._idle: Sequence[Gate] = ()
+        """Those for suites that nobody has asked for."""
         self._rulings: Sequence[Ruling] = ()
         self._forgivable = 0
         self._forgiven = False
@@ -57,6 +60,8 @@ class Recorder:
         """What the run would take, when it is only estimated."""
         self.ahead = ""
         """How many conversations are in flight, for people; empty if that is nothing special."""
+        self.left_out: Mapping[str, int] = {}
+        """Why cases are not played, and how many."""
         self.lacking: Callable[[], str] = str
         """Returns why there were fewer."""
 
@@ -99,7 +104,7 @@ class Recorder:
         self._journal = self._opened()
         if self._config.option.verbose >= 0:
             told = announcement(self._options, len(self._planned), done, self._server(), self.ahead)
-            self.say(*told)
+            self.say(*told, *omissions(self.left_out))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -250,7 +255,9 @@ class Recorder:
         except OSError as error:
             self._trouble = f"the report could not be written: {error}"
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
-        self._rulings = [gate.judge(self._report) for gate in self._options.gates]
+        partial = bool(self.left_out) or is_partial(self._config)
+        self._gates, self._idle = concerned(self._options.gates, self._report, partial=partial)
+        self._rulings = [gate.judge(self._report) for gate in self._gates]
 
     def _close(self) -> None:
         """Note what was spent since; a worker may have ended its last call after the report was written."""
@@ -299,12 +306,15 @@ class Recorder:
         if self._report is None:
             return
         yield from summary.table(self._report)
+        yield from summary.answers(self._report)
         yield from bill_lines(self._report)
         yield from summary.invalid(self._report)
         yield from stops(self._options, self._control.stopped, self._report)
         if why := self.lacking():
             yield f"fewer conversations were in flight than there could have been: {why}"
+        yield from omissions(self.left_out)
         yield from summary.gates(self._rulings)
+        yield from (f"gate {gate.text}: not judged (there is no {gate.suite} in this run)" for gate in self._idle)
         if self._rulings and not self._report.complete:
             yield "the run is not complete: no gate can pass"
         if self._forgiven:

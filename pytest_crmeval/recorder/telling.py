@@ -34,6 +34,12 @@ def stops(options: Options, stopped: Mapping[str, str], report: Report) -> Itera
         yield f"{' and '.join(names) or 'the run'} was stopped: {why}{left}"
 
 
+def omissions(left_out: Mapping[str, int]) -> Iterator[str]:
+    """Yield which cases are not played, and why."""
+    for why, count in left_out.items():
+        yield f"crmeval leaves out {count} case{'s' * (count != 1)}: {why}"
+
+
 def counts(cases: Iterable[PlannedCase]) -> Iterator[str]:
     """Yield how many cases each suite has for each subject."""
     found: dict[tuple[str, str], int] = {}

@@ -45,7 +45,9 @@ def lines(report: Report) -> Iterator[str]:
     yield from unpriced(standing.subject for standing in report.standings if _has_no_price(standing))
     for standing in report.standings:
         if standing.judge:
-            yield f"judge of {standing.subject} ({standing.suite}): {_judged(standing.judge)}"
+            is_alone = standing.metrics.correct is not None  # of questions: there is no scorer to agree with
+            told = _graded(standing.judge) if is_alone else _judged(standing.judge)
+            yield f"judge of {standing.subject} ({standing.suite}): {told}"
     yield from _notes(report.standings)
 
 
@@ -139,12 +141,18 @@ def _has_paid_more(report: Report) -> bool:
 
 def _judged(found: Agreement) -> str:
     """Return on one line what a judge did, whether it can be believed, and what it took."""
-    cached = f" ({number(found.cached)} cached)" if found.cached else ""
     confusion = [f"{name.replace('_', ' ')} {number(getattr(found, name))}" for name in _CONFUSION]
     rates = [f"{name} {_rate(getattr(found, name))}" for name in ("agreement", "kappa", "spread")]
+    counts, cost = _graded(found).split("; ")
+    return "; ".join([counts, ", ".join(rates), ", ".join(confusion), cost])
+
+
+def _graded(found: Agreement) -> str:
+    """Return how many trials a judge has graded, and what it took."""
+    cached = f" ({number(found.cached)} cached)" if found.cached else ""
     counts = f"{number(found.graded)} graded{cached}, {number(found.not_graded)} not graded"
     cost = f"{number(found.bill.usage.calls)} calls, {dollars(found.bill.cost)}" if found.bill else "nobody was asked"
-    return "; ".join([counts, ", ".join(rates), ", ".join(confusion), cost])
+    return f"{counts}; {cost}"
 
 
 def _rate(rate: float | None) -> str:

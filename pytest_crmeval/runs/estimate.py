@@ -94,12 +94,18 @@ class _Memory:
                 newest = self._trials.setdefault(place, played)
                 if newest.seconds is None:
                     self._trials[place] = replace(newest, seconds=played.seconds)
-        self._means: dict[str, Load] = {}
+        self._means: dict[tuple[str, bool], Load] = {}
+
+    def specs(self, *, questions: bool) -> Sequence[str]:
+        """Return every model that has answered questions, or talked to users."""
+        return self._specs[questions]
 
     @cached_property
-    def specs(self) -> Sequence[str]:
-        """Every model that was asked."""
-        return sorted({played.spec for played in self._trials.values()})
+    def _specs(self) -> Mapping[bool, Sequence[str]]:
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        for played in self._trials.values():
+            found[played.is_question].add(played.spec)
+        return {kind: sorted(specs) for kind, specs in found.items()}
 
     @cached_property
     def cases(self) -> Mapping[Case, Played]:
@@ -110,11 +116,13 @@ class _Memory:
         """Return how a model has played a case."""
         return self._trials.get((case, spec))
 
-    def turn(self, spec: str = "") -> Load:
-        """Return what a turn takes on average, of one model or of all."""
-        if spec not in self._means:
-            self._means[spec] = _mean([each for each in self._trials.values() if spec in {"", each.spec}])
-        return self._means[spec]
+    def turn(self, spec: str = "", *, questions: bool) -> Load:
+        """Return what a turn, or a question, takes on average, of one model or of all."""
+        place = (spec, questions)
+        if place not in self._means:
+            alike = [each for each in self._trials.values() if each.is_question is questions]
+            self._means[place] = _mean([each for each in alike if spec in {"", each.spec}])
+        return self._means[place]
 
     def opinion(self) -> Load | None:
         """Return what one opinion of a judge takes on average; None if there was none."""
@@ -144,7 +152,8 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
     pace = replace(pace, at_once=max(1, min(pace.at_once, len(planned))))
     expected = partial(_expected, memory=memory, sizes=sizes, overhead=overhead)
     forecasts = [_forecast(groups[group], expected, price, pace) for group in sorted(groups)]
-    judges = [_judged(judge, len(planned), memory, pace)] if judge and planned else []
+    judged = sum(sizes[case.key].judged for case in planned) if judge else 0
+    judges = [_judged(judge, judged, memory, pace)] if judge and judged else []
     return Estimate(forecasts=[*forecasts, *judges], pace=pace)
 
 
@@ -195,12 +204,13 @@ def _expected(case: PlannedCase, memory: _Memory, sizes: Mapping[str, CaseSize],
     if played := memory.trial(case_of(case), spec):
         return "played", _load(played), ()
     size = sizes[case.key]
-    if spec in memory.specs:
-        return "alike", memory.turn(spec).times(size.turns), ()
+    questions, specs = size.asked_once, memory.specs(questions=size.asked_once)
+    if spec in specs:
+        return "alike", memory.turn(spec, questions=questions).times(size.turns), ()
     if lent := memory.cases.get(case_of(case)):
         return "lent", _load(lent), (lent.spec,)
-    if memory.specs:
-        return "lent", memory.turn().times(size.turns), memory.specs
+    if specs:
+        return "lent", memory.turn(questions=questions).times(size.turns), specs
     return "guessed", guessed(size, overhead, spec), ()
 
 

@@ -28,6 +28,7 @@ class Played:
     case: Case
     spec: str
     turns: int
+    is_question: bool = False
     usage: Usage = field(default_factory=Usage)
     """Nothing for an agent that asks no model, and was judged."""
     seconds: float | None = None
@@ -106,6 +107,7 @@ def _played(trial: dict[str, Any]) -> Iterator[Played]:
         case=(str(trial["suite"]), str(trial["case"]), str(trial["fingerprint"])),
         spec=asked(str(trial["spec"])),
         turns=max(1, len(trial.get("turns", ()))),
+        is_question="answer" in trial,
         usage=Usage.from_dict(bill["usage"]) if bill else Usage(),
         seconds=None if bill and bill.get("replayed") else float(trial["seconds"]),
         judged=Usage.from_dict(judged["usage"]) if judged else None,

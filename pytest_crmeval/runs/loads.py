@@ -27,6 +27,12 @@ class CaseSize:
     turns: int
     characters: int
     """Of all that the user says."""
+    asked_once: bool = False
+    """Whether it is a question, which takes one call."""
+    overhead: int | None = None
+    """Characters of the prompt and the tools that are sent with each call; None: as with other cases."""
+    judged: bool = True
+    """Whether a judge, if there is one, is asked about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +113,8 @@ def guessed(size: CaseSize, overhead: int, spec: str) -> Load:
     ``overhead`` are the characters of the prompt and the tools. The first call of a case puts them into the provider's
     cache, and the others find them there; only Anthropic takes money for the putting.
     """
-    calls = size.turns * CALLS_PER_TURN
-    prompt = overhead / CHARACTERS_PER_TOKEN
+    calls = 1.0 if size.asked_once else size.turns * CALLS_PER_TURN
+    prompt = (overhead if size.overhead is None else size.overhead) / CHARACTERS_PER_TOKEN
     said = size.characters / CHARACTERS_PER_TOKEN * (calls + 1) / 2
     added = TOKENS_ADDED * calls * (calls - 1) / 2
     return Load(
@@ -127,7 +133,7 @@ def assumptions() -> str:
         f"guessed: {CALLS_PER_TURN:g} calls for a turn, {CHARACTERS_PER_TOKEN} characters for a token, "
         f"{TOKENS_OUT} tokens out with a call, {TOKENS_ADDED} more in with the next, prompt and tools read from the "
         "cache by every call but the first of a case (with Anthropic that one pays for writing them), "
-        f"{SECONDS_PER_CALL:g} s for a call"
+        f"{SECONDS_PER_CALL:g} s for a call; a question is one call"
     )
 
 

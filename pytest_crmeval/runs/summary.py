@@ -15,6 +15,15 @@ from pytest_crmeval.runs import bills
 
 _SUCCESSES = ("turn_success", "tool_success", "reply_success")
 _FIGURES = ("strict_success", *_SUCCESSES, "steps_per_turn", "errors", "recovered_errors")
+_ANSWERS = (
+    "correct",
+    "incorrect",
+    "not_attempted",
+    "accuracy_given_attempted",
+    "f1",
+    "confidences",
+    "calibration_error",
+)
 _PLACE = re.compile(r"(.+?):\d+: ")
 """How the reason of an invalid trial begins: file and line of its case."""
 LONGEST = 200
@@ -60,11 +69,29 @@ def details(report: Report) -> Iterator[str]:
         standings = [standing for standing in report.standings if standing.suite == suite]
         if any(standing.metrics.turn_success is not None for standing in standings):
             yield from ["", *aligned(list(_metrics(suite, standings)), names=1)]
+        if any(map(_is_of_questions, standings)):
+            yield from ["", *aligned(list(_figures(suite, standings, _ANSWERS)), names=1)]
         if paid := list(bills.details(suite, standings)):
             yield from ["", *aligned(paid, names=1)]
         for kind in (kind for kind in KINDS if any(kind in standing.by for standing in standings)):
             yield from ["", *aligned(list(_breakdown(suite, kind, standings)), names=2)]
             yield from _left_out(kind, standings)
+
+
+def answers(report: Report) -> Iterator[str]:
+    """Yield a line per subject that was asked questions: how it answered, and whether it knows what it knows."""
+    for standing in report.standings:
+        if _is_of_questions(standing):
+            found = standing.metrics
+            told = [", ".join(f"{_words(name)} {_told(getattr(found, name))}" for name in _ANSWERS[:3])]
+            told.append(f"{_told(found.accuracy_given_attempted)} of the attempted, F1 {_told(found.f1)}")
+            if found.confidences:
+                told.append(f"calibration error {_told(found.calibration_error)} ({found.confidences} confidences)")
+            yield f"answers of {standing.subject} ({standing.suite}): {'; '.join(told)}"
+
+
+def _is_of_questions(standing: Standing) -> bool:
+    return standing.metrics.correct is not None
 
 
 def short(path: Path) -> str:
@@ -91,13 +118,17 @@ def _row(standing: Standing, counts: Sequence[str]) -> Row:
 
 def _metrics(suite: str, standings: Sequence[Standing]) -> Iterator[Row]:
     """Yield a row per metric, and one per turn in which anybody went wrong first; a column per subject."""
-    yield (suite, *(standing.subject for standing in standings))
-    for name in _FIGURES:
-        yield (_words(name), *(_told(getattr(standing.metrics, name)) for standing in standings))
+    yield from _figures(suite, standings, _FIGURES)
     wrong = [standing.metrics.first_failed_turn for standing in standings]
     for turn in sorted({turn for turns in wrong for turn in turns or ()}):
         counts = (None if turns is None else turns.get(turn, 0) for turns in wrong)
         yield (f"first failed in turn {turn}", *map(_told, counts))
+
+
+def _figures(suite: str, standings: Sequence[Standing], names: Sequence[str]) -> Iterator[Row]:
+    yield (suite, *(standing.subject for standing in standings))
+    for name in names:
+        yield (_words(name), *(_told(getattr(standing.metrics, name)) for standing in standings))
 
 
 def _breakdown(suite: str, kind: str, standings: Sequence[Standing]) -> Iterator[Row]:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pytest_crmeval.domain.cipher import decrypted, encrypted
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.paths import place
 from pytest_crmeval.domain.redaction import Redactor
@@ -12,6 +13,8 @@ from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import decoded, encoded, read_turn, written_turn
 
 SCHEMA = "crmeval.transcript/1"
+ENCRYPTED = "encrypted"
+"""Under this name a confidential trial has its whole transcript."""
 Lines = Sequence[JsonObject]
 _LISTS = frozenset({"messages", "exchanges"})
 """What is laid out: the document, its turns, its judge; not an exchange, which has a key and is one line."""
@@ -30,14 +33,18 @@ def write(  # noqa: PLR0913 (each may be left out)
     exchanges: Lines = (),
     judged: Lines = (),
     redactor: Redactor | None = None,
+    canary: str = "",
 ) -> Path:
     """Write all that is known of a trial, whole or not at all; OSError with the name of the file if it can't be.
 
     ``name`` is what the case is called there, if not by its id; ``index`` tells which trial of its case it is;
-    ``exchanges`` are what the subject asked of models, ``judged`` what the judge did, as lines of a cassette.
+    ``exchanges`` are what the subject asked of models, ``judged`` what the judge did, as lines of a cassette. With a
+    ``canary`` what was said is encrypted.
     """
     path = path_of(folder, trial, index, name)
     content = _redacted(_document(trial, index, exchanges, judged), redactor or Redactor()) + b"\n"
+    if canary:
+        content = _hidden(content, canary)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         _write(draft, content)
@@ -59,6 +66,8 @@ def load(path: Path) -> Transcript:
     """Return the dialogue as it was played; TranscriptError if the file is no transcript."""
     try:
         document = decoded(path.read_bytes())
+        if document["schema"] == SCHEMA and ENCRYPTED in document:
+            document = decoded(decrypted(document[ENCRYPTED], document["canary"]).encode())
         if document["schema"] == SCHEMA:
             return Transcript(exchanges=tuple(map(read_turn, document["turns"])))
     except OSError as error:
@@ -89,6 +98,13 @@ def _document(trial: Trial, index: int, exchanges: Lines, judged: Lines) -> Json
         "exchanges": list(exchanges),
     }
     return {**document, "judge": {"exchanges": list(judged)}} if judged else document
+
+
+def _hidden(content: bytes, canary: str) -> bytes:
+    """Return a document that tells of which trial it is, and holds the rest as nobody reads it by accident."""
+    document = decoded(content)
+    told = {name: document[name] for name in ("schema", "suite", "subject", "case", "trial")}
+    return encoded({**told, "canary": canary, ENCRYPTED: encrypted(content.decode(), canary)}) + b"\n"
 
 
 def _redacted(document: JsonObject, redactor: Redactor) -> bytes:

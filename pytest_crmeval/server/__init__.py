@@ -1,4 +1,4 @@
-"""The PostgreSQL of the run: given, or embedded; on the controller; begun when the first case is collected."""
+"""The PostgreSQL of the run: given, or embedded; on the controller; begun when a case that needs it is collected."""
 
 import os
 import threading
@@ -34,6 +34,11 @@ class RunServer:
     def __str__(self) -> str:
         """Say which server, for people: no password."""
         return self._description
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anybody needs it."""
+        return self._starting is not None
 
     def begin(self) -> None:
         """Start it in the background, once."""

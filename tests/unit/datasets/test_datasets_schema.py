@@ -13,7 +13,7 @@ from tests.projects import case
 SCHEMA: dict[str, Any] = json.loads(
     Path(schema.__file__).with_name("conversation.schema.json").read_text(encoding="utf-8")
 )
-BUNDLED = sorted((Path(__file__).parents[3] / "evals" / "data").glob("*.jsonl"))
+BUNDLED = [Path(__file__).parents[3] / "evals" / "data" / "crm.jsonl"]
 PUBLISHED = Path(__file__).parents[4] / "shared" / "data" / "clbench_dev.jsonl"
 
 

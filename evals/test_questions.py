@@ -1,0 +1,23 @@
+"""Questions of our own, with one answer each; ``--crmeval-questions FILE`` asks others instead."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pytest_crmeval import Question, Trial
+
+
+@pytest.mark.questions("data/questions.jsonl")
+def test_question(question: Question, evaluate: Callable[[Question], Trial]) -> None:
+    """The agent gives the right answer, in the form that was asked for."""
+    trial = evaluate(question)
+
+    assert trial.passed, trial.explain()
+
+
+@pytest.mark.questions("data/browse.csv", confidential=True)
+def test_browse(question: Question, evaluate: Callable[[Question], Trial]) -> None:
+    """The agent finds what takes several steps to find. The questions are encrypted, and stay so."""
+    trial = evaluate(question)
+
+    assert trial.passed, trial.explain()

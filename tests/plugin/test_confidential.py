@@ -1,0 +1,189 @@
+"""Of a confidential suite nothing is left in plain text: not on disk, not in the terminal."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval import ToolCall
+from pytest_crmeval.runs.transcripts import load
+from tests.asked import browsecomp, lines, record
+from tests.projects import report_of
+from tests.providers.answers import Answer, Call, Say, Status
+from tests.providers.loopback import Loopback, Seen
+
+Providers = Callable[..., Loopback]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+M = ("--crmeval-agent", "openai:m?retries=0")
+JUDGE = ("--crmeval-judge", "openai:judge?samples=1&retries=0")
+ASKED, RIGHT, SAID, THOUGHT = "zebrafinch asked", "zebrafinch right", "zebrafinch said", "zebrafinch thought"
+TRACE = "zebrafinch"
+"""Is in everything that must not be seen."""
+TEST = """
+import logging
+import sys
+import pytest
+
+@pytest.mark.questions("q.csv", suite="secret", confidential=True)
+def test_question(question, evaluate):
+    print(question.text)
+    print(question.answer, file=sys.stderr)
+    logging.getLogger("mine").warning("asked: %s", question.text)
+    trial = evaluate(question)
+    assert trial.passed, trial.explain()
+"""
+BOTS = f"""
+import logging
+from pytest_crmeval import Reply
+
+class Wrong:
+    name = "wrong"
+
+    def reply(self, messages, tools):
+        print("{SAID}", messages[-1].text)
+        logging.getLogger("bot").error(messages[-1].text)
+        return Reply(text="Exact Answer: {SAID}")
+
+class Broken:
+    name = "broken"
+
+    def reply(self, messages, tools):
+        raise ValueError("{SAID}: " + messages[-1].text)
+"""
+
+
+@pytest.fixture
+def secret(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """Make a project of encrypted questions; no server can be had, and none is needed."""
+    monkeypatch.setenv("CRMEVAL_DSN", "host=127.0.0.1 port=1 connect_timeout=1")
+    Path(pytester.path, "q.csv").write_text(browsecomp((f"{ASKED}?", RIGHT), (f"{ASKED} again?\nYes.", RIGHT)))
+    pytester.makepyfile(test_q=TEST)
+    pytester.makeini("[pytest]\npythonpath = .\nfilterwarnings = error")
+    return pytester
+
+
+@pytest.fixture
+def bots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have agents that say what must not be seen, outside of the project that is searched."""
+    (tmp_path / "secretbots.py").write_text(BOTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+
+def leaks(pytester: pytest.Pytester, result: pytest.RunResult) -> Iterator[str]:
+    """Yield every place where something was seen; all files of the project are looked into."""
+    for number, line in enumerate([*result.outlines, *result.errlines]):
+        if TRACE in line:
+            yield f"terminal:{number}: {line}"
+    for path in Path(pytester.path).rglob("*"):
+        if path.is_file() and TRACE.encode() in path.read_bytes():
+            yield str(path)
+
+
+def brain(seen: Seen) -> Answer:
+    """Be wrong in the first question, in other words right in the second; and judge."""
+    if "<evidence>" in seen.last_user_text:
+        found = {
+            "extracted_answer": SAID,
+            "reasoning": THOUGHT,
+            "correct": "yes" if "again" in str(seen.body) else "no",
+        }
+        return Call(ToolCall(tool="grade", arguments=found))
+    return Say(f"Explanation: {SAID}\nExact Answer: {SAID}\nConfidence: 70%")
+
+
+def test_the_search_finds_what_is_there(pytester: pytest.Pytester, providers: Providers) -> None:
+    """Of a suite that is not confidential everything can be read: otherwise the other tests would prove nothing."""
+    providers(brain)
+    Path(pytester.path, "q.csv").write_text(lines(record("one", question=ASKED, answer=RIGHT, grader="judge")))
+    Path(pytester.path, "q.csv").rename(Path(pytester.path, "q.jsonl"))
+    pytester.makepyfile(test_q=TEST.replace("q.csv", "q.jsonl").replace(", confidential=True", ""))
+    pytester.makeini("[pytest]")
+
+    result = pytester.runpytest(*M, *JUDGE, "-p", "no:xdist", "--junitxml", "junit.xml")
+
+    found = "\n".join(leaks(pytester, result))
+    assert all(name in found for name in ("terminal:", "trials.jsonl", "latest.json", "transcripts", "junit.xml"))
+    assert "judgements" in found
+
+
+@WAYS
+def test_a_model_and_a_judge_leave_no_trace(secret: pytest.Pytester, providers: Providers, xdist: list[str]) -> None:
+    """Journal, report, transcripts, the judge's cache, JUnit's file and the terminal, of passed and of failed ones."""
+    providers(brain)
+
+    result = secret.runpytest(*M, *JUDGE, *xdist, "--junitxml", "junit.xml", "-rA", "-v")
+
+    result.assert_outcomes(passed=1, failed=1)
+    assert [] == list(leaks(secret, result))
+    (standing,) = report_of(secret.path)["results"]
+    assert (0.5, 0.2) == (standing["metrics"]["correct"], standing["metrics"]["calibration_error"])
+
+
+@pytest.mark.usefixtures("bots")
+@pytest.mark.parametrize("agent", ["Wrong", "Broken"])
+@WAYS
+def test_an_agent_that_talks_leaves_no_trace(secret: pytest.Pytester, agent: str, xdist: list[str]) -> None:
+    """What it prints, logs or raises is withheld, also where locals are shown."""
+    options = (*JUDGE, *xdist, "--junitxml", "junit.xml", "-rA", "-l")
+    result = secret.runpytest("--crmeval-agent", f"secretbots:{agent}", "--crmeval-replay", ".", *options)
+
+    assert [] == list(leaks(secret, result))
+
+
+@pytest.mark.usefixtures("bots")
+def test_what_an_agent_raises_is_told_without_what_it_says(
+    secret: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its type, and where."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    result = secret.runpytest("--crmeval-agent", "secretbots:Broken", *JUDGE, "-rA", "-l")
+
+    result.stdout.fnmatch_lines(["*errored: ValueError in secretbots.py:1? (what it says is withheld: *confidential)*"])
+    assert {"errored"} == {trial["verdict"] for trial in report_of(secret.path)["trials"]}
+    assert [] == list(leaks(secret, result))
+
+
+def test_a_server_that_repeats_the_question_leaves_no_trace(secret: pytest.Pytester, providers: Providers) -> None:
+    """Its cause is told."""
+    providers(lambda seen: Status(400, f"I was asked {seen.last_user_text}"))
+
+    result = secret.runpytest(*M, *JUDGE, "-rA")
+
+    result.stdout.fnmatch_lines(["*errored: bad request (what it says is withheld: the suite is confidential)*"])
+    assert [] == list(leaks(secret, result))
+
+
+def test_a_test_that_quotes_its_question_is_withheld(secret: pytest.Pytester) -> None:
+    """In whatever it fails with."""
+    secret.makepyfile(test_q=TEST.replace("assert trial.passed", "assert not trial.passed, question.text; assert 1"))
+
+    result = secret.runpytest("-rA")
+
+    result.assert_outcomes(failed=2)
+    assert [] == list(leaks(secret, result))
+
+
+def test_a_transcript_can_be_read_by_who_wants_to(secret: pytest.Pytester, providers: Providers) -> None:
+    """It is encrypted as the questions are, with its canary beside it."""
+    providers(brain)
+    secret.runpytest(*M, *JUDGE, "--crmeval-run", "r")
+
+    (path,) = Path(secret.path, "reports", "r", "transcripts", "secret").rglob("browsecomp-0001.json")
+    asked, answered = load(path).exchanges[0].messages
+
+    assert {"schema", "suite", "subject", "case", "trial", "canary", "encrypted"} == set(json.loads(path.read_bytes()))
+    assert (True, True) == (ASKED in asked.text, SAID in answered.text)
+
+
+@pytest.mark.parametrize("option", ["--crmeval-record", "--crmeval-replay"])
+def test_a_confidential_suite_is_not_recorded(secret: pytest.Pytester, providers: Providers, option: str) -> None:
+    """Cassettes are plain text: one line says so, and nobody is asked."""
+    server = providers(brain)
+
+    result = secret.runpytest(*M, *JUDGE, option, ".")
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines(["*none of 2 cases can be played: the suite is confidential, and cassettes are plain*"])
+    assert not server.seen

@@ -1,0 +1,425 @@
+"""Questions are cases as conversations are: one item per agent and question, with everything that belongs to it."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from pytest_crmeval import ToolCall
+from tests.asked import browsecomp, lines, record, table
+from tests.projects import TEST_FILE, case, report_of
+from tests.providers.answers import Answer, Call, Say, Status
+from tests.providers.loopback import Loopback, Seen, crm_brain
+
+Providers = Callable[..., Loopback]
+Made = Callable[..., pytest.Pytester]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+M = ("--crmeval-agent", "openai:m?retries=0&price=1/1")
+JUDGE = ("--crmeval-judge", "openai:judge?samples=1&retries=0&price=1/1")
+NO_XDIST = ("-p", "no:xdist")
+SOON = 20.0
+TEST = """
+import pytest
+
+@pytest.mark.questions("q.jsonl")
+def test_question(question, evaluate):
+    trial = evaluate(question)
+    assert trial.passed, trial.explain()
+"""
+BOTS = """
+from pytest_crmeval import Reply
+
+class Wrong:
+    name = "wrong"
+
+    def reply(self, messages, tools):
+        assert not tools
+        return Reply(text="Answer: Rome")
+
+class Broken:
+    name = "broken"
+
+    def reply(self, messages, tools):
+        raise ConnectionError("no route to model")
+"""
+FOUR = [
+    record("exact"),
+    record("numeric", grader="numeric", answer=42, tags=["sums"], split="test"),
+    record("choice", grader="choice", choices=["Rome", "Paris"], answer="B", tags=["sums", "geo"]),
+    record("judged", grader="judge"),
+]
+
+
+@pytest.fixture
+def asking(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """Return a function that makes a project of questions, on a machine where no server can be had."""
+    monkeypatch.setenv("CRMEVAL_DSN", "host=127.0.0.1 port=1 connect_timeout=1")
+
+    def make(content: str = lines(*FOUR), name: str = "q.jsonl", *, ini: str = "", test: str = TEST) -> pytest.Pytester:
+        Path(pytester.path, name).write_text(content, encoding="utf-8")
+        pytester.makepyfile(test_q=test.replace("q.jsonl", name), bots=BOTS)
+        pytester.makeini(f"[pytest]\npythonpath = .\n{ini}")
+        return pytester
+
+    return make
+
+
+def trials(pytester: pytest.Pytester) -> dict[str, dict[str, Any]]:
+    """Return the trials of the latest run by case."""
+    return {trial["case"]: trial for trial in report_of(pytester.path)["trials"]}
+
+
+def verdicts(pytester: pytest.Pytester) -> dict[str, str]:
+    """Return the verdicts of the latest run by case."""
+    return {name: trial["verdict"] for name, trial in trials(pytester).items()}
+
+
+@WAYS
+def test_one_item_per_agent_and_question_and_no_server(asking: Made, xdist: list[str]) -> None:
+    """The oracle needs neither key nor judge; nobody needs the server, which could not be had."""
+    pytester = asking()
+
+    result = pytester.runpytest("-v", *xdist, "--crmeval-agent", "oracle", "--crmeval-agent", "mute")
+
+    result.assert_outcomes(passed=4, failed=4)
+    result.stdout.fnmatch_lines(["crmeval server: none was needed"])
+    result.stdout.fnmatch_lines_random(["*test_q.py::test_question?oracle-judged? *", "FAILED*?mute-exact? - *"])
+    standings = {each["subject"]: each for each in report_of(pytester.path)["results"]}
+    assert (1.0, 0.0) == (standings["oracle"]["pass_rate"], standings["mute"]["pass_rate"])
+    assert (1.0, 0.0) == (
+        standings["mute"]["metrics"]["not_attempted"],
+        standings["oracle"]["metrics"]["not_attempted"],
+    )
+    assert "none was needed" == report_of(pytester.path)["run"]["parts"][0]["server"]
+
+
+def test_a_wrong_answer_is_explained(asking: Made) -> None:
+    """With what was asked, what was said, and what is right."""
+    result = asking(lines(record("exact"))).runpytest("--crmeval-agent", "bots:Wrong")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*user   What is the capital of France?*",
+            "*agent  Answer: Rome*",
+            "*answer: wrong, expected 'Paris', actual 'Rome'*",
+        ]
+    )
+    result.stdout.fnmatch_lines(["answers of bots:Wrong (q): correct 0.000, incorrect 1.000, not attempted 0.000; *"])
+
+
+def test_an_agent_that_raises_is_errored(asking: Made) -> None:
+    """The world broke: with its traceback, for it is the user's own."""
+    pytester = asking(lines(record("exact")))
+
+    result = pytester.runpytest("--crmeval-agent", "bots:Broken")
+
+    assert "errored" == verdicts(pytester)["exact"]
+    result.stdout.fnmatch_lines(["*ConnectionError: no route to model*"])
+
+
+def test_other_files_can_be_asked(asking: Made) -> None:
+    """Lines and tables, several at once; the suite is the marker's."""
+    pytester = asking()
+    Path(pytester.path, "s.csv").write_text(table(["metadata", "problem", "answer"], ["", "Who?", "Klee"]))
+    Path(pytester.path, "b.csv").write_text(browsecomp(("Who?", "Ada")))
+
+    result = pytester.runpytest("--crmeval-questions", "s.csv", "--crmeval-questions", "b.csv")
+
+    result.assert_outcomes(passed=2)
+    assert {"simpleqa-0001", "browsecomp-0001"} == set(verdicts(pytester))
+    assert ["q"] == [standing["suite"] for standing in report_of(pytester.path)["results"]]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "count"),
+    [
+        (["--crmeval-tag", "geo"], 1),
+        (["--crmeval-split", "test"], 1),
+        (["--crmeval-sample", "2"], 2),
+        (["-k", "numeric or choice"], 2),
+        (["-m", "sums and not geo"], 1),
+        (["-m", "questions"], 4),
+    ],
+    ids=str,
+)
+def test_questions_are_selected_as_conversations_are(asking: Made, chosen: list[str], count: int) -> None:
+    """By what they are tagged with, by name, by chance."""
+    assert asking().runpytest(*chosen).parseoutcomes()["passed"] == count
+
+
+def test_a_run_is_resumed(asking: Made) -> None:
+    """What is done is not done again; a question whose content has changed is."""
+    pytester = asking(ini="crmeval_gates = q.pass_rate >= 0.9")
+    pytester.runpytest("--crmeval-run", "r", "-k", "exact")
+    asking(lines({**FOUR[0], "answer": "Lutetia"}, *FOUR[1:]))
+
+    result = pytester.runpytest("--crmeval-run", "r")
+
+    result.assert_outcomes(passed=4)
+    assert pytest.ExitCode.OK == pytester.runpytest("--crmeval-run", "r").ret
+
+
+@pytest.mark.parametrize(
+    ("test", "why"),
+    [
+        ("question", "*is marked 'questions' but has no argument 'question'"),
+        ('"q.jsonl"', "*write @pytest.mark.questions('file.jsonl'), one path, perhaps suite='name' and confid*"),
+        ("@pytest", "*is marked 'conversations' and 'questions': one test, one kind"),
+    ],
+)
+def test_a_marker_that_makes_no_sense_is_refused(asking: Made, test: str, why: str) -> None:
+    """Before anything is played."""
+    changed = {
+        "question": TEST.replace("(question, evaluate)", "(evaluate)"),
+        '"q.jsonl"': TEST.replace('"q.jsonl"', '"q.jsonl", secret=True'),
+        "@pytest": TEST.replace("@pytest", '@pytest.mark.conversations("q.jsonl")\n@pytest', 1),
+    }[test]
+
+    result = asking(test=changed).runpytest()
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([why])
+
+
+def test_evaluate_takes_what_the_test_was_given(asking: Made) -> None:
+    """One clear line for anything else."""
+    result = asking(test=TEST.replace("evaluate(question)", "evaluate('Paris?')")).runpytest("-k", "exact")
+
+    result.stdout.fnmatch_lines(["*evaluate takes the question of this test"])
+
+
+def test_scorers_of_a_conftest_decide(asking: Made) -> None:
+    """In place of the grader; the evidence has what was said."""
+    pytester = asking()
+    pytester.makeconftest("""
+    import pytest
+    from pytest_crmeval import Score
+
+    @pytest.fixture
+    def scorers():
+        return [short]
+
+    def short(question, evidence):
+        return Score(name="short", value=float(len(evidence.transcript.exchanges[0].reply) < 20))
+    """)
+
+    pytester.runpytest("-k", "exact or judged")
+
+    assert {"exact": "passed", "judged": "failed"} == verdicts(pytester)
+
+
+def test_an_agent_of_a_conftest_is_asked(asking: Made) -> None:
+    """And what only a judge can grade is then not graded: neither right nor wrong."""
+    pytester = asking()
+    pytester.makeconftest("""
+    import pytest
+    from bots import Wrong
+
+    @pytest.fixture
+    def agent():
+        return Wrong()
+    """)
+
+    pytester.runpytest("-k", "exact or judged")
+
+    found = trials(pytester)
+    assert ("failed", "errored") == (found["exact"]["verdict"], found["judged"]["verdict"])
+    assert found["judged"]["reason"].startswith("not graded: only a judge can tell, and there is none")
+
+
+def brain(seen: Seen) -> Answer:
+    """Answer every question of FOUR rightly, the judged one in other words; and judge."""
+    if "<evidence>" in seen.last_user_text:
+        return Call(ToolCall(tool="grade", arguments={"extracted_answer": "P", "reasoning": "-", "correct": "yes"}))
+    if "A) Rome" in seen.last_user_text:
+        return Say("**Answer: (B)**")
+    if "Exact Answer" in seen.last_user_text:
+        return Say("Exact Answer: Paris, in France\nConfidence: 80%")
+    return Say("Answer: 42" if "in digits" in seen.last_user_text else "Answer: Paris")
+
+
+@WAYS
+def test_a_model_answers_and_a_judge_grades(asking: Made, providers: Providers, xdist: list[str]) -> None:
+    """The judge is asked only where nobody else can tell; both have a bill."""
+    server = providers(brain)
+    pytester = asking()
+
+    result = pytester.runpytest(*M, *JUDGE, *xdist)
+
+    result.assert_outcomes(passed=4)
+    (standing,) = report_of(pytester.path)["results"]
+    assert (4, 1) == (standing["bill"]["usage"]["calls"], standing["judge"]["bill"]["usage"]["calls"])
+    assert 5 == len(server.seen)
+    assert {"attempt": "correct", "confidence": 0.8} == trials(pytester)["judged"]["answer"]
+    assert (1, 0.2) == (standing["metrics"]["confidences"], standing["metrics"]["calibration_error"])
+    result.stdout.fnmatch_lines(["answers of openai:m* (q): *; calibration error 0.200 (1 confidences)"])
+    result.stdout.fnmatch_lines(["judge of openai:m* (q): 1 graded, 0 not graded; 1 calls, $*"])
+
+
+def test_a_model_is_told_how_to_answer_and_nothing_of_a_crm(asking: Made, providers: Providers) -> None:
+    """It has a prompt of its own, and no tools."""
+    server = providers(brain)
+
+    asking(lines(record("exact"))).runpytest(*M)
+
+    (seen,) = server.seen
+    assert "You answer questions." in json.dumps(seen.body)
+    assert "CRM" not in json.dumps(seen.body)
+    assert not seen.body.get("tools")
+
+
+@pytest.mark.parametrize("answer", [Say("It is fine."), Status(500, "on fire")], ids=repr)
+def test_what_the_judge_can_not_grade_is_not_graded(asking: Made, providers: Providers, answer: Answer) -> None:
+    """Never wrong: it is errored, and no gate forgives it."""
+    providers(lambda seen: answer if "<evidence>" in seen.last_user_text else brain(seen))
+    pytester = asking(ini="crmeval_gates = q.pass_rate >= 0.5")
+
+    result = pytester.runpytest(*M, *JUDGE)
+
+    assert "errored" == verdicts(pytester)["judged"]
+    assert trials(pytester)["judged"]["reason"].startswith("not graded: ")
+    assert 1 == report_of(pytester.path)["results"][0]["judge"]["not_graded"]
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+
+
+def test_without_a_judge_what_needs_one_is_left_out(asking: Made, providers: Providers) -> None:
+    """And that is said twice; the rest is asked."""
+    server = providers(brain)
+    pytester = asking(ini="crmeval_gates = q.pass_rate >= 0.9\n    other.pass_rate >= 0.9")
+
+    result = pytester.runpytest(*M)
+
+    result.assert_outcomes(passed=3, deselected=1)
+    told = "crmeval leaves out 1 case: only a judge can grade the answer: give --crmeval-judge SPEC"
+    assert 2 == result.outlines.count(told)
+    assert 3 == len(server.seen)
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.fnmatch_lines(["gate other.pass_rate >= 0.9: not judged (there is no other in this run)"])
+
+
+@WAYS
+def test_a_run_of_which_nothing_is_left_is_refused(asking: Made, providers: Providers, xdist: list[str]) -> None:
+    """With one line that says what to do, before anybody is asked."""
+    server = providers(brain)
+
+    result = asking(lines(FOUR[3])).runpytest(*M, *xdist)
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    told = "*crmeval: none of 1 cases can be played: only a judge can grade the answer: give --crmeval-judge SPEC"
+    assert any(told[1:] in line for line in [*result.outlines, *result.errlines])
+    assert not server.seen
+
+
+def test_answers_are_recorded_and_replayed(asking: Made, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model's and the judge's, with no network and no key."""
+    providers(brain)
+    pytester = asking()
+    pytester.runpytest(*M, *JUDGE, "--crmeval-record", "tapes").assert_outcomes(passed=4)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+
+    result = pytester.runpytest(*M, *JUDGE, "--crmeval-replay", "tapes")
+
+    result.assert_outcomes(passed=4)
+    assert 4 == report_of(pytester.path)["results"][0]["replayed"]
+
+
+def test_questions_are_estimated(asking: Made, providers: Providers) -> None:
+    """One call each, and one more for what a judge grades."""
+    providers(brain)
+
+    result = asking().runpytest(*M, *JUDGE, "--crmeval-estimate")
+
+    result.stdout.re_match_lines([r"q +openai:m\S* +4 +4 .*", r"judge +openai:judge\S* +1 +1 .*"])
+
+
+def test_a_budget_holds_for_questions(asking: Made, providers: Providers) -> None:
+    """What is not asked is not run."""
+    server = providers(brain)
+    pytester = asking(lines(*(record(f"q{number}") for number in range(8))))
+
+    pytester.runpytest(
+        "--crmeval-agent", "openai:m?price=1000/1000", "--crmeval-budget", "0.2", "--crmeval-inflight", "1"
+    )
+
+    (standing,) = report_of(pytester.path)["results"]
+    assert (2, 2, 6) == (len(server.seen), standing["passed"], standing["not_run"])
+
+
+def test_a_transcript_is_left_of_every_question(asking: Made, providers: Providers) -> None:
+    """With what was asked and answered."""
+    providers(brain)
+    pytester = asking(lines(FOUR[3]))
+    pytester.runpytest(*M, *JUDGE, "--crmeval-run", "r")
+
+    (path,) = Path(pytester.path, "reports", "r", "transcripts", "q").rglob("judged.json")
+    document = json.loads(path.read_text(encoding="utf-8"))
+
+    assert ["user", "agent"] == [message["speaker"] for message in document["turns"][0]["messages"]]
+    assert 1 == len(document["judge"]["exchanges"])
+
+
+class Meeting:
+    """A brain that answers nobody before so many ask at the same time."""
+
+    def __init__(self, count: int, then: Callable[[Seen], Answer] = brain) -> None:
+        self._together = Barrier(count, timeout=SOON)
+        self._then = then
+
+    def __call__(self, seen: Seen) -> Answer:
+        """Wait for the others."""
+        if "capital" in seen.last_user_text:
+            self._together.wait()
+        return self._then(seen)
+
+
+@WAYS
+def test_many_questions_are_in_flight_and_report_in_order(asking: Made, providers: Providers, xdist: list[str]) -> None:
+    """Eight at once, with no database for any of them."""
+    providers(Meeting(8))
+    pytester = asking(lines(*(record(f"q{number:02d}") for number in range(16))))
+
+    result = pytester.runpytest(*M, *xdist, "-v", "--crmeval-inflight", "4" if "-n" in xdist else "8")
+
+    result.assert_outcomes(passed=16)
+    result.stdout.fnmatch_lines(["crmeval ahead:  ? questions in flight per worker"])
+    order = re.findall(r"test_question\[\S+-(q\d\d)\] PASSED|PASSED \S+-(q\d\d)\]", result.stdout.str())
+    names = [one or other for one, other in order]
+    assert 16 == len(set(names))
+    if "-n" not in xdist:
+        assert sorted(names) == names
+
+
+def test_conversations_and_questions_are_in_flight_together(
+    asking: Made, providers: Providers, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of both has a server, for those who need it; four of each are asked at the same time."""
+    both = lambda seen: crm_brain(seen) if "Add" in seen.last_user_text else brain(seen)  # noqa: E731
+    providers(Meeting(4, both))
+    pytester = asking(lines(*(record(f"q{number}") for number in range(4))))
+    monkeypatch.setenv("CRMEVAL_DSN", server)
+    Path(pytester.path, "cases.jsonl").write_text("".join(json.dumps(case(f"c{number}")) + "\n" for number in range(4)))
+    pytester.makepyfile(test_crm=TEST_FILE)
+
+    result = pytester.runpytest(*M, *NO_XDIST, "--crmeval-inflight", "8")
+
+    result.assert_outcomes(passed=8)
+    result.stdout.fnmatch_lines(["crmeval ahead:  8 conversations and questions in flight per worker"])
+    assert {"crm": 4, "q": 4} == {each["suite"]: each["passed"] for each in report_of(pytester.path)["results"]}
+
+
+def test_no_server_is_started_for_conversations_that_are_not_chosen(asking: Made) -> None:
+    """They are collected, and that is all."""
+    pytester = asking()
+    Path(pytester.path, "cases.jsonl").write_text(json.dumps(case("one")) + "\n")
+    pytester.makepyfile(test_crm=TEST_FILE)
+
+    result = pytester.runpytest("-k", "exact", "-n", "2")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["crmeval server: none was needed"])

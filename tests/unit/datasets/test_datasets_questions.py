@@ -1,0 +1,247 @@
+"""Questions are read from four kinds of file, and what can't be asked is refused with file, line and field."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_crmeval.datasets.conversations import DatasetError
+from pytest_crmeval.datasets.questions import index
+from pytest_crmeval.domain.question import Grader
+from tests.asked import CANARY, browsecomp, lines, record, table
+
+File = Callable[..., Path]
+"""Writes a file."""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> File:
+    """Return a function that writes a file."""
+
+    def write(content: str | bytes, name: str = "q.jsonl") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def told(path: Path) -> str:
+    """Return why a file is refused, without its folder."""
+    with pytest.raises(DatasetError) as refused:
+        index([path])
+    return str(refused.value).replace(f"{path.parent}/", "")
+
+
+def test_our_own_lines(file: File) -> None:
+    """With everything that they can say."""
+    choice = record("two", grader="choice", choices=["Rome", "Paris"], answer="B", tags=["geo"], split="test")
+    topic = record("three", grader="numeric", answer=3.5, tolerance=0.1, metadata={"topic": "Maths", "by": "us"})
+    refs = index([file(lines(record("one", aliases=["Lutetia"]), choice) + "\n" + lines(topic))])
+
+    one, two, three = (ref.read() for ref in refs)
+    assert [1, 2, 4] == [ref.line for ref in refs]
+    assert ("Paris", ("Lutetia",), Grader.EXACT) == (one.answer, one.aliases, one.grader)
+    assert (("Rome", "Paris"), ("geo",), "test") == (two.choices, two.tags, two.split)
+    assert ("3.5", "0.1", "Maths") == (three.answer, three.tolerance, three.category)
+    assert not any(ref.confidential or ref.judged for ref in refs)
+
+
+def test_browsecomp_is_decrypted_and_always_confidential(file: File) -> None:
+    """Its rows have no ids: they are counted."""
+    refs = index([file(browsecomp(("Who?", "Ada"), ('Line one\nline two, "quoted"?', "Bob")), "b.csv")])
+
+    questions = [ref.read() for ref in refs]
+    assert ["browsecomp-0001", "browsecomp-0002"] == [ref.id for ref in refs]
+    assert [("Who?", "Ada"), ('Line one\nline two, "quoted"?', "Bob")] == [(q.text, q.answer) for q in questions]
+    assert all(q.confidential and q.grader is Grader.JUDGE and not q.may_abstain for q in questions)
+    assert {"Topic"} == {q.category for q in questions}
+
+
+def test_simpleqa_may_abstain(file: File) -> None:
+    """Its metadata is a Python literal; cells have newlines, and the next row is found all the same."""
+    meta = "{'topic': 'Art', 'urls': ['a', 'b']}"
+    rows = table(["metadata", "problem", "answer"], [meta, "Who\npainted\nit?", "Klee"], ["", "When?", "1925"])
+    refs = index([file(rows, "s.CSV")])
+
+    first, second = (ref.read() for ref in refs)
+    assert [("simpleqa-0001", 2), ("simpleqa-0002", 5)] == [(ref.id, ref.line) for ref in refs]
+    assert ("Who\npainted\nit?", "Art", True) == (first.text, first.category, first.may_abstain)
+    assert ("When?", "1925", "") == (second.text, second.answer, second.category)
+
+
+def test_multiple_choice_in_a_table(file: File) -> None:
+    """As MMLU's tables are written for evaluations; a question may have fewer choices than there are columns."""
+    rows = table(
+        ["", "Question", "A", "B", "C", "D", "Answer", "Subject"],
+        ["0", "2+2?", "3", "4", "5", "6", "B", "maths"],
+        ["1", "True?", "yes", "no", "", "", "a", "logic"],
+    )
+
+    first, second = (ref.read() for ref in index([file(rows, "m.csv")]))
+
+    assert (("3", "4", "5", "6"), "B", "maths") == (first.choices, first.answer, first.category)
+    assert (("yes", "no"), "A", "choice-0002") == (second.choices, second.answer, second.id)
+
+
+def test_ids_of_a_table_are_taken_if_there_are_any(file: File) -> None:
+    """Of any kind of table."""
+    rows = table(["id", "metadata", "problem", "answer"], ["mine", "", "Who?", "Klee"])
+
+    assert ["mine"] == [ref.id for ref in index([file(rows, "s.csv")])]
+
+
+def test_a_marker_can_make_any_file_confidential(file: File) -> None:
+    """And the question knows."""
+    (ref,) = index([file(lines(record("one")))], confidential=True)
+
+    assert ref.confidential
+    assert ref.read().confidential
+
+
+def test_a_fingerprint_changes_with_the_content(file: File) -> None:
+    """And with nothing else: not with the order of fields, nor with the place in the file."""
+    plain, moved = record("one"), dict(reversed(record("one").items()))
+    contents = [lines(plain), "\n" + lines(moved), lines(record("one", answer="Rome"))]
+    prints = [index([file(content, f"{n}.jsonl")])[0].fingerprint for n, content in enumerate(contents)]
+
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_a_byte_order_mark_and_windows_lines_are_no_trouble(file: File) -> None:
+    """Spreadsheets write them."""
+    rows = table(["metadata", "problem", "answer"], ["", "Who?", "Klee"]).encode()
+    (ref,) = index([file(b"\xef\xbb\xbf" + rows, "s.csv")])
+
+    assert "Klee" == ref.read().answer
+
+
+def test_what_was_changed_in_between_is_not_played(file: File) -> None:
+    """Lines and tables alike."""
+    for name, before, after in (
+        ("q.jsonl", lines(record("one")), lines(record("one", answer="Rome"))),
+        ("b.csv", browsecomp(("Who?", "Ada")), browsecomp(("Who?", "Eve"))),
+        ("c.csv", browsecomp(("Who?", "Ada")), "problem,answer,canary\n"),
+    ):
+        (ref,) = index([file(before, name)])
+        file(after, name)
+
+        with pytest.raises(DatasetError, match=rf"{name}:\d: the file was changed while it was being played"):
+            ref.read()
+
+
+def test_a_file_that_is_gone_is_told(file: File) -> None:
+    """Before, and while it is played."""
+    path = file(lines(record("one")))
+    (ref,) = index([path])
+    path.unlink()
+
+    with pytest.raises(DatasetError, match="No such file or directory, while it was being played"):
+        ref.read()
+    assert "q.jsonl: No such file or directory; give the path of a JSON Lines or CSV file" == told(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"grader": "vibes"}, "grader: Invalid enum value 'vibes'"),
+        ({"id": ""}, "id: Expected `str` of length >= 1"),
+        ({"anwser": "x"}, "line: Object contains unknown field `anwser`"),
+        ({"question": " "}, "question: is empty"),
+        ({"answer": " ?! "}, "answer: has no letter and no digit: nothing could be compared with it"),
+        ({"choices": ["a", "b"]}, "choices: are of no use with the grader exact"),
+        ({"grader": "choice", "choices": ["a"]}, "choices: there must be 2 to 26 of them, found 1"),
+        (
+            {"grader": "choice", "choices": ["a", "A."], "answer": "A"},
+            "choices: must be told apart: one is empty, or two are the same",
+        ),
+        ({"grader": "choice", "choices": ["x", "y"], "answer": "C"}, "answer: must be a letter from A to B"),
+        ({"grader": "choice", "choices": ["x", "y"], "answer": "AB"}, "answer: must be a letter from A to B"),
+        (
+            {"grader": "choice", "choices": ["x", "y"], "answer": "A", "aliases": ["B"]},
+            "aliases: one letter is right, and no other",
+        ),
+        ({"grader": "numeric", "answer": "many"}, "answer: must be one number, in digits"),
+        ({"grader": "numeric", "answer": "3 or 4"}, "answer: must be one number, in digits"),
+        ({"tolerance": 1}, "tolerance: is of no use with the grader exact"),
+        ({"grader": "numeric", "answer": 1, "tolerance": -1}, "tolerance: Expected `float` >= 0.0"),
+        ({"may_abstain": True}, "may_abstain: only a judge tells not to know apart from being wrong"),
+        ({"split": "dev"}, "split: Invalid enum value 'dev'"),
+    ],
+    ids=str,
+)
+def test_what_nobody_can_answer_is_refused(file: File, change: dict[str, Any], why: str) -> None:
+    """With the line and the field."""
+    assert f"q.jsonl:2: {why}" == told(file(lines(record("fine"), {**record("one"), **change})))
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("", "s.csv: the file is empty; a table begins with its columns"),
+        ("metadata,problem,answer\n", "s.csv: the file has no question; write one JSON object per line, or a table"),
+        ("metadata,problem,answer\n,Who?\n", "s.csv:2: row: has 2 cells, and there are 3 columns"),
+        ('metadata,problem,answer\n,"Who?,x\n', "s.csv:2: this is no table (CSV): unexpected end of data"),
+        ("metadata,problem,answer\n, ,x\n", "s.csv:2: problem: is empty"),
+        ("problem,answer,canary\nQUJD!,QUJD,c\n", "s.csv:2: problem: can't be decrypted: it is no base64"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_table_is_refused(file: File, content: str, why: str) -> None:
+    """With the line."""
+    assert why == told(file(content, "s.csv"))
+
+
+def test_columns_that_nobody_knows_are_refused(file: File) -> None:
+    """Once, and with those that are known."""
+    found = told(file("frage,antwort\nWer?,Klee\nWann?,1925\n", "s.csv"))
+
+    assert found.startswith("s.csv:1: columns: frage, antwort: nobody knows such a table; there are BrowseComp's")
+    assert 1 == len(found.splitlines())
+
+
+def test_text_that_is_not_utf_8_is_refused(file: File) -> None:
+    """In a table and in lines."""
+    assert told(file(b"metadata,problem,answer\n,W\xff?,x\n", "s.csv")).startswith("s.csv:2: this is not UTF-8: ")
+    assert told(file(b'{"id": "\xff"}\n')).startswith("q.jsonl:1: this line is not JSON: ")
+
+
+def test_two_questions_of_one_name_are_refused(file: File) -> None:
+    """Also in two files."""
+    path, other = file(lines(record("one"))), file(lines(record("one")), "other.jsonl")
+
+    with pytest.raises(DatasetError, match=r"other.jsonl:1: id: 'one' is taken by .*q.jsonl:1; ids must be unique"):
+        index([path, other])
+
+
+def test_many_problems_are_not_all_told(file: File) -> None:
+    """Five, and how many more."""
+    found = told(file(lines(*(record(str(number), question="") for number in range(8)))))
+
+    assert (6, "... and 3 more") == (len(found.splitlines()), found.splitlines()[-1])
+
+
+def test_a_table_of_another_canary_is_no_text(file: File) -> None:
+    """The key of each row is in it."""
+    rows = browsecomp(("Who on earth is that?", "Adaäöü" * 9)).replace(CANARY, "another one")
+
+    assert "can't be decrypted: it was not encrypted with this canary" in told(file(rows, "b.csv"))
+
+
+def test_the_bundled_questions_have_every_grader() -> None:
+    """And are about 40."""
+    data = Path(__file__).parents[3] / "evals" / "data"
+    questions = [ref.read() for ref in index([data / "questions.jsonl"])]
+
+    assert set(Grader) == {question.grader for question in questions}
+    assert 40 <= len(questions)
+    assert 8 <= len(index([data / "browse.csv"])) <= 12
+
+
+def test_the_bundled_table_is_not_to_be_read_in_passing() -> None:
+    """No question of it stands there in plain text."""
+    path = Path(__file__).parents[3] / "evals" / "data" / "browse.csv"
+    content = path.read_text(encoding="utf-8")
+
+    assert not [ref.id for ref in index([path]) if ref.read().text in content or ref.read().answer in content]

@@ -1,0 +1,31 @@
+"""Text that is not to be read in passing."""
+
+from base64 import b64encode
+from hashlib import sha256
+
+import pytest
+
+from pytest_crmeval.domain.cipher import decrypted, encrypted
+
+TEXTS = ["", "a", "short", "Żółć — ü ☃" * 9, "x" * 10_000, "\x00leading nothing"]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=len)
+def test_what_is_encrypted_can_be_decrypted(text: str) -> None:
+    """Byte for byte, whatever its length."""
+    assert text == decrypted(encrypted(text, "canary"), "canary")
+
+
+def test_it_is_the_published_cipher() -> None:
+    """Base64 of the text XOR the SHA-256 of the canary, repeated to the text's length."""
+    text, key = b"How many roads must a man walk down, and where to?", sha256(b"canary").digest()
+    mixed = bytes(byte ^ key[place % len(key)] for place, byte in enumerate(text))
+
+    assert text.decode() == decrypted(b64encode(mixed).decode(), "canary")
+
+
+@pytest.mark.parametrize("text", ["no base64!", encrypted("äöü" * 20, "another canary")])
+def test_what_is_not_encrypted_so_is_refused(text: str) -> None:
+    """No base64, or another canary."""
+    with pytest.raises(ValueError, match=r"."):
+        decrypted(text, "canary")
