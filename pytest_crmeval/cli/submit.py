@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     if problem := problem_of(run):
         raise UsageError(f"--run {run!r}: {problem}")
     command = [sys.executable, "-m", "pytest", *_arguments(options)]
-    command += ["-o", f"crmeval_reports={reports}", f"--crmeval-run={run}"]
+    command += ["-o", f"crmeval_reports={reports.absolute()}", f"--crmeval-run={run}"]
     folder = reports / run
     lock = locked(folder)
     if is_job(folder) or (folder / JOURNAL).exists():
