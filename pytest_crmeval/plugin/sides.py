@@ -14,6 +14,7 @@ from pytest_crmeval.lookahead.ledger import Ledger
 from pytest_crmeval.options import Options, is_colored
 from pytest_crmeval.plugin.flight import GRACE, at_once, described, in_flight, weighed
 from pytest_crmeval.plugin.secrecy import keep_secrets
+from pytest_crmeval.plugin.signals import Signals
 from pytest_crmeval.providers.control import EVERYBODY
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder import Recorder
@@ -41,6 +42,8 @@ class Controller:
         self.recorder = Recorder(config, self._ready, lambda: str(self.server), self.control)
         self.ledger = Ledger(self.recorder.take)
         self.recorder.lacking = lambda: self.ledger.lacking
+        self._signals = Signals()
+        self._signals.take()
         self._config = config
         self._run = options.run
         self._line: Line | None = None
@@ -152,6 +155,7 @@ class Controller:
         if self._line is not None:
             self._line.close()
         self.server.stop()
+        self._signals.give_back()
 
     def _understand(self) -> None:
         """Hand the plan over."""
@@ -227,6 +231,8 @@ class Worker:
 
     def __init__(self, config: pytest.Config) -> None:
         told: dict[str, Any] = config.workerinput["crmeval"]  # type: ignore[attr-defined] # xdist's own
+        self._signals = Signals()  # whoever signals the whole group signals us, too
+        self._signals.take()
         self._line = LineToController(*told["line"])
         self.server = LinkedServer(self._line, told["run"])
         self.control = LinkedControl(self._line)
@@ -269,6 +275,7 @@ class Worker:
         """Hang up."""
         hang_up_models()
         self._line.close()
+        self._signals.give_back()
 
 
 Side = Controller | Worker

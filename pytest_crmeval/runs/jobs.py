@@ -1,0 +1,169 @@
+"""Jobs: runs that are submitted, watched, stopped and resumed, as they are on disk.
+
+``reports/<run>/job.json`` says what is to be run and how far it is; it is written whole or not at all. Who runs it now
+is told by the lock beside it, and by nothing else: a job that says *running* and whose lock nobody holds is *lost*.
+What was played is told by the journal: the counts in a job are a copy of it for quick readers, about a second old.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+from pytest_crmeval.runs.locks import is_held
+
+SCHEMA = "crmeval.job/1"
+NAME = "job.json"
+LOG = "run.log"
+
+
+class JobError(Exception):
+    """A job that can't be read or written; the message says which and why."""
+
+
+class State(StrEnum):
+    """How it stands with a run."""
+
+    SUBMITTED = "submitted"
+    """Nobody has begun it."""
+    RUNNING = "running"
+    FINISHED = "finished"
+    """It has come to its end; its exit status says whether to a good one."""
+    STOPPED = "stopped"
+    """Somebody has stopped it, and it may be resumed."""
+    LOST = "lost"
+    """Its process is gone and has not said why: killed, or the machine went down. It may be resumed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """How far one subject is in one suite."""
+
+    suite: str
+    subject: str
+    total: int = 0
+    """Cases that the run means to play, all its parts together."""
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    invalid: int = 0
+    cost: float | None = 0.0
+    """Dollars that its trials have cost; None if a price is not known."""
+    started: str | None = None
+    """When its first trial of the latest part of the run was recorded."""
+    ended: str | None = None
+    """When its last case was recorded; None as long as there are more."""
+
+    @property
+    def done(self) -> int:
+        """Cases that have a trial, whatever came of it."""
+        return self.passed + self.failed + self.errored + self.invalid
+
+    @property
+    def status(self) -> str:
+        """How far it is, in a word: waiting, running or finished."""
+        if self.done >= self.total:
+            return "finished"
+        return "running" if self.done else "waiting"
+
+    @property
+    def pass_rate(self) -> float | None:
+        """Share of the scored cases that passed; None if nothing was scored."""
+        scored = self.passed + self.failed
+        return self.passed / scored if scored else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON primitives."""
+        counts = {name: getattr(self, name) for name in self.__slots__}
+        return {**counts, "done": self.done, "status": self.status}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the task that ``to_dict`` wrote; KeyError or TypeError if it did not."""
+        return cls(**{name: record[name] for name in cls.__slots__})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A run that was submitted."""
+
+    id: str
+    command: Sequence[str]
+    """The pytest that runs it, and that resumes it."""
+    cwd: str
+    submitted: str
+    state: State = State.SUBMITTED
+    """As it was written; ``state_of`` knows whether that still holds."""
+    started: str | None = None
+    """When its latest part began."""
+    ended: str | None = None
+    exit_status: int | None = None
+    """That of pytest; negative is the signal that killed it, None if nobody has seen its end."""
+    tasks: Sequence[Task] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document that is written."""
+        facts = {name: getattr(self, name) for name in self.__slots__}
+        return {
+            "schema": SCHEMA,
+            **facts,
+            "command": list(self.command),
+            "state": str(self.state),
+            "tasks": [task.to_dict() for task in self.tasks],
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the job that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
+        if record["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {record['schema']!r}")
+        facts = {name: record[name] for name in cls.__slots__}
+        return cls(
+            **{
+                **facts,
+                "command": tuple(map(str, record["command"])),
+                "state": State(record["state"]),
+                "tasks": tuple(Task.from_dict(task) for task in record["tasks"]),
+            }
+        )
+
+
+def is_job(folder: Path) -> bool:
+    """Whether the run of a folder was submitted."""
+    return (folder / NAME).is_file()
+
+
+def read_job(folder: Path) -> Job:
+    """Return the job of a run's folder, as it was written."""
+    path = folder / NAME
+    try:
+        return Job.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise JobError(f"{path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise JobError(f"{path}: not a job ({SCHEMA}): {error!r}; move it away") from error
+
+
+def write_job(folder: Path, job: Job) -> None:
+    """Write a job whole or not at all, and to the disk; OSError if there is no room."""
+    path = folder / NAME
+    draft = folder / f".{NAME}.{os.getpid()}"
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            json.dump(job.to_dict(), file, indent=1)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def state_of(folder: Path, job: Job) -> State:
+    """Return how it stands with a job now: who holds the lock runs it, whatever is written."""
+    if is_held(folder):
+        return State.RUNNING
+    return State.LOST if job.state is State.RUNNING else job.state

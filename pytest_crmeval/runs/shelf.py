@@ -1,0 +1,187 @@
+"""The runs of a reports folder, submitted or not: what each is, how it stands, how far it is."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_crmeval.runs.ids import LATEST
+from pytest_crmeval.runs.jobs import Job, JobError, State, Task, is_job, read_job, state_of
+from pytest_crmeval.runs.locks import is_held
+
+JOURNAL = "trials.jsonl"
+_COUNTS = ("passed", "failed", "errored", "invalid", "not_run")
+_TRIALS = b' "trials": ['
+"""The line of a report at which its trials begin: what is above it is short."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOnDisk:
+    """A run, as its files tell it."""
+
+    id: str
+    folder: Path
+    state: State
+    when: str
+    """When it was begun; when it was submitted, if it was not begun."""
+    job: Job | None
+    """None for a pytest run that nobody submitted."""
+    tasks: Sequence[Task]
+    trouble: str = ""
+    """What can't be read of it."""
+
+
+class NoSuchRunError(Exception):
+    """A run that is not there; the message says which there are."""
+
+
+def folder_of(reports: Path, run: str = LATEST) -> Path:
+    """Return the folder of a run, that of the latest if no other was named."""
+    folder = reports / run
+    if run == LATEST:
+        folder = folder.resolve()
+        if not folder.is_dir():
+            raise NoSuchRunError(f"there is no run in {reports}; start one: crmeval submit evals/")
+    elif "/" in run or run in {"", ".", ".."} or not (folder.is_dir() or _report_of(folder).is_file()):
+        raise NoSuchRunError(f"there is no run {run!r} in {reports}; see: crmeval list --reports {reports}")
+    return folder
+
+
+def run_of(folder: Path) -> RunOnDisk:
+    """Return the run of a folder; what can't be read of it is told, not raised."""
+    try:
+        job = read_job(folder) if is_job(folder) else None
+    except JobError as error:
+        return _unreadable(folder, str(error))
+    if job:
+        state = state_of(folder, job)
+        tasks = job.tasks if state not in {State.RUNNING, State.LOST} else _journalled(folder) or job.tasks
+        return RunOnDisk(id=job.id, folder=folder, state=state, when=job.started or job.submitted, job=job, tasks=tasks)
+    return _not_submitted(folder)
+
+
+def runs_in(reports: Path) -> list[RunOnDisk]:
+    """Return all runs, the newest first."""
+    runs = [run_of(folder) for folder in _folders(reports)]
+    return sorted(runs, key=lambda run: (run.when, run.id), reverse=True)
+
+
+def tasks_of(folder: Path) -> list[Task]:
+    """Return how far each subject is in each suite, as the journal tells it; JournalError if it can't be read."""
+    from pytest_crmeval.runs.counts import tasks_in
+    from pytest_crmeval.runs.journal import read
+
+    return tasks_in(read(folder / JOURNAL))
+
+
+def point(link: Path, target: str) -> None:
+    """Let a link point elsewhere, in one step."""
+    draft = link.with_name(f".{link.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(target)
+    try:
+        draft.replace(link)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _folders(reports: Path) -> Iterable[Path]:
+    """Return where runs are; a report may have lost its folder."""
+    found: dict[str, Path] = {}
+    try:
+        with os.scandir(reports) as entries:
+            for entry in entries:
+                path = Path(entry.path)
+                if entry.is_dir(follow_symlinks=False) and _is_run(path):
+                    found[path.name] = path
+                elif entry.is_file(follow_symlinks=False) and entry.name.endswith(".json"):
+                    found.setdefault(path.stem, path.with_suffix(""))
+    except OSError:
+        return ()
+    return found.values()
+
+
+def _is_run(folder: Path) -> bool:
+    return is_job(folder) or (folder / JOURNAL).is_file()
+
+
+def _report_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.json")
+
+
+def _not_submitted(folder: Path) -> RunOnDisk:
+    head = _head(_report_of(folder))
+    if is_held(folder) or not head:
+        state = State.RUNNING if is_held(folder) else State.LOST
+        when, trouble = _begun(folder)
+        tasks = _journalled(folder)
+        return RunOnDisk(id=folder.name, folder=folder, state=state, when=when, job=None, tasks=tasks, trouble=trouble)
+    return RunOnDisk(
+        id=folder.name,
+        folder=folder,
+        state=State.FINISHED if head.get("complete") else State.STOPPED,
+        when=str(head["run"].get("started", "")),
+        job=None,
+        tasks=[_task(standing) for standing in head["results"]],
+    )
+
+
+def _unreadable(folder: Path, trouble: str) -> RunOnDisk:
+    state = State.RUNNING if is_held(folder) else State.LOST
+    when = _begun(folder)[0]
+    return RunOnDisk(id=folder.name, folder=folder, state=state, when=when, job=None, tasks=(), trouble=trouble)
+
+
+def _journalled(folder: Path) -> Sequence[Task]:
+    """Return the tasks that the journal tells of; nothing if it can't be read."""
+    from pytest_crmeval.runs.journal import JournalError
+
+    try:
+        return tasks_of(folder)
+    except JournalError:
+        return ()
+
+
+def _begun(folder: Path) -> tuple[str, str]:
+    """Return when the first part of a run began, and what is wrong with its journal."""
+    try:
+        with (folder / JOURNAL).open("rb") as file:
+            return str(json.loads(file.readline())["part"]["started"]), ""
+    except OSError as error:
+        return "", f"{folder / JOURNAL}: {error.strerror}"
+    except (ValueError, KeyError, TypeError) as error:
+        return "", f"{folder / JOURNAL}:1: not a line of a journal: {error!r}"
+
+
+def _head(path: Path) -> Mapping[str, Any]:
+    """Return a report without its trials; nothing if there is none, or if it is none."""
+    lines = []
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                if line.startswith(_TRIALS):
+                    lines.append(b' "trials": []}')
+                    break
+                lines.append(line)
+        document = json.loads(b"".join(lines))
+        return document if {"run", "results"} <= document.keys() else {}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def _task(standing: Mapping[str, Any]) -> Task:
+    """Return the task that a standing of a report is the outcome of."""
+    bill = standing.get("bill")
+    passed, failed, errored, invalid, not_run = (int(standing.get(name, 0)) for name in _COUNTS)
+    return Task(
+        suite=str(standing["suite"]),
+        subject=str(standing["subject"]),
+        total=passed + failed + errored + invalid + not_run,
+        passed=passed,
+        failed=failed,
+        errored=errored,
+        invalid=invalid,
+        cost=bill["cost"] if bill else 0.0,
+    )
