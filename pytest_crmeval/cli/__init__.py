@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from pytest_crmeval.cli import calibrate, describe, generate, lint, report
+from pytest_crmeval.cli import calibrate, describe, generate, lint, report, status
 from pytest_crmeval.cli.terminal import UsageError
 
 
@@ -14,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     options = _parser().parse_args(arguments)
     try:
-        status: int = options.command(options)
+        code: int = options.command(options)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("crmeval: stopped\n")
         return 130  # as shells have it
-    return status
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -37,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True)
     for name, module, what in (
         ("report", report, "show the figures of a run"),
+        ("status", status, "see how far a run is"),
         ("lint", lint, "look for cases that nobody can pass"),
         ("describe", describe, "see what conversations are made of"),
         ("generate", generate, "write conversations"),

@@ -180,23 +180,18 @@ class Tally:
 
     def rows(self, now: float, in_flight: Mapping[Group, int] | None = None) -> list[Progress]:
         """Return how far each subject is in each suite, in the order of their names."""
-        return [
-            _progress(
-                counts,
-                self._paces.get(group, Pace()),
-                now,
-                suite=group[0],
-                subject=group[1],
-                in_flight=None if in_flight is None else in_flight.get(group, 0),
-            )
-            for group, counts in sorted(self._counts.items())
-            if counts["total"]
-        ]
+        rows = []
+        for group, counts in sorted(self._counts.items()):
+            if counts["total"]:
+                playing = None if in_flight is None else in_flight.get(group, 0)
+                rows.append(_progress(group, counts, self._paces.get(group, Pace()), now, playing))
+        return rows
 
     def whole(self, now: float, in_flight: Mapping[Group, int] | None = None) -> Progress:
         """Return how far all are together."""
         counts = sum(self._counts.values(), start=Counter[str]())
-        return _progress(counts, self._pace, now, in_flight=None if in_flight is None else sum(in_flight.values()))
+        playing = None if in_flight is None else sum(in_flight.values())
+        return _progress(("", ""), counts, self._pace, now, playing)
 
     def _plan(self, key: str, group: Group) -> None:
         before = self._planned.get(key)
@@ -220,14 +215,12 @@ class Tally:
             counts["unpriced"] += sign * (bill.cost is None)
 
 
-def _progress(
-    counts: Counter[str], pace: Pace, now: float, *, suite: str = "", subject: str = "", in_flight: int | None
-) -> Progress:
+def _progress(group: Group, counts: Counter[str], pace: Pace, now: float, in_flight: int | None) -> Progress:
     verdicts = {str(verdict): counts[str(verdict)] for verdict in Verdict}
     speed = pace.per_second(now)
     return Progress(
-        suite=suite,
-        subject=subject,
+        suite=group[0],
+        subject=group[1],
         **verdicts,
         **{name: counts[name] for name in ("total", "calls", "retries", "tokens_in", "tokens_out")},
         cost=None if counts["unpriced"] else counts["cost"] / _CENT,
