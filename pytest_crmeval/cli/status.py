@@ -6,8 +6,8 @@ import os
 import shutil
 import sys
 import time
-from pathlib import Path
 
+from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.runs.following import UnreadableError
 from pytest_crmeval.runs.jobs import JobError
@@ -29,16 +29,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--interval", type=_interval, default=5.0, metavar="S", help="seconds from one look to the next (default: 5)"
     )
     parser.add_argument("--json", action="store_true", help="for scripts; with --watch a line per change")
-    parser.add_argument(
-        "--reports", type=Path, default=Path("reports"), help="folder of the reports (default: reports)"
-    )
+    add_reports(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Show a run."""
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # it is no file only in tests
     try:
-        watch = Watch(find(options.reports, options.run))
+        watch = Watch(find(reports_of(options), options.run))
         if not options.watch:
             _show(watch.look(time.time()), options)
             return 0

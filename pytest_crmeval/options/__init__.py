@@ -1,25 +1,19 @@
 """Command line, ini and environment -> one frozen Options."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_crmeval.agents.named import NAMED_AGENTS
+from pytest_crmeval.runs.ids import new_run, problem_of
+
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
     from pytest_crmeval.domain.gate import Gate
     from pytest_crmeval.providers.limits import Cap
-
-NAMED_AGENTS: Mapping[str, str] = {
-    "claude": "anthropic:claude-sonnet-4-5-20250929",
-    "gpt-4.1": "openai:gpt-4.1",
-    "gpt-4.1-mini": "openai:gpt-4.1-mini",
-}
-"""Named agents out of the box; ``crmeval_agents`` adds to them."""
 
 SCORERS = ("state", "calls", "reply", "clbench")
 DEFAULT_SCORERS = SCORERS[:3]
@@ -27,9 +21,6 @@ DEFAULT_SCORERS = SCORERS[:3]
 INFLIGHT, MOST_INFLIGHT = 8, 256
 """Conversations that a worker plays at the same time with models, unless somebody says otherwise; and at most."""
 
-JUDGEMENTS = "judgements"
-"""Where, beside the runs, a judge's opinions are kept."""
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _KEY = pytest.StashKey["Options"]()
 
 
@@ -42,6 +33,8 @@ class Options:
     conversations: Sequence[Path]
     scorers: Sequence[str]
     play_invalid: bool
+    suites: Sequence[str]
+    """Only these are played; all suites if there is none."""
     tags: Sequence[str]
     """Cases with any of them are played; all cases if there is none."""
     split: str
@@ -81,11 +74,12 @@ class Options:
             conversations=tuple(here / name for name in config.getoption("crmeval_conversations") or ()),
             scorers=_scorers(config.getoption("crmeval_scorer")),
             play_invalid=config.getoption("crmeval_invalid") == "play",
+            suites=tuple(dict.fromkeys(config.getoption("crmeval_suite") or ())),
             tags=tuple(dict.fromkeys(config.getoption("crmeval_tag") or ())),
             split=config.getoption("crmeval_split") or "",
             sample=_positive("--crmeval-sample", config.getoption("crmeval_sample")),
             seed=config.getoption("crmeval_seed") or 0,
-            run=_new_run() if run is None else _checked_run(run),
+            run=new_run() if run is None else _checked_run(run),
             resumable=run is not None,
             gates=_gates(config.getini("crmeval_gates")),
             reports=config.rootpath / Path(config.getini("crmeval_reports")).expanduser(),
@@ -107,6 +101,7 @@ class Options:
     def selection(self) -> str:
         """Which cases were asked for, in words; nothing if all of them."""
         told = {
+            f"suite {' or '.join(self.suites)}": self.suites,
             f"tag {' or '.join(self.tags)}": self.tags,
             f"split {self.split}": self.split,
             f"a sample of {self.sample} (seed {self.seed})": self.sample,
@@ -143,18 +138,9 @@ def run_of_controller(config: pytest.Config) -> str | None:
     return told.get("run")
 
 
-def _new_run() -> str:
-    import secrets
-
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-
-
 def _checked_run(run: str) -> str:
-    if run in {"latest", JUDGEMENTS} or run.endswith((".json", ".part")) or not _RUN_ID.fullmatch(run):
-        raise pytest.UsageError(
-            f"--crmeval-run {run!r}: use up to 40 letters, digits, '.', '_' and '-', starting with a letter or digit; "
-            "'latest', 'judgements' and what ends with '.json' or '.part' are taken"
-        )
+    if problem := problem_of(run):
+        raise pytest.UsageError(f"--crmeval-run {run!r}: {problem}")
     return run
 
 

@@ -52,6 +52,9 @@ def add_options(parser: pytest.Parser) -> None:
 
 def _add_selection(group: pytest.OptionGroup) -> None:
     group.addoption(
+        "--crmeval-suite", action="append", metavar="NAME", help="play only cases of this suite; repeatable"
+    )
+    group.addoption(
         "--crmeval-tag",
         action="append",
         metavar="TAG",

@@ -1,5 +1,6 @@
 """When: the pytest hooks. Other modules know how, and are imported when there is something to evaluate."""
 
+import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,13 @@ def _side(config: pytest.Config) -> "Side":
     return config.stash[_SIDE]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare options."""
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare options; and see to the job that this process was started for, if it was."""
     add_options(parser)
+    if "CRMEVAL_JOB" in os.environ:
+        from pytest_crmeval.plugin.attending import attend
+
+        attend(pluginmanager)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

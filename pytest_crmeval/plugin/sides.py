@@ -16,6 +16,7 @@ from pytest_crmeval.plugin.flight import GRACE, at_once, described, in_flight, w
 from pytest_crmeval.plugin.gauge import Gauge
 from pytest_crmeval.plugin.live import Live
 from pytest_crmeval.plugin.secrecy import keep_secrets
+from pytest_crmeval.plugin.signals import Signals
 from pytest_crmeval.providers.control import EVERYBODY
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder import Recorder
@@ -43,6 +44,8 @@ class Controller:
         self.recorder = Recorder(config, self.server.databases, lambda: str(self.server), self.control)
         self.ledger = Ledger(self.recorder.take)
         self.recorder.lacking = lambda: self.ledger.lacking
+        self._signals = Signals()
+        self._signals.take()
         self._config = config
         self._run = options.run
         self._line: Line | None = None
@@ -154,6 +157,7 @@ class Controller:
         if self._line is not None:
             self._line.close()
         self.server.stop()
+        self._signals.give_back()
 
     def _understand(self) -> None:
         """Hand the plan over."""
@@ -222,6 +226,8 @@ class Worker:
 
     def __init__(self, config: pytest.Config) -> None:
         told: dict[str, Any] = config.workerinput["crmeval"]  # type: ignore[attr-defined] # xdist's own
+        self._signals = Signals()  # whoever signals the whole group signals us, too
+        self._signals.take()
         self._line = LineToController(*told["line"])
         self.server = LinkedServer(self._line, told["run"])
         self.control = LinkedControl(self._line)
@@ -264,6 +270,7 @@ class Worker:
         """Hang up."""
         hang_up_models()
         self._line.close()
+        self._signals.give_back()
 
 
 Side = Controller | Worker

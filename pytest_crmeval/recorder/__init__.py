@@ -17,6 +17,8 @@ from pytest_crmeval.options import Options, is_dry_run
 from pytest_crmeval.providers.control import EVERYBODY
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder.counting import counted, group_of, outcome_of
+from pytest_crmeval.recorder.jobfile import JobFile
+from pytest_crmeval.recorder.locking import RunLock
 from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
 from pytest_crmeval.recorder.telling import announcement, counts, stops
 from pytest_crmeval.runs import journal, reports, summary
@@ -50,8 +52,10 @@ class Recorder:
         """What is on record though its item has not been reported."""
         self._guard = RLock()
         self._tally = Tally()
+        self._lock = RunLock(config.pluginmanager, self._options.folder)
+        self._job = JobFile(self._options.folder)
         self._journal: journal.Journal | None = None
-        self._closed = False
+        self._closed = self._interrupted = False
         self._report: Report | None = None
         self._rulings: Sequence[Ruling] = ()
         self._forgivable = 0
@@ -69,6 +73,8 @@ class Recorder:
         """What earlier parts of this run have done, read once."""
         if not self._options.resumable:
             return journal.Past()
+        if not is_dry_run(self._config):
+            self._lock.take()
         try:
             return journal.read(self._path)
         except journal.JournalError as error:
@@ -191,7 +197,17 @@ class Recorder:
         self._conclude()
         yield
         self._close()
-        session.exitstatus = self._decided(int(session.exitstatus))
+        session.exitstatus = status = self._decided(int(session.exitstatus))
+        self._job.end(self.past, stopped=self._interrupted, status=status)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """Let others run this run, when nothing of it is left but what is on disk."""
+        self._lock.let_go()
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Know that somebody has stopped the run; pytest.exit, which comes here, too, is an end of its own."""
+        self._interrupted = isinstance(excinfo.value, KeyboardInterrupt)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show how the run went."""
@@ -207,6 +223,7 @@ class Recorder:
 
     def _opened(self) -> journal.Journal:
         part = part_of(self._config, self._server())
+        self._lock.take()
         try:
             opened = journal.Journal.open(self._path, after=self.past.size)
             opened.part(part, list(self._planned.values()))
@@ -215,6 +232,7 @@ class Recorder:
         self._tally = counted(self.past)
         self._tally.begin({case.key: group_of(case) for case in self._planned.values()})
         self.past.begin(part, list(self._planned.values()))
+        self._job.begin(self.past)
         return opened
 
     def _record(self, trial: Trial, book: journal.Journal) -> None:
@@ -228,6 +246,7 @@ class Recorder:
         self.past.take(trial)
         self._tally.take(outcome_of(trial), time.monotonic())
         self._played.add(trial.planned.key)
+        self._job.note(self.past)
 
     def _written(self, write: Callable[[journal.Journal], None], book: journal.Journal) -> None:
         try:
@@ -324,4 +343,6 @@ class Recorder:
             yield "the run is not complete: no gate can pass"
         if self._forgiven:
             yield "the gates hold: failed cases are forgiven"
+        if self._job.trouble:
+            yield f"the job is not up to date: {self._job.trouble}"
         yield self._trouble or f"report: {summary.short(self._options.reports / f'{self._options.run}.json')}"

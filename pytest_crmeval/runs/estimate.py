@@ -20,7 +20,7 @@ from pytest_crmeval.runs.loads import (
     guessed,
     together,
 )
-from pytest_crmeval.runs.summary import aligned
+from pytest_crmeval.runs.tables import aligned
 
 Pricing = Callable[[Usage], float | None]
 Ground = Literal["played", "alike", "lent", "guessed", "judged", "unjudged"]

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 NAME = "lock"
-INHERITED = "CRMEVAL_LOCK"
-"""Variable in which a process tells the pytest that it starts which of its open files is the lock."""
+HANDED = "CRMEVAL_JOB"
+"""Variable that tells a pytest which was started for a job which of its open files is the lock, and of what folder."""
 PATIENCE = 0.5
 """Seconds; who only looks whether a lock is held has it for a moment."""
 
@@ -34,9 +34,9 @@ class Holder:
     since: str
 
     @classmethod
-    def myself(cls) -> Self:
-        """Return this process."""
-        return cls(pid=os.getpid(), birth=birth_of(os.getpid()), host=platform.node(), since=now())
+    def of(cls, pid: int) -> Self:
+        """Return a process of this machine, from now on."""
+        return cls(pid=pid, birth=birth_of(pid), host=platform.node(), since=now())
 
     @property
     def is_here(self) -> bool:
@@ -60,21 +60,33 @@ class Lock:
 
     def __init__(self, file: int) -> None:
         self._file = file
-        self._sign()
+        self.sign(Holder.of(os.getpid()))
 
     @classmethod
     def take(cls, folder: Path) -> Self:
-        """Take it, or take over what the process that started us holds for us; LockedError if another one has it."""
-        file = _handed_over(folder)
-        if file is None:
-            file = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            if not _locked(file):
-                os.close(file)
-                raise LockedError(
-                    f"the run {folder.name!r} is being run by {_reader(folder) or 'another process'}; "
-                    f"wait for it, or: crmeval stop {folder.name}"
-                )
+        """Take it; LockedError if another process has it."""
+        file = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if not _locked(file):
+            os.close(file)
+            raise LockedError(
+                f"the run {folder.name!r} is being run by {_reader(folder) or 'another process'}; "
+                f"wait for it, or: crmeval stop {folder.name}"
+            )
         return cls(file)
+
+    @classmethod
+    def handed_over(cls) -> tuple[Path, Self] | None:
+        """Return folder and lock of the job that this process was started for, once; None if it was not."""
+        number, _, folder = os.environ.pop(HANDED, "").partition(" ")
+        if not (number.isdecimal() and _is_same(int(number), Path(folder) / NAME)):
+            return None
+        os.set_inheritable(int(number), False)  # noqa: FBT003 (its signature)
+        return Path(folder), cls(int(number))
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """Return what the process has to be told that it is handed over to; it is open there, too."""
+        os.set_inheritable(self._file, True)  # noqa: FBT003 (its signature)
+        return {HANDED: f"{self._file} {folder}"}
 
     def fileno(self) -> int:
         """Return the open file, for a process that is to hold it, too."""
@@ -84,10 +96,9 @@ class Lock:
         """Let it go; whoever it was handed over to still holds it."""
         os.close(self._file)
 
-    def _sign(self) -> None:
-        """Write down who has it. A full disk is no reason not to have it."""
-        me = Holder.myself()
-        record = json.dumps({name: getattr(me, name) for name in Holder.__slots__}) + "\n"
+    def sign(self, holder: Holder) -> None:
+        """Write down who has it; a full disk is no reason not to have it."""
+        record = json.dumps({name: getattr(holder, name) for name in Holder.__slots__}) + "\n"
         try:
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, record.encode(), 0)
@@ -138,19 +149,11 @@ def _told_by_ps(pid: int) -> str:
     return told.stdout.strip()
 
 
-def _handed_over(folder: Path) -> int | None:
-    """Return the lock that was handed over, once; None if there is none for this folder."""
-    told = os.environ.pop(INHERITED, "")
-    if not told.isdigit():
-        return None
+def _is_same(file: int, path: Path) -> bool:
     try:
-        file, there = os.fstat(int(told)), (folder / NAME).stat()
+        return os.path.samestat(os.fstat(file), path.stat())
     except OSError:
-        return None
-    if (file.st_dev, file.st_ino) != (there.st_dev, there.st_ino):
-        return None
-    os.set_inheritable(int(told), False)  # noqa: FBT003 (its signature)
-    return int(told)
+        return False
 
 
 def _locked(file: int) -> bool:

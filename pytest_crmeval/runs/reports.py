@@ -1,7 +1,6 @@
 """Reports on disk: one JSON document per run."""
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,8 @@ from typing import Any
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import SCHEMA, Report, Standing, standing_of
 from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.runs.ids import LATEST
+from pytest_crmeval.runs.shelf import point
 
 
 class ReportError(Exception):
@@ -46,8 +47,8 @@ def write(report: Report, folder: Path) -> Path:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    _point(folder / "latest", run)
-    _point(folder / "latest.json", path.name)
+    point(folder / LATEST, run)
+    point(folder / f"{LATEST}.json", path.name)
     return path
 
 
@@ -69,13 +70,3 @@ def _report(document: Mapping[str, Any]) -> Report:
     standings = [Standing.from_dict(result) for result in document["results"]]
     trials = [Trial.from_dict(trial) for trial in document["trials"]]
     return Report(run={**run, "id": run["id"], "started": run["started"]}, standings=standings, trials=trials)
-
-
-def _point(link: Path, target: str) -> None:
-    draft = link.with_name(f".{link.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    draft.symlink_to(target)
-    try:
-        draft.replace(link)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_crmeval.runs.ids import LATEST
 from pytest_crmeval.runs.jobs import Job, JobError, State, Task, is_job, read_job, state_of
 from pytest_crmeval.runs.locks import is_held
 
-LATEST = "latest"
 JOURNAL = "trials.jsonl"
 _COUNTS = ("passed", "failed", "errored", "invalid", "not_run")
 _TRIALS = b' "trials": ['
@@ -70,12 +70,21 @@ def runs_in(reports: Path) -> list[RunOnDisk]:
 
 def tasks_of(folder: Path) -> list[Task]:
     """Return how far each subject is in each suite, as the journal tells it; JournalError if it can't be read."""
+    from pytest_crmeval.runs.counts import tasks_in
     from pytest_crmeval.runs.journal import read
-    from pytest_crmeval.runs.reports import build
 
-    past = read(folder / JOURNAL)
-    report = build({"id": folder.name}, past.trials, past.planned.values())
-    return [_task(standing.to_dict()) for standing in report.standings]
+    return tasks_in(read(folder / JOURNAL))
+
+
+def point(link: Path, target: str) -> None:
+    """Let a link point elsewhere, in one step."""
+    draft = link.with_name(f".{link.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(target)
+    try:
+        draft.replace(link)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _folders(reports: Path) -> Iterable[Path]:

@@ -12,6 +12,7 @@ from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.runs import bills
+from pytest_crmeval.runs.tables import Row, aligned
 
 _SUCCESSES = ("turn_success", "tool_success", "reply_success")
 _FIGURES = ("strict_success", *_SUCCESSES, "steps_per_turn", "errors", "recovered_errors")
@@ -22,7 +23,6 @@ LABELS = 40
 """How many labels of a kind are shown: every tool is, and as many tags as can be read."""
 WIDEST = 40
 """How much of a label is shown."""
-Row = Sequence[str]
 
 
 def table(report: Report) -> Iterator[str]:
@@ -136,15 +136,6 @@ def _label(label: str) -> str:
     """Return a label as a column takes it: on one line, and no book."""
     shown = label if label.isprintable() else ascii(label)[1:-1]
     return shown if len(shown) <= WIDEST else f"{shown[: WIDEST - 1]}…"
-
-
-def aligned(rows: Sequence[Row], *, names: int) -> Iterator[str]:
-    """Yield the rows of a table: names to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = zip(row, widths, strict=True)
-        padded = [cell.ljust(width) if n < names else cell.rjust(width) for n, (cell, width) in enumerate(cells)]
-        yield "  ".join(padded).rstrip()
 
 
 def _words(name: str) -> str:

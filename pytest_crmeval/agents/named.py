@@ -1,0 +1,13 @@
+"""Agents that have a name out of the box."""
+
+from collections.abc import Mapping
+
+NAMED_AGENTS: Mapping[str, str] = {
+    "claude": "anthropic:claude-sonnet-4-5-20250929",
+    "gpt-4.1": "openai:gpt-4.1",
+    "gpt-4.1-mini": "openai:gpt-4.1-mini",
+}
+"""Named agents out of the box; ``crmeval_agents`` adds to them."""
+
+OWN = ("oracle", "mute")
+"""Agents that are their own spec."""

@@ -1,0 +1,75 @@
+"""Where runs are: the reports folder of the project that a command is typed in, without asking pytest."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_crmeval.cli.terminal import UsageError
+
+DEFAULT = "reports"
+_INI = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
+
+
+def add_reports(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that all commands about runs have."""
+    parser.add_argument(
+        "--reports",
+        type=Path,
+        metavar="DIR",
+        help="folder of the reports (default: the project's crmeval_reports, or reports)",
+    )
+
+
+def reports_of(options: argparse.Namespace) -> Path:
+    """Return the folder that was given, or that the project's settings name, as pytest finds it."""
+    if options.reports is not None:
+        return Path(options.reports).expanduser().absolute()
+    root, settings = project()
+    return root / Path(str(settings.get("crmeval_reports", DEFAULT))).expanduser()
+
+
+def project() -> tuple[Path, Mapping[str, Any]]:
+    """Return the folder and the pytest settings of the project around the current folder; itself if there is none."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        for settings in _settings(folder):
+            return folder, settings
+    return here, {}
+
+
+def _settings(folder: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the settings of pytest in a folder, in pytest's own order."""
+    for name in ("pytest.toml", ".pytest.toml"):
+        if (folder / name).is_file():
+            yield _toml(folder / name).get("pytest", {})
+    for name in ("pytest.ini", ".pytest.ini"):
+        if (folder / name).is_file():
+            yield _ini(folder / name).get("pytest", {})
+    if (path := folder / "pyproject.toml").is_file():
+        tool = _toml(path).get("tool", {}).get("pytest")
+        if tool is not None:
+            yield tool.get("ini_options", tool)
+    for name in ("tox.ini", "setup.cfg"):
+        if (folder / name).is_file() and _INI[name] in (found := _ini(folder / name)):
+            yield found[_INI[name]]
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def _ini(path: Path) -> dict[str, dict[str, str]]:
+    from configparser import Error, RawConfigParser
+
+    parser = RawConfigParser(strict=False)
+    try:
+        parser.read_string(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, Error) as error:
+        raise UsageError(f"{path}: {error}") from error
+    return {name: dict(parser[name]) for name in parser.sections()}

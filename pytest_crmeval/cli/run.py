@@ -1,0 +1,49 @@
+"""`crmeval run`: a submitted run, here or in the background; again, and it does only what is missing."""
+
+import argparse
+import sys
+
+from pytest_crmeval.cli.places import add_reports, reports_of
+from pytest_crmeval.cli.starting import detached, here, locked
+from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.runs.jobs import JobError, is_job, read_job
+from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of
+
+HELP = """\
+Run a submitted run in this terminal, or resume one that was stopped or lost: what is finished is not done again, and
+the report counts all parts together. Two processes never run the same run.
+
+    crmeval run 20261117-061501-ab12
+    crmeval run nightly --detach
+
+Exit status: that of pytest; 2 if another process has the run, or if there is no such run.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("run", metavar="RUN", help="id of the run, or latest")
+    parser.add_argument("--detach", action="store_true", help="in the background, as crmeval submit does")
+    add_reports(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Become the run, or start it."""
+    try:
+        folder = folder_of(reports_of(options), options.run)
+    except NoSuchRunError as error:
+        raise UsageError(error) from error
+    if not is_job(folder):
+        raise UsageError(
+            f"the run {folder.name!r} was not submitted; resume it as it was begun: "
+            f"pytest ... --crmeval-run={folder.name} (its command is in the report)"
+        )
+    lock = locked(folder)
+    try:
+        job = read_job(folder)
+    except JobError as error:
+        raise UsageError(error) from error
+    if not options.detach:
+        here(folder, job, lock)
+    sys.stdout.write(f"run {job.id} is started (process {detached(folder, job, lock)})\n")
+    return 0

@@ -1,0 +1,149 @@
+"""`crmeval stop`: end a run, and lose nothing."""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_crmeval.cli.places import add_reports, reports_of
+from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.runs.jobs import JobError, State, is_job, read_job, write_job
+from pytest_crmeval.runs.locks import Holder, Lock, LockedError, holder_of, is_held, now
+from pytest_crmeval.runs.shelf import NoSuchRunError, RunOnDisk, folder_of, run_of
+
+HELP = """\
+Stop a run gracefully, whoever started it: nothing more is begun, conversations in flight have at most a minute to come
+to their end, what is finished is in the journal and in the report. Waits until it has stopped. A second time, or with
+--now, what is in flight is given up.
+
+    crmeval stop latest
+    crmeval stop 20261117-061501-ab12 --now
+
+Exit status: 0 if it does not run any more, 2 if it can't be stopped from here.
+"""
+BREATH = 0.5
+"""Seconds between two signals: two at once are one."""
+PATIENCE = 10.0
+"""Seconds that a run has which is to stop now; then it is killed, and nothing that is finished is lost by that."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("run", metavar="RUN", help="id of the run, or latest")
+    parser.add_argument("--now", action="store_true", help="give up what is in flight")
+    add_reports(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Stop a run and wait for its end."""
+    try:
+        folder = folder_of(reports_of(options), options.run)
+    except NoSuchRunError as error:
+        raise UsageError(error) from error
+    if not is_held(folder):
+        sys.stdout.write(f"run {folder.name} does not run: it is {run_of(folder).state}\n")
+        return 0
+    with _controller(folder) as send:
+        send(signal.SIGTERM)
+        if options.now:
+            _hurry(folder, send)
+        else:
+            _say(f"stopping run {folder.name}: what is in flight has at most a minute; --now gives it up\n")
+        while not _is_over(folder, BREATH):
+            _show(run_of(folder))
+    _note(folder)
+    _say(f"run {folder.name} has stopped: {_done(run_of(folder))}; resume it: crmeval run {folder.name}\n")
+    return 0
+
+
+class _Send:
+    """Sends signals to one process, and to no other that has its number after it."""
+
+    def __init__(self, holder: Holder, file: int | None) -> None:
+        self._holder = holder
+        self._file = file
+
+    def __call__(self, number: signal.Signals) -> None:
+        try:
+            if self._file is not None:
+                signal.pidfd_send_signal(self._file, number)
+            elif self._holder.is_here:
+                os.kill(self._holder.pid, number)
+        except ProcessLookupError:
+            return  # it has just ended
+        except PermissionError as error:
+            raise UsageError(f"{self._holder} is somebody else's: stop it as who started it") from error
+
+
+@contextmanager
+def _controller(folder: Path) -> Iterator[_Send]:
+    """Yield how to signal the process that verifiably runs the run."""
+    holder = holder_of(folder)
+    if holder is None or not holder.is_here:
+        raise UsageError(
+            f"the run {folder.name!r} is run by {holder or 'a process that does not say who it is'}: stop it there"
+        )
+    try:
+        file = os.pidfd_open(holder.pid) if hasattr(os, "pidfd_open") else None
+    except OSError:  # it has just ended, or the kernel is too old
+        file = None
+    try:
+        # Once more: from here on the number can't be given to another process.
+        yield _Send(holder, file if holder.is_here else None)
+    finally:
+        if file is not None:
+            os.close(file)
+
+
+def _hurry(folder: Path, send: _Send) -> None:
+    if not _is_over(folder, BREATH):
+        send(signal.SIGTERM)
+    if not _is_over(folder, PATIENCE):
+        send(signal.SIGKILL)
+
+
+def _is_over(folder: Path, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while is_held(folder):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _note(folder: Path) -> None:
+    """Write that the job was stopped, if its process did not come to write it."""
+    if not is_job(folder):
+        return
+    try:
+        lock = Lock.take(folder)
+        job = read_job(folder)
+        if job.state is State.RUNNING:
+            write_job(folder, replace(job, state=State.STOPPED, ended=now()))
+        lock.close()
+    except (LockedError, JobError) as error:  # somebody has begun it again
+        raise UsageError(error) from error
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror}") from error
+
+
+def _done(run: RunOnDisk) -> str:
+    return f"{sum(task.done for task in run.tasks)} of {sum(task.total for task in run.tasks)} cases are done"
+
+
+def _show(run: RunOnDisk) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{_done(run)}\x1b[K")
+        sys.stderr.flush()
+
+
+def _say(line: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    sys.stdout.write(line)
+    sys.stdout.flush()

@@ -1,0 +1,136 @@
+"""`crmeval submit`: a run in the background."""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from pytest_crmeval.agents.named import NAMED_AGENTS, OWN
+from pytest_crmeval.cli.places import add_reports, project, reports_of
+from pytest_crmeval.cli.starting import detached, locked, written
+from pytest_crmeval.cli.terminal import UsageError, positive
+from pytest_crmeval.runs.ids import LATEST, new_run, problem_of
+from pytest_crmeval.runs.jobs import LOG, Job, is_job
+from pytest_crmeval.runs.locks import now
+from pytest_crmeval.runs.shelf import JOURNAL, point
+
+HELP = """\
+Start a run in the background: pytest, in a session of its own, with its output in reports/RUN/run.log. It goes on when
+the terminal is closed, and can be watched, stopped and resumed.
+
+    crmeval submit evals/ --agent claude --agent gpt-4.1 --limit 30 --workers 3
+    crmeval submit evals/test_crm.py -k quote --agent openai:gpt-4.1-mini --concurrent 16
+    crmeval submit evals/ --agent gpt-4.1 -- --crmeval-budget 5 --crmeval-judge openai:gpt-4.1
+    crmeval submit --eval crm --models gpt-4o,gpt-3.5-turbo --limit 10 --output-dir results
+
+What comes after -- is for pytest. The command is kept in reports/RUN/job.json: give secrets in the environment or in a
+.env file, not here.
+
+Exit status: 0 if the run was started, 2 if it can't be.
+"""
+TARGET = "evals"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="files, folders, node ids (default: evals/)")
+    parser.add_argument("--eval", action="append", default=[], metavar="NAME", help="a suite by its name; repeatable")
+    who = parser.add_argument_group("who")
+    who.add_argument("--agent", action="append", default=[], metavar="SPEC", help="who is evaluated; repeatable")
+    who.add_argument(
+        "--models", default="", metavar="A,B", help="the same, with commas; a bare name is one of openai's"
+    )
+    what = parser.add_argument_group("how much")
+    what.add_argument(
+        "--limit", type=positive, metavar="N", help="N cases of each suite, drawn at random, always the same"
+    )
+    what.add_argument("-k", dest="keywords", metavar="EXPR", help="pytest's -k")
+    what.add_argument("-m", dest="marks", metavar="EXPR", help="pytest's -m")
+    what.add_argument("--concurrent", type=positive, metavar="N", help="cases in flight at the same time, per worker")
+    what.add_argument("-n", "--workers", type=positive, metavar="N", help="processes of xdist (default: none)")
+    parser.add_argument("--run", metavar="ID", help="what to call the run (default: the time)")
+    parser.add_argument("--hold", action="store_true", help="only write the job; crmeval run starts it")
+    add_reports(parser)
+    parser.add_argument("--output-dir", dest="reports", type=Path, metavar="DIR", help="the same as --reports")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Submit a run."""
+    run, reports = options.run or new_run(), reports_of(options)
+    if problem := problem_of(run):
+        raise UsageError(f"--run {run!r}: {problem}")
+    command = [sys.executable, "-m", "pytest", *_arguments(options)]
+    command += ["-o", f"crmeval_reports={reports}", f"--crmeval-run={run}"]
+    folder = reports / run
+    lock = locked(folder)
+    if is_job(folder) or (folder / JOURNAL).exists():
+        raise UsageError(
+            f"there is a run {run!r} already; resume it: {_typed('run', run, options)}; or use another --run"
+        )
+    job = Job(id=run, command=command, cwd=str(Path.cwd()), submitted=now())
+    written(folder, job)
+    point(reports / LATEST, run)
+    if options.hold:
+        sys.stdout.write(f"run {run} is written down\nrun it:    {_typed('run', run, options)}\n")
+        return 0
+    process = detached(folder, job, lock)
+    told = {
+        "watch it": f"{_typed('status', run, options)} --watch",
+        "stop it": _typed("stop", run, options),
+        "its log": shlex.quote(str(folder / LOG)),
+    }
+    lines = [f"run {run} is started (process {process})", *(f"{name + ':':10} {how}" for name, how in told.items())]
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    return 0
+
+
+def _typed(command: str, run: str, options: argparse.Namespace) -> str:
+    """Return what to type next."""
+    where = f" --reports {shlex.quote(str(options.reports))}" if options.reports else ""
+    return f"crmeval {command} {run}{where}"
+
+
+def _arguments(options: argparse.Namespace) -> Iterator[str]:
+    """Yield what pytest is told."""
+    suites = [name for name in options.eval if not _is_path(name)]
+    paths = [name for name in options.eval if _is_path(name)]
+    yield from _targets([*options.targets, *paths])
+    yield from (f"--crmeval-suite={name}" for name in suites)
+    yield from (f"--crmeval-agent={spec}" for spec in [*options.agent, *_models(options.models)])
+    for option, value in (
+        ("--crmeval-sample", options.limit),
+        ("--crmeval-inflight", options.concurrent),
+        ("--numprocesses", options.workers),
+    ):
+        if value is not None:
+            yield f"{option}={value}"
+    for option, expression in (("-k", options.keywords), ("-m", options.marks)):
+        if expression is not None:
+            yield from (option, expression)
+    yield from options.rest
+
+
+def _targets(given: list[str]) -> list[str]:
+    """Return what is to be collected; UsageError if it is not there."""
+    if not given and not Path(TARGET).is_dir():
+        raise UsageError(f"say what to run: there is no folder {TARGET}/ here")
+    for target in given:
+        if not Path(target.partition("::")[0]).exists():
+            raise UsageError(f"{target}: there is no such file or folder here ({Path.cwd()})")
+    return given or [TARGET]
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name or name.endswith(".py")
+
+
+def _models(text: str) -> Iterator[str]:
+    """Yield the agents that models stand for: a name that is known, or a spec, as it is; another one is OpenAI's."""
+    known = {*OWN, *NAMED_AGENTS}
+    if text:
+        lines = project()[1].get("crmeval_agents", [])
+        named = lines.splitlines() if isinstance(lines, str) else lines
+        known |= {str(line).partition("=")[0].strip() for line in named}
+    for name in filter(None, map(str.strip, text.split(","))):
+        yield name if ":" in name or name.partition("?")[0] in known else f"openai:{name}"
