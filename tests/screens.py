@@ -17,7 +17,8 @@ import pyte
 
 from tests.postgres.processes import eventually
 
-NO_CI = {"CI": "", "BUILD_NUMBER": "", "NO_COLOR": "", "FORCE_COLOR": "", "PY_COLORS": ""}
+FOREIGN = ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "COLUMNS", "LINES")
+"""Variables of whoever runs the tests that would change what is shown."""
 
 
 class Terminal:
@@ -90,9 +91,8 @@ def terminal(
     """Run a Python module with arguments in a terminal; whatever happens, end its process group."""
     controlling, own = pty.openpty()
     fcntl.ioctl(own, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    variables = {**os.environ, **NO_CI, "TERM": "xterm-256color", "PYTHONUNBUFFERED": "1", **(environment or {})}
-    for name in ("COLUMNS", "LINES"):
-        variables.pop(name, None)
+    own_variables = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+    variables = {**own_variables, "TERM": "xterm-256color", "PYTHONUNBUFFERED": "1", **(environment or {})}
     process = subprocess.Popen(
         [sys.executable, "-m", *command],
         cwd=folder,

@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from pytest_crmeval.runs.board import ALL, cut, sheet
+from pytest_crmeval.runs.board import ALL, sheet
 from pytest_crmeval.runs.jobs import State
 from pytest_crmeval.runs.status import Status, Watch
 from pytest_crmeval.runs.telling import foot, head
@@ -27,7 +27,7 @@ _BAD = {"failed": "red", "errored": "bold red", "invalid": "yellow", "retries": 
 
 def watch_live(watch: Watch, interval: float, console: Console | None = None) -> Status:
     """Show a run until it ends, and leave on the screen how it ended."""
-    console = console or Console(highlight=False)
+    console = console or Console(highlight=False, force_terminal=True)
     status = watch.look(time.time())
     with Live(console=console, auto_refresh=False, transient=False) as live:
         while True:
@@ -41,9 +41,10 @@ def watch_live(watch: Watch, interval: float, console: Console | None = None) ->
 
 def rendered(status: Status, width: int) -> Iterator[RenderableType]:
     """Yield what is shown on so many columns."""
-    state = Text(cut(head(status), width), style="bold", no_wrap=True)
-    state.highlight_words([str(status.state)], style=_COLORS[status.state])
-    yield state
+    for line in head(status, width):
+        text = Text(line, style="bold")
+        text.highlight_words([str(status.state)], style=_COLORS[status.state])
+        yield text
     yield _table(status, width)
     for line in foot(status, width):
         yield Text(line, style="dim" if line.startswith("  ") else "", overflow="fold")

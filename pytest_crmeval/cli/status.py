@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import shutil
 import sys
 import time
 
@@ -23,7 +22,7 @@ LEAST = 0.1
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("run", nargs="?", help="id of the run (default: the one in which something happened last)")
+    parser.add_argument("run", nargs="?", help="id of the run (default: the one that was begun last)")
     parser.add_argument("--watch", action="store_true", help="go on showing it until it ends")
     parser.add_argument(
         "--interval", type=_interval, default=5.0, metavar="S", help="seconds from one look to the next (default: 5)"
@@ -49,8 +48,16 @@ def _show(status: Status, options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(status.to_dict(), ensure_ascii=False, indent=None if options.watch else 1))  # noqa: T201
         return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    sys.stdout.write("\n".join(lines(status, width)) + "\n")
+    sys.stdout.write("\n".join(lines(status, _width())) + "\n")
+
+
+def _width() -> int | None:
+    """Return how wide whoever reads it can have it; None for who is no terminal."""
+    if not sys.stdout.isatty():
+        return None
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 def _watched(watch: Watch, options: argparse.Namespace) -> int:

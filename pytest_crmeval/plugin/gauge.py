@@ -24,9 +24,9 @@ class Gauge:
         begun = [self._recorder.key_of(nodeid) for nodeid in tuple(self.started)]
         return self._recorder.progress(now, {*self._ledger.playing, *begun})
 
-    def traffic(self) -> str:
-        """Say how it goes with models; nothing as long as none was asked, and none has to be waited for."""
-        return ", ".join(self._traffic())
+    def traffic(self) -> Sequence[str]:
+        """Return how it goes with models, in phrases; none as long as nothing was paid and nobody had to wait."""
+        return list(self._traffic())
 
     def _traffic(self) -> Iterator[str]:
         control = self._control

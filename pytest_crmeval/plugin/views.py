@@ -8,7 +8,7 @@ import pytest
 
 from pytest_crmeval.plugin.footer import Footer
 from pytest_crmeval.plugin.gauge import Gauge
-from pytest_crmeval.runs.board import cut, in_words, named, sheet
+from pytest_crmeval.runs.board import folded, in_words, named, sheet
 
 MINUTE = 60.0
 LATE = 10.0
@@ -68,7 +68,7 @@ class Bottom:
         lines, traffic = list(found.lines()), self._gauge.traffic()
         yield from _fitted(lines, height, self._dim if found.heads else str)
         if traffic:
-            yield self._dim(cut(traffic, width))
+            yield from map(self._dim, folded(traffic, width))
 
     def _dim(self, text: str) -> str:
         return f"\x1b[2m{text}\x1b[22m" if self._writer.hasmarkup else text
@@ -119,8 +119,7 @@ class Log:
         if 1 < len(rows) <= SEVERAL:
             yield from (f"crmeval: {named(row)}: {in_words(row)}" for row in rows)
         elif rows:
-            traffic = self._gauge.traffic()
-            yield f"crmeval: {in_words(whole)}{f', {traffic}' if traffic else ''}"
+            yield f"crmeval: {', '.join([in_words(whole), *self._gauge.traffic()])}"
 
 
 def _fitted(lines: Sequence[str], height: int, head: Callable[[str], str]) -> Iterator[str]:

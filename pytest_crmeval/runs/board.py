@@ -56,6 +56,8 @@ class Sheet:
 
 def sheet(rows: Sequence[Progress], whole: Progress, width: int | None = None) -> Sheet:
     """Return how far each is, and all together if there are several, as wide as is given; None: as it likes."""
+    if not rows:
+        return Sheet(heads=(), rows=())
     names, figures = [named(row) for row in rows], [_figures(row) for row in rows]
     if len(rows) > 1:
         names.append(ALL)
@@ -142,6 +144,18 @@ def cut(text: str, room: int | None) -> str:
     return "".join([*head, "…", *tail])
 
 
+def folded(phrases: Sequence[str], width: int | None, *, between: str = ", ", indent: str = "") -> Iterator[str]:
+    """Yield phrases in lines that are no wider, broken between them only; the lines after the first are indented."""
+    line = indent + phrases[0]
+    for phrase in phrases[1:]:
+        longer = f"{line}{between}{phrase}"
+        if width is not None and cells(longer) > width:
+            yield f"{line}{between}".rstrip()
+            longer = f"{indent or _INDENT}{phrase}"
+        line = longer
+    yield line
+
+
 def _figures(row: Progress) -> Mapping[str, str]:
     """Return every figure of a row, by the head that it is under."""
     interval, asked = row.interval, bool(row.calls)
@@ -196,14 +210,7 @@ def _fitting(
 def _told(name: str, found: Mapping[str, str], width: int) -> Iterator[str]:
     """Yield what a row has to say, in lines that are no wider, and are broken between figures only."""
     yield cut(name, width)
-    line = ""
-    for phrase in _phrases(found):
-        longer = f"{line}{GAP}{phrase}" if line else f"{_INDENT}{phrase}"
-        if line and cells(longer) > width:
-            yield line
-            longer = f"{_INDENT}{phrase}"
-        line = longer
-    yield line
+    yield from folded(list(_phrases(found)), width, between=GAP, indent=_INDENT)
 
 
 def _phrases(found: Mapping[str, str]) -> Iterator[str]:

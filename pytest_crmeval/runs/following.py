@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -12,8 +11,6 @@ from pytest_crmeval.runs.progress import Outcome, Tally
 
 _REMEMBERED = 64
 """Bytes before the place that was read to: if they have changed, it is another journal."""
-_MUCH = 1_000_000
-"""Bytes for which a quicker parser is worth its import."""
 
 
 class UnreadableError(Exception):
@@ -55,7 +52,6 @@ class Follower:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._parse: Callable[[bytes], Any] = json.loads
         self._forget()
 
     def read(self) -> Followed:
@@ -64,8 +60,6 @@ class Follower:
             with self._path.open("rb") as file:
                 if not self._is_the_same(file):
                     self._forget()
-                if os.fstat(file.fileno()).st_size - self._offset > _MUCH:
-                    self._parse = _quick_parser()
                 self._go_on(file)
         except FileNotFoundError:
             self._forget()
@@ -97,20 +91,8 @@ class Follower:
 
     def _take(self, line: bytes) -> None:
         try:
-            self._followed.take(self._parse(line))
+            self._followed.take(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UnreadableError(
                 f"{self._path}:{self._lines}: not a line of a journal: {error!r}; move it away"
             ) from error
-
-
-def _quick_parser() -> Callable[[bytes], Any]:
-    import msgspec
-
-    def parse(line: bytes) -> Any:  # noqa: ANN401 (JSON)
-        try:
-            return msgspec.json.decode(line)
-        except msgspec.DecodeError:  # half a surrogate pair, which it refuses; or no JSON, which is told as ever
-            return json.loads(line)
-
-    return parse

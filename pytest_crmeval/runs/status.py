@@ -10,6 +10,7 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.runs.following import Followed, Follower
 from pytest_crmeval.runs.jobs import LOG, Job, State, Task, is_job, read_job, state_of
 from pytest_crmeval.runs.jobs import NAME as JOB
+from pytest_crmeval.runs.locks import NAME as LOCK
 from pytest_crmeval.runs.locks import holder_of, is_held
 from pytest_crmeval.runs.progress import Progress
 
@@ -118,7 +119,7 @@ class Watch:
             spent=told.tally.spent,
             unpriced=told.tally.unpriced,
             resume=_resumed_by(self._folder.name, state, job, told.command),
-            log=list(_tail(self._folder / LOG)) if _is_trouble(state, job) else (),
+            log=list(_tail(self._folder / LOG)) if _is_trouble(state, job, whole) else (),
         )
 
     def _ended(self, told: Followed) -> State:
@@ -134,7 +135,7 @@ class Watch:
 
 
 def find(reports: Path, run: str | None) -> Path:
-    """Return the folder of a run, or of the one in which something happened last; NoSuchRunError if there is none."""
+    """Return the folder of a run, or of the one that was begun last; NoSuchRunError if there is none."""
     folders = dict(_folders(reports))
     if run in {None, "latest"}:
         if not folders:
@@ -152,23 +153,24 @@ def find(reports: Path, run: str | None) -> Path:
 
 
 def _folders(reports: Path) -> Iterator[tuple[Path, float]]:
-    """Yield where runs are, and when something happened there last."""
+    """Yield where runs are, and when somebody last began with each."""
     try:
         entries = list(reports.iterdir())
     except OSError:
         return
     for folder in entries:
-        changes = list(_changes(folder)) if not folder.is_symlink() else []
-        if changes:
-            yield folder, max(changes)
+        if not folder.is_symlink() and any((folder / name).is_file() for name in (JOURNAL, JOB)):
+            yield folder, _begun(folder)
 
 
-def _changes(folder: Path) -> Iterator[float]:
-    for name in (JOURNAL, JOB):
+def _begun(folder: Path) -> float:
+    """Return when it was begun or resumed: who does that signs the lock; before that, when it was submitted."""
+    for name in (LOCK, JOB, JOURNAL):
         try:
-            yield (folder / name).stat().st_mtime
-        except OSError:  # it has none of these
+            return (folder / name).stat().st_mtime
+        except OSError:  # it has none
             continue
+    return 0.0
 
 
 def _rows(told: Followed, job: Job | None, now: float) -> tuple[list[Progress], Progress]:
@@ -192,8 +194,13 @@ def _resumed_by(run: str, state: State, job: Job | None, command: str) -> str:
     return command if "--crmeval-run" in command else f"{command} --crmeval-run {run}"
 
 
-def _is_trouble(state: State, job: Job | None) -> bool:
-    return state is State.LOST or (state is State.FINISHED and bool(job and job.exit_status))
+def _is_trouble(state: State, job: Job | None, whole: Progress) -> bool:
+    """Whether something went wrong that the figures don't tell: that cases have failed, they do."""
+    only_failed = job is not None and job.exit_status == 1 and whole.failed and not whole.errored
+    complete = whole.done == whole.total
+    return state is State.LOST or bool(
+        state is State.FINISHED and job and job.exit_status and not (only_failed and complete)
+    )
 
 
 def _tail(log: Path) -> Iterator[str]:

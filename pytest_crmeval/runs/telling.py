@@ -3,20 +3,20 @@
 from collections.abc import Iterator
 
 from pytest_crmeval.domain.usage import money
-from pytest_crmeval.runs.board import cut, duration, in_words, sheet
+from pytest_crmeval.runs.board import duration, folded, in_words, sheet
 from pytest_crmeval.runs.jobs import State
 from pytest_crmeval.runs.status import Status
 
 
 def lines(status: Status, width: int | None) -> Iterator[str]:
     """Yield all there is to say, no wider than given."""
-    yield cut(head(status), width)
+    yield from head(status, width)
     yield from sheet(status.rows, status.whole, width).lines()
     yield from foot(status, width)
 
 
-def head(status: Status) -> str:
-    """Say which run, and how it stands with it."""
+def head(status: Status, width: int | None) -> Iterator[str]:
+    """Yield which run it is, and how it stands with it."""
     told = [f"run {status.run}: {status.state}"]
     if status.seconds is not None:
         told.append(f"{'for' if status.state is State.RUNNING else 'after'} {duration(status.seconds)}")
@@ -25,17 +25,19 @@ def head(status: Status) -> str:
     if status.pid is not None:
         told.append(f"process {status.pid}")
     if status.exit_status:
-        told.append(f"pytest ended with {status.exit_status}")
-    return ", ".join(told)
+        told.append(f"exit status {status.exit_status}")
+    yield from folded(told, width)
 
 
 def foot(status: Status, width: int | None) -> Iterator[str]:
     """Yield what else there is to say: money, the end of the log, and what to do now."""
+    if not status.rows and not status.is_over:
+        yield "nothing is played yet"
     if status.spent or status.unpriced:
         yield f"spent: {'more than ' * bool(status.unpriced)}{money(status.spent)}"
     if status.log:
         yield "the end of its log:"
-        yield from (cut(f"  {line}", width) for line in status.log)
+        yield from (f"  {line}"[:width] for line in status.log)
     if status.resume:
         yield {
             State.SUBMITTED: "nobody has begun it; begin with:",
