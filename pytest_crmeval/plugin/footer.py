@@ -14,8 +14,8 @@ _DOWN, _UP = "\x1bD", "\x1b[{}A"
 """Down scrolls at the bottom and keeps the column; up does not scroll."""
 _ERASE = f"{_SAVE}\x1b[B\r\x1b[J{_BACK}"
 """What is below the cursor's line is ours."""
-WIDEST = 80
-"""Columns of a terminal that does not say how many it has."""
+USUAL = os.terminal_size((80, 24))
+"""The size of a terminal that does not say what it has."""
 
 
 class Footer:
@@ -42,12 +42,16 @@ class Footer:
     @property
     def size(self) -> os.terminal_size:
         """Columns and lines of the terminal, as it is now."""
-        return os.get_terminal_size(self._descriptor)
+        try:
+            found = os.get_terminal_size(self._descriptor)
+        except OSError:  # it is gone, and whoever writes next will hear of it
+            return USUAL
+        return found if found.columns else USUAL
 
     def write(self, text: str) -> int:
         """Write what pytest has to say; the lines below stay below."""
         with self._guard:
-            width = self.size.columns or WIDEST
+            width = self.size.columns
             before, self._column = self._column, _column_after(self._column, text)
             if self._lines and ("\n" in text or before // width != self._column // width):
                 erasing = _ERASE if self._drawn else ""
@@ -67,7 +71,7 @@ class Footer:
         try:
             self._lines = lines
             erasing = _ERASE if self._drawn else ""
-            self._out.write(erasing + self._drawing(self.size.columns or WIDEST))
+            self._out.write(erasing + self._drawing(self.size.columns))
             self._out.flush()
         finally:
             self._guard.release()

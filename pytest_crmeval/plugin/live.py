@@ -119,7 +119,7 @@ class Live:
 def _is_pytests_alone(config: pytest.Config, reporter: object) -> bool:
     """Whether nobody but pytest's own reporter writes to the terminal."""
     own = type(reporter).__module__ == "_pytest.terminal" and hasattr(config.get_terminal_writer(), "_file")
-    captured = config.getoption("capture", "no") != "no"
+    captured = config.getoption("capture", "no") in {"fd", "sys"}
     return (
         own and captured and not (config.getoption("usepdb", default=False) or config.getoption("trace", default=False))
     )

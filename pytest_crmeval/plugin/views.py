@@ -1,7 +1,7 @@
 """Two ways to show progress: at the bottom of a terminal, and line by line in a log."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import pytest
@@ -50,7 +50,7 @@ class Bottom:
         """Draw."""
         size = self._footer.size
         fits = size.columns >= NARROWEST and size.lines >= LOWEST
-        self._footer.show(list(self._lines(size.columns - 1, size.lines // 3)) if fits else ())
+        self._footer.show(list(self._lines(size.columns - 1, size.lines // 2)) if fits else ())
 
     def calm(self) -> None:
         """Do nothing: what is at the bottom is in nobody's way."""
@@ -65,9 +65,14 @@ class Bottom:
         if not rows:
             return
         found = sheet(rows, whole, width)
-        lines, traffic = list(found.lines()), self._gauge.traffic()
-        yield from _fitted(lines, height, self._dim if found.heads else str)
-        if traffic:
+        head, *lines = found.lines()
+        if found.heads and len(lines) >= height:
+            lines = [*lines[: height - 3], f"... {len(lines) - height + 2} more ...", lines[-1]]
+        elif len(lines) >= height:
+            head, *lines = folded(in_words(whole).split(", "), width)
+        yield self._dim(head) if found.heads else head
+        yield from lines
+        if traffic := self._gauge.traffic():
             yield from map(self._dim, folded(traffic, width))
 
     def _dim(self, text: str) -> str:
@@ -120,15 +125,6 @@ class Log:
             yield from (f"crmeval: {named(row)}: {in_words(row)}" for row in rows)
         elif rows:
             yield f"crmeval: {', '.join([in_words(whole), *self._gauge.traffic()])}"
-
-
-def _fitted(lines: Sequence[str], height: int, head: Callable[[str], str]) -> Iterator[str]:
-    """Yield no more lines than there is room for, the last one, which tells of all, among them."""
-    if len(lines) > height:
-        left = len(lines) - height + 1
-        lines = [*lines[: height - 2], f"... {left} more lines ...", lines[-1]]
-    yield head(lines[0])
-    yield from lines[1:]
 
 
 def _copied(writer: Any) -> int | None:  # noqa: ANN401 (pytest's own)
