@@ -102,10 +102,11 @@ def test_tokens_and_money_add_up() -> None:
 
 def test_what_was_repeated_has_been_spent_all_the_same() -> None:
     """The row tells of the trials that count, the run of what was paid; its judge was, too."""
-    bills = {"bill": paid(0.1), "judge": paid(0.02)}
-    tally = tallied(outcome("one", **bills), outcome("one", **bills))
+    tried = outcome("one", bill=paid(0.1), judge=paid(0.02))
+    tally = tallied(tried, tried)
 
-    assert (0.1, pytest.approx(0.24)) == (only(tally).cost, tally.spent)
+    assert 0.1 == only(tally).cost
+    assert pytest.approx(0.24) == tally.spent
 
 
 def test_an_unknown_price_is_not_zero() -> None:
