@@ -11,6 +11,7 @@ from pytest_crmeval.cli.terminal import UsageError
 COMMANDS = {
     "submit": ("pytest_crmeval.cli.submit", "start a run in the background"),
     "run": ("pytest_crmeval.cli.run", "run or resume a submitted run here"),
+    "status": ("pytest_crmeval.cli.status", "see how far a run is, or watch it"),
     "stop": ("pytest_crmeval.cli.stop", "stop a run gracefully"),
     "list": ("pytest_crmeval.cli.listing", "list the runs"),
     "report": ("pytest_crmeval.cli.report", "show the figures of a run"),

@@ -112,6 +112,12 @@ class Ledger:
         """How many are being played."""
         return sum(entry.state is _State.PLAYING for entry in self._entries.values())
 
+    @property
+    def playing(self) -> Sequence[str]:
+        """What is being played."""
+        with self._changed:
+            return [key for key, entry in self._entries.items() if entry.state is _State.PLAYING]
+
     def open(self, weights: Mapping[str, float], *, at_once: int, short_sighted: bool = False) -> None:
         """Begin to give out cases, in their order; among those that are near each other the longest first.
 

@@ -48,6 +48,12 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="ID",
         help="name of the run; a second time with the same ID does only what is missing",
     )
+    group.addoption(
+        "--crmeval-progress",
+        choices=("auto", "on", "off"),
+        help="show how far the run is: auto (default: at the bottom of a terminal, else a line a minute; not with -q), "
+        "on (also with -q and in CI), or off",
+    )
     _add_settings(parser)
 
 

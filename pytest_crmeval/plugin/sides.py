@@ -13,6 +13,8 @@ from pytest_crmeval.fixtures.ahead import Foresight
 from pytest_crmeval.lookahead.ledger import Ledger
 from pytest_crmeval.options import Options, is_colored
 from pytest_crmeval.plugin.flight import GRACE, at_once, described, in_flight, weighed
+from pytest_crmeval.plugin.gauge import Gauge
+from pytest_crmeval.plugin.live import Live
 from pytest_crmeval.plugin.secrecy import keep_secrets
 from pytest_crmeval.plugin.signals import Signals
 from pytest_crmeval.providers.control import EVERYBODY
@@ -305,4 +307,6 @@ def take_side(config: pytest.Config) -> Side:
     controller = Controller(config)
     config.pluginmanager.register(controller, "crmeval-controller")
     config.pluginmanager.register(controller.recorder, "crmeval-recorder")
+    gauge = Gauge(controller.recorder, controller.ledger, controller.control)
+    config.pluginmanager.register(Live(config, gauge), "crmeval-live")  # around them: it shows how they end, too
     return controller

@@ -17,6 +17,7 @@ class SharedControl:
         self._spent = 0.0
         self._stopped: dict[str, str] = {}
         self._heard: set[str] = set()
+        self._again = self._throttled = 0
         self._guard = Lock()
 
     @property
@@ -29,6 +30,21 @@ class SharedControl:
     def spent(self) -> float:
         """What the run has cost so far, call by call: also what no trial tells of, because it was interrupted."""
         return self._spent
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for their turn now: because of a cap, or because a server bears no more."""
+        return self._limits.waiting
+
+    @property
+    def again(self) -> int:
+        """How many calls had to be made again so far."""
+        return self._again
+
+    @property
+    def throttled(self) -> int:
+        """How often a server has said so far that it was too much."""
+        return self._throttled
 
     def objection(self, agent: str) -> str:
         """Return why no trial of ``agent`` may be started any more; nothing if it may."""
@@ -49,11 +65,17 @@ class SharedControl:
 
     def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:
         """Wait until a call to ``model`` is allowed; None if it is not in time."""
+        if patience is not None:
+            with self._guard:
+                self._again += 1
         return self._limits.acquire(model, tokens, patience)
 
     def release(self, permit: int, feedback: Feedback) -> None:
         """Give a permit back, and pay."""
         self.spend(feedback.cost)
+        if feedback.throttled:
+            with self._guard:
+                self._throttled += 1
         if feedback.heard:
             self._heard.add(feedback.heard)
         self._limits.release(permit, feedback)

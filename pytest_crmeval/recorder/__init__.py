@@ -1,5 +1,6 @@
 """On the controller: trials in; journal, report and gate out."""
 
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +16,14 @@ from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.options import Options, is_dry_run, is_partial
 from pytest_crmeval.providers.control import EVERYBODY
 from pytest_crmeval.providers.shared import SharedControl
+from pytest_crmeval.recorder.counting import counted, group_of, outcome_of
 from pytest_crmeval.recorder.jobfile import JobFile
 from pytest_crmeval.recorder.locking import RunLock
 from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
 from pytest_crmeval.recorder.telling import announcement, counts, omissions, stops
 from pytest_crmeval.runs import journal, reports, summary
 from pytest_crmeval.runs.bills import lines as bill_lines
+from pytest_crmeval.runs.progress import Progress, Tally
 
 LEAST = 1e-4
 """Dollars; less is what rounding leaves."""
@@ -48,6 +51,7 @@ class Recorder:
         self._early: dict[str, Trial] = {}
         """What is on record though its item has not been reported."""
         self._guard = RLock()
+        self._tally = Tally()
         self._lock = RunLock(config.pluginmanager, self._options.folder)
         self._job = JobFile(self._options.folder)
         self._journal: journal.Journal | None = None
@@ -152,11 +156,19 @@ class Recorder:
         """Whether cases are played now."""
         return self._journal is not None
 
+    def progress(self, now: float, playing: Iterable[str]) -> tuple[Sequence[Progress], Progress]:
+        """Return how far each subject is in each suite, and all together; any thread may ask."""
+        with self._guard:
+            in_flight = self._tally.missing(playing)
+            return self._tally.rows(now, in_flight), self._tally.whole(now, in_flight)
+
     def say(self, *lines: str) -> None:
         """Tell whoever watches."""
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None:
             terminal.ensure_newline()
+            if self._config.get_terminal_writer().width_of_current_line:  # xdist tells how many workers are ready
+                terminal.line("")
             for line in lines:
                 terminal.write_line(line)
 
@@ -222,6 +234,8 @@ class Recorder:
             opened.part(part, list(self._planned.values()))
         except (journal.JournalError, OSError) as error:
             raise pytest.UsageError(f"crmeval: {error}") from error
+        self._tally = counted(self.past)
+        self._tally.begin({case.key: group_of(case) for case in self._planned.values()})
         self.past.begin(part, list(self._planned.values()))
         self._job.begin(self.past)
         return opened
@@ -235,6 +249,7 @@ class Recorder:
     def _keep(self, trial: Trial, book: journal.Journal) -> None:
         book.trial(trial)
         self.past.take(trial)
+        self._tally.take(outcome_of(trial), time.monotonic())
         self._played.add(trial.planned.key)
         self._job.note(self.past)
 

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import FileIO
@@ -85,8 +86,8 @@ class Journal:
         self._write({"part": part, "planned": [case.to_dict() for case in planned]})
 
     def trial(self, trial: Trial) -> None:
-        """Write how a case went."""
-        self._write({"trial": trial.to_dict()})
+        """Write how a case went, and when we heard of it."""
+        self._write({"trial": trial.to_dict(), "at": round(time.time(), 3)})
 
     def red(self, key: str) -> None:
         """Write that the test of a case is red, whatever its trial says."""

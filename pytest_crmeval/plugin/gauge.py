@@ -1,0 +1,40 @@
+"""How far the run is, by the books of the process that owns it; any thread may ask."""
+
+from collections.abc import Iterator, Sequence
+
+from pytest_crmeval.domain.usage import money
+from pytest_crmeval.lookahead.ledger import Ledger
+from pytest_crmeval.providers.shared import SharedControl
+from pytest_crmeval.recorder import Recorder
+from pytest_crmeval.runs.progress import Progress
+
+
+class Gauge:
+    """Asks the recorder what is done, the ledger what is in flight, and the control how it goes with models."""
+
+    def __init__(self, recorder: Recorder, ledger: Ledger, control: SharedControl) -> None:
+        self._recorder = recorder
+        self._ledger = ledger
+        self._control = control
+        self.started: set[str] = set()
+        """Node ids of the items that have begun, and are not over."""
+
+    def read(self, now: float) -> tuple[Sequence[Progress], Progress]:
+        """Return how far each subject is in each suite, and all together."""
+        begun = [self._recorder.key_of(nodeid) for nodeid in tuple(self.started)]
+        return self._recorder.progress(now, {*self._ledger.playing, *begun})
+
+    def traffic(self) -> Sequence[str]:
+        """Return how it goes with models, in phrases; none as long as nothing was paid and nobody had to wait."""
+        return list(self._traffic())
+
+    def _traffic(self) -> Iterator[str]:
+        control = self._control
+        if control.waiting:
+            yield f"{control.waiting} calls wait for a rate limit"
+        if control.again:
+            yield f"{control.again} made again"
+        if control.throttled:
+            yield f"{control.throttled} refused as too many"
+        if control.spent:
+            yield f"spent {money(control.spent)}"

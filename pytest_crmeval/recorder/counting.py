@@ -1,0 +1,31 @@
+"""How far the run is, counted as its trials come in."""
+
+from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.runs.journal import Past
+from pytest_crmeval.runs.progress import Group, Outcome, Tally
+
+
+def counted(past: Past) -> Tally:
+    """Return what earlier parts of the run have done; nobody asks how fast."""
+    tally = Tally()
+    tally.begin({key: group_of(case) for key, case in past.planned.items()})
+    for trial in past.trials.values():
+        tally.take(outcome_of(trial))
+    return tally
+
+
+def group_of(case: PlannedCase) -> Group:
+    """Return where a case is counted."""
+    return case.suite, case.subject
+
+
+def outcome_of(trial: Trial) -> Outcome:
+    """Return what is counted of a trial."""
+    return Outcome(
+        key=trial.planned.key,
+        group=group_of(trial.planned),
+        verdict=str(trial.verdict),
+        seconds=trial.seconds,
+        bill=trial.bill,
+        judge=trial.judgement.bill if trial.judgement else None,
+    )

@@ -1,0 +1,98 @@
+"""A journal that somebody else is writing, read as it grows: nothing is read twice."""
+
+import json
+import os
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pytest_crmeval.runs.progress import Outcome, Tally
+
+_REMEMBERED = 64
+"""Bytes before the place that was read to: if they have changed, it is another journal."""
+
+
+class UnreadableError(Exception):
+    """A journal that can't be read; the message says which and why."""
+
+
+@dataclass(slots=True)
+class Followed:
+    """What a journal has told so far."""
+
+    tally: Tally = field(default_factory=Tally)
+    parts: int = 0
+    started: float | None = None
+    """When the run began, and when its latest part did: seconds since 1970; None if it did not."""
+    resumed: float | None = None
+    command: str = ""
+    """The latest part's."""
+    latest: float | None = None
+    """When the latest trial was recorded; None if nobody has said."""
+
+    def take(self, record: dict[str, Any]) -> None:
+        """Take one line; KeyError, TypeError, AttributeError or ValueError if it is none."""
+        if "trial" in record:
+            at = float(record["at"]) if "at" in record else None
+            self.latest = at if at is not None else self.latest
+            self.tally.take(Outcome.from_dict(record["trial"]), at)
+        elif "spent" in record:
+            self.tally.spent += float(record["spent"])
+        elif "red" not in record:
+            self.parts += 1
+            self.resumed = datetime.fromisoformat(record["part"]["started"]).timestamp()
+            self.started = self.resumed if self.started is None else self.started
+            self.command = str(record["part"].get("command", ""))
+            self.tally.begin({case["key"]: (case["suite"], case["subject"]) for case in record["planned"]})
+
+
+class Follower:
+    """Reads a journal from where it stopped the last time; one that was cut or replaced is read anew."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._forget()
+
+    def read(self) -> Followed:
+        """Return what the journal tells by now; a torn last line is left for the next time, a missing one is empty."""
+        try:
+            with self._path.open("rb") as file:
+                if not self._is_the_same(file):
+                    self._forget()
+                self._go_on(file)
+        except FileNotFoundError:
+            self._forget()
+        except OSError as error:
+            raise UnreadableError(f"{self._path}: {error.strerror}") from error
+        return self._followed
+
+    def _forget(self) -> None:
+        self._followed = Followed()
+        self._offset = self._lines = 0
+        self._before = b""
+
+    def _is_the_same(self, file: BinaryIO) -> bool:
+        """Whether what was read is still there, and leave the file where it ends."""
+        if os.fstat(file.fileno()).st_size < self._offset:
+            return False
+        file.seek(self._offset - len(self._before))
+        return file.read(len(self._before)) == self._before
+
+    def _go_on(self, file: BinaryIO) -> None:
+        file.seek(self._offset)
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            self._lines += 1
+            self._take(line)
+            self._offset += len(line)
+            self._before = line[-_REMEMBERED:]
+
+    def _take(self, line: bytes) -> None:
+        try:
+            self._followed.take(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UnreadableError(
+                f"{self._path}:{self._lines}: not a line of a journal: {error!r}; move it away"
+            ) from error

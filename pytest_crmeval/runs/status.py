@@ -1,0 +1,216 @@
+"""How it stands with a run, wherever it runs: what its lock, its job, its journal and its log tell."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.runs.following import Followed, Follower
+from pytest_crmeval.runs.jobs import LOG, Job, State, Task, is_job, read_job, state_of
+from pytest_crmeval.runs.jobs import NAME as JOB
+from pytest_crmeval.runs.locks import NAME as LOCK
+from pytest_crmeval.runs.locks import holder_of, is_held
+from pytest_crmeval.runs.progress import Progress
+
+SCHEMA = "crmeval.status/1"
+JOURNAL = "trials.jsonl"
+TAIL = 12
+"""Lines of a log that are shown,"""
+_LOOKED_AT = 16_384
+"""and bytes in which they are looked for."""
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+
+class NoSuchRunError(Exception):
+    """A run that is not there; the message says which there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How it stands with a run."""
+
+    run: str
+    state: State
+    rows: Sequence[Progress] = ()
+    whole: Progress
+    parts: int = 0
+    """How often it was begun."""
+    started: float | None = None
+    """When its first part began, seconds since 1970; None if it did not."""
+    seconds: float | None = None
+    """For how long its latest part has been on, or was."""
+    pid: int | None = None
+    """The process that runs it."""
+    exit_status: int | None = None
+    """Of pytest; None if it has not ended, or nobody has seen it end."""
+    spent: float = 0.0
+    unpriced: int = 0
+    resume: str = ""
+    """The command that goes on with it; nothing if there is nothing to go on with."""
+    log: Sequence[str] = ()
+    """The last that was said, if it has ended in trouble."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody runs it any more."""
+        return self.state in {State.FINISHED, State.STOPPED, State.LOST}
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it has come to a good end."""
+        return self.state is State.FINISHED and not self.exit_status
+
+    @property
+    def news(self) -> tuple[object, ...]:
+        """What is different if there is something new; that time goes by is nothing new."""
+        return self.state, self.parts, self.spent, [(row.total, row.passed, row.done) for row in self.rows]
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives; what is not known is null."""
+        started = datetime.fromtimestamp(self.started, UTC).isoformat(timespec="seconds") if self.started else None
+        return {
+            "schema": SCHEMA,
+            "run": self.run,
+            "state": str(self.state),
+            "pid": self.pid,
+            "exit_status": self.exit_status,
+            "parts": self.parts,
+            "started": started,
+            "seconds": None if self.seconds is None else round(self.seconds, 1),
+            "spent": round(self.spent, 8),
+            "spent_is_complete": not self.unpriced,
+            "resume": self.resume or None,
+            "tasks": [row.to_dict() for row in self.rows],
+            "total": {name: value for name, value in self.whole.to_dict().items() if name not in {"suite", "subject"}},
+            "log": list(self.log),
+        }
+
+
+class Watch:
+    """Looks at one run, as often as you like; what it has read it does not read again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._follower = Follower(folder / JOURNAL)
+
+    def look(self, now: float) -> Status:
+        """Return how it stands now, by the clock on the wall; JobError or UnreadableError if nobody can tell."""
+        job = read_job(self._folder) if is_job(self._folder) else None
+        # Before the journal: who ends between the two looks has written all that he had to write.
+        state = state_of(self._folder, job) if job else State.RUNNING if is_held(self._folder) else None
+        told = self._follower.read()
+        state = state or self._ended(told)
+        running = state is State.RUNNING
+        then = now if running or told.latest is None else told.latest
+        rows, whole = _rows(told, job, then)
+        holder = holder_of(self._folder) if running else None
+        return Status(
+            run=self._folder.name,
+            state=state,
+            rows=rows if running else [replace(row, eta=None) for row in rows],
+            whole=whole if running else replace(whole, eta=None),
+            parts=told.parts,
+            started=told.started,
+            seconds=None if told.resumed is None else max(0.0, then - told.resumed),
+            pid=holder.pid if holder else None,
+            exit_status=job.exit_status if job and not running else None,
+            spent=told.tally.spent,
+            unpriced=told.tally.unpriced,
+            resume=_resumed_by(self._folder.name, state, job, told.command),
+            log=list(_tail(self._folder / LOG)) if _is_trouble(state, job, whole) else (),
+        )
+
+    def _ended(self, told: Followed) -> State:
+        """Return how a run ended that nobody submitted: a report that is not of an earlier part tells of its end."""
+        whole = told.tally.whole(0.0)
+        if whole.done == whole.total > 0:
+            return State.FINISHED
+        try:
+            written = self._folder.with_name(f"{self._folder.name}.json").stat().st_mtime
+        except OSError:
+            return State.LOST
+        return State.STOPPED if written >= (told.resumed or 0.0) else State.LOST
+
+
+def find(reports: Path, run: str | None) -> Path:
+    """Return the folder of a run, or of the one that was begun last; NoSuchRunError if there is none."""
+    folders = dict(_folders(reports))
+    if run in {None, "latest"}:
+        if not folders:
+            raise NoSuchRunError(f"there is no run in {reports}; start one: crmeval submit evals/")
+        return max(folders, key=folders.__getitem__)
+    folder = reports / str(run)
+    if folder in folders:
+        return folder
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(run), [path.name for path in folders], n=3, cutoff=0.4)
+    newest = [path.name for path in sorted(folders, key=folders.__getitem__, reverse=True)[:3]]
+    there = f"; did you mean {' or '.join(near)}?" if near else f"; there is {', '.join(newest)}" if newest else ""
+    raise NoSuchRunError(f"there is no run {run!r} in {reports}{there}")
+
+
+def _folders(reports: Path) -> Iterator[tuple[Path, float]]:
+    """Yield where runs are, and when somebody last began with each."""
+    try:
+        entries = list(reports.iterdir())
+    except OSError:
+        return
+    for folder in entries:
+        if not folder.is_symlink() and any((folder / name).is_file() for name in (JOURNAL, JOB)):
+            yield folder, _begun(folder)
+
+
+def _begun(folder: Path) -> float:
+    """Return when it was begun or resumed: who does that signs the lock; before that, when it was submitted."""
+    for name in (LOCK, JOB, JOURNAL):
+        try:
+            return (folder / name).stat().st_mtime
+        except OSError:  # it has none
+            continue
+    return 0.0
+
+
+def _rows(told: Followed, job: Job | None, now: float) -> tuple[list[Progress], Progress]:
+    """Return how far it is; what the journal does not tell yet the job may know."""
+    rows = told.tally.rows(now)
+    if rows or job is None:
+        return rows, told.tally.whole(now)
+    rows = [_planned(task) for task in job.tasks]
+    return rows, Progress(total=sum(row.total for row in rows))
+
+
+def _planned(task: Task) -> Progress:
+    return Progress(suite=task.suite, subject=task.subject, total=task.total)
+
+
+def _resumed_by(run: str, state: State, job: Job | None, command: str) -> str:
+    if state in {State.RUNNING, State.FINISHED}:
+        return ""
+    if job is not None or not command:
+        return f"crmeval run {run}"
+    return command if "--crmeval-run" in command else f"{command} --crmeval-run {run}"
+
+
+def _is_trouble(state: State, job: Job | None, whole: Progress) -> bool:
+    """Whether something went wrong that the figures don't tell: that cases have failed, they do."""
+    only_failed = job is not None and job.exit_status == 1 and whole.failed and not whole.errored
+    complete = whole.done == whole.total
+    return state is State.LOST or bool(
+        state is State.FINISHED and job and job.exit_status and not (only_failed and complete)
+    )
+
+
+def _tail(log: Path) -> Iterator[str]:
+    """Yield the last lines of a log as they may be shown: no colours, nothing that moves a cursor."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _LOOKED_AT))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:  # nobody has written one
+        return
+    lines = (_ESCAPE.sub("", line.rpartition("\r")[2] or line).rstrip() for line in text.splitlines())
+    for line in [line for line in lines if line][-TAIL:]:
+        yield line if line.isprintable() else "".join(letter if letter.isprintable() else " " for letter in line)

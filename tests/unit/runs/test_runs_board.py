@@ -1,0 +1,163 @@
+"""Progress on as many columns as there are."""
+
+import re
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pytest_crmeval.runs.board import cells, cut, dollars, duration, folded, in_words, large, sheet
+from pytest_crmeval.runs.progress import Progress
+
+LONG = "openai:gpt-4.1-mini?temperature=0.7&max_output_tokens=800"
+ROWS = [
+    Progress(
+        suite="crm",
+        subject="gpt-4.1",
+        total=1200,
+        passed=98,
+        failed=34,
+        in_flight=8,
+        calls=900,
+        tokens_in=1_234_567,
+        tokens_out=43_210,
+        cost=1.324,
+        rate=24.3,
+        eta=2700.0,
+    ),
+    Progress(
+        suite="crm",
+        subject=LONG,
+        total=1200,
+        passed=8,
+        failed=34,
+        errored=2,
+        in_flight=8,
+        calls=900,
+        retries=12,
+        tokens_in=9_000,
+        cost=None,
+        rate=4.3,
+        eta=12_700.0,
+    ),
+    Progress(suite="crm", subject="claude", total=1200, in_flight=0),
+]
+WHOLE = Progress(
+    total=3600,
+    passed=106,
+    failed=68,
+    errored=2,
+    in_flight=16,
+    rate=28.6,
+    eta=7000.0,
+    calls=1800,
+    retries=12,
+    tokens_in=1_243_567,
+    tokens_out=43_210,
+    cost=None,
+)
+NUMBERS = re.compile(r"\d[\d./]*\d|\d")
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 120, 200, None])
+def test_three_subjects(snapshot: SnapshotAssertion, width: int | None) -> None:
+    """What matters most stays longest; below that, lines instead of columns."""
+    assert snapshot == "\n".join(sheet(ROWS, WHOLE, width).lines())
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_one_subject_that_asks_nobody(snapshot: SnapshotAssertion, width: int) -> None:
+    """No columns of money, and no sum of one."""
+    row = Progress(suite="crm", subject="oracle", total=1200, passed=300, rate=1440.0, eta=37.5)
+
+    assert snapshot == "\n".join(sheet([row], row, width).lines())
+
+
+@pytest.mark.parametrize("width", range(26, 200, 7))
+def test_nothing_is_wider_than_the_terminal(width: int) -> None:
+    """At any width."""
+    assert [] == [line for line in sheet(ROWS, WHOLE, width).lines() if cells(line) > width]
+
+
+@pytest.mark.parametrize("width", range(26, 200, 7))
+def test_no_number_is_cut(width: int) -> None:
+    """Names are, numbers are there or not."""
+    everything = set(NUMBERS.findall(" ".join(sheet(ROWS, WHOLE).lines())))
+    nameless = [re.sub(r"× \S+", "", line) for line in sheet(ROWS, WHOLE, width).lines()]
+
+    shown = {number for line in nameless for number in NUMBERS.findall(line)}
+
+    assert shown
+    assert set() == shown - everything
+
+
+def test_nothing_planned_is_nothing() -> None:
+    """A run that has not begun."""
+    assert [] == list(sheet([], Progress(), 80).lines())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (None, "-"),
+        (0.2, "0 s"),
+        (59.4, "59 s"),
+        (61, "1 min 1 s"),
+        (120, "2 min"),
+        (659, "10 min"),
+        (3_600, "1 h"),
+        (12_700, "3 h 31 min"),
+        (90_000, "1 d 1 h"),
+        (-5, "0 s"),
+    ],
+)
+def test_durations(seconds: float | None, told: str) -> None:
+    """In the two units that say most."""
+    assert told == duration(seconds)
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(0, "0"), (999, "999"), (1_000, "1.00k"), (12_345, "12.3k"), (1_234_567, "1.23M"), (4 * 10**11, "400G")],
+)
+def test_large_counts(number: int, told: str) -> None:
+    """Three digits."""
+    assert told == large(number)
+
+
+@pytest.mark.parametrize(
+    ("cost", "calls", "told"), [(None, 3, "unknown"), (1.5, 3, "$1.50"), (0.0, 3, "$0.00"), (0.0, 0, "-")]
+)
+def test_money(cost: float | None, calls: int, told: str) -> None:
+    """Unknown is not zero, and who asks nobody has no costs."""
+    assert told == dollars(Progress(cost=cost, calls=calls))
+
+
+def test_a_name_keeps_its_end() -> None:
+    """Subjects often differ in nothing else."""
+    assert "openai:gpt…tokens=800" == cut(LONG, 21)
+    assert "crm" == cut("crm", 3)
+
+
+def test_wide_letters_take_two_columns() -> None:
+    """And a name with them is cut in time."""
+    assert 4 == cells("評価")
+    assert cells(cut("評価" * 10, 9)) <= 9
+
+
+def test_a_name_with_control_characters_moves_no_cursor() -> None:
+    """It is shown escaped."""
+    row = Progress(suite="crm", subject="evil\x1b[2J", total=1)
+
+    assert "\x1b" not in "\n".join(sheet([row], row, 80).lines())
+
+
+def test_phrases_are_folded_between_them() -> None:
+    """The lines that follow are indented."""
+    assert ["run x: running,", "  for 3 s,", "  process 4711"] == list(
+        folded(["run x: running", "for 3 s", "process 4711"], 15)
+    )
+
+
+def test_a_row_in_words(snapshot: SnapshotAssertion) -> None:
+    """For logs."""
+    assert snapshot == [in_words(row) for row in [*ROWS, WHOLE]]

@@ -1,0 +1,241 @@
+"""How far a run is: counts, money, pace."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.runs.progress import LEAST, RECENT, Group, Outcome, Pace, Progress, Tally
+from tests.fakes import planned, trial
+
+ORACLE = ("crm", "oracle")
+MODEL = ("crm", "gpt-4.1")
+
+
+def outcome(key: str, verdict: Verdict = Verdict.PASSED, group: Group = ORACLE, **facts: Any) -> Outcome:  # noqa: ANN401
+    """Return how a case went."""
+    return Outcome(key=key, group=group, verdict=str(verdict), **facts)
+
+
+def paid(cost: float | None, *, tokens: int = 100, retries: int = 0, replayed: bool = False) -> Bill:
+    """Return a bill."""
+    return Bill(usage=Usage(input=tokens, output=10, calls=2, retries=retries), cost=cost, replayed=replayed)
+
+
+def tallied(*outcomes: Outcome, keys: Sequence[str] = ("one", "two", "three")) -> Tally:
+    """Return a tally of a run that plans so many cases for the oracle, of which some were tried."""
+    tally = Tally()
+    tally.begin(dict.fromkeys(keys, ORACLE))
+    for number, each in enumerate(outcomes):
+        tally.take(each, 100.0 + number)
+    return tally
+
+
+def only(tally: Tally, now: float = 110.0) -> Progress:
+    """Return the only row."""
+    (row,) = tally.rows(now)
+    return row
+
+
+def test_every_verdict_is_counted_apart() -> None:
+    """And all of them are done."""
+    verdicts = [Verdict.PASSED, Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED, Verdict.INVALID]
+    keys = [f"case {number}" for number in range(7)]
+
+    row = only(tallied(*map(outcome, keys, verdicts), keys=keys))
+
+    assert (2, 1, 1, 1, 5, 7) == (row.passed, row.failed, row.errored, row.invalid, row.done, row.total)
+
+
+def test_the_pass_rate_is_that_of_what_was_scored() -> None:
+    """What errored or is invalid is neither for nor against the subject."""
+    row = only(tallied(outcome("one"), outcome("two", Verdict.FAILED), outcome("three", Verdict.ERRORED)))
+
+    assert 0.5 == row.pass_rate
+
+
+def test_a_rate_of_nothing_is_not_zero() -> None:
+    """Nor has it an interval."""
+    row = only(tallied())
+
+    assert (None, None) == (row.pass_rate, row.interval)
+
+
+def test_a_case_that_is_tried_again_counts_once() -> None:
+    """As it went the last time."""
+    row = only(tallied(outcome("one", Verdict.ERRORED), outcome("one")))
+
+    assert (1, 0) == (row.passed, row.errored)
+
+
+def test_what_the_next_part_plans_has_still_to_be_done() -> None:
+    """What errored is repeated; what it leaves out stays done."""
+    tally = tallied(outcome("one"), outcome("two", Verdict.ERRORED))
+
+    tally.begin({"two": ORACLE, "three": ORACLE})
+
+    assert (1, 3, 0) == (only(tally).done, only(tally).total, only(tally).errored)
+
+
+def test_each_subject_in_each_suite_has_a_row() -> None:
+    """In the order of their names."""
+    tally = Tally()
+    tally.begin({"a": ("crm", "oracle"), "b": ("crm", "mute"), "c": ("browse", "oracle")})
+
+    rows = [(row.suite, row.subject) for row in tally.rows(0.0)]
+
+    assert [("browse", "oracle"), ("crm", "mute"), ("crm", "oracle")] == rows
+
+
+def test_tokens_and_money_add_up() -> None:
+    """Exactly: a cent is a cent, also after something was taken back."""
+    tally = tallied(*(outcome(key, bill=paid(0.1, retries=1)) for key in ("one", "two", "two", "three")))
+    row = only(tally)
+
+    assert (0.3, 300, 30, 6, 3) == (row.cost, row.tokens_in, row.tokens_out, row.calls, row.retries)
+
+
+def test_what_was_repeated_has_been_spent_all_the_same() -> None:
+    """The row tells of the trials that count, the run of what was paid; its judge was, too."""
+    tried = outcome("one", bill=paid(0.1), judge=paid(0.02))
+    tally = tallied(tried, tried)
+
+    assert 0.1 == only(tally).cost
+    assert pytest.approx(0.24) == tally.spent
+
+
+def test_an_unknown_price_is_not_zero() -> None:
+    """Not for the row, and not for the run."""
+    tally = tallied(outcome("one", bill=paid(None)), outcome("two", bill=paid(0.1)))
+
+    assert (None, 1) == (only(tally).cost, tally.unpriced)
+
+
+def test_what_was_replayed_is_not_paid_again() -> None:
+    """Its price is known from when it was recorded."""
+    tally = tallied(outcome("one", bill=paid(0.1, replayed=True)))
+
+    assert (0.1, 0.0) == (only(tally).cost, tally.spent)
+
+
+def test_in_flight_is_what_is_played_and_not_done() -> None:
+    """Of cases that nobody has planned, nobody wants to know."""
+    tally = tallied(outcome("one"))
+
+    in_flight = tally.missing(["one", "two", "stranger"])
+
+    assert {ORACLE: 1} == in_flight
+    assert 1 == tally.whole(110.0, in_flight).in_flight
+
+
+def test_all_together_is_the_sum() -> None:
+    """Of counts and money; its pace is that of all trials."""
+    tally = Tally()
+    tally.begin({"one": ORACLE, "two": MODEL, "three": MODEL})
+    tally.take(outcome("one", seconds=10.0), 10.0)
+    tally.take(outcome("two", group=MODEL, seconds=10.0, bill=paid(0.5)), 10.0)
+
+    whole = tally.whole(10.0)
+
+    assert (2, 3, 0.5, 12.0) == (whole.done, whole.total, whole.cost, whole.rate)
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_an_outcome_is_read_from_what_a_trial_is_written_as(judged: bool) -> None:  # noqa: FBT001 (a parameter)
+    """And from nothing else of it."""
+    played = replace(trial(planned("one", subject="gpt-4.1"), seconds=2.5), bill=paid(0.1))
+    record = json.loads(json.dumps(played.to_dict()))
+    if judged:
+        record["judgement"] = {"bill": paid(0.2).to_dict()}
+
+    found = Outcome.from_dict(record)
+
+    judge = paid(0.2) if judged else None
+    key = played.planned.key
+    assert Outcome(key=key, group=MODEL, verdict="passed", seconds=2.5, bill=paid(0.1), judge=judge) == found
+
+
+def test_the_document_of_a_row(snapshot: SnapshotAssertion) -> None:
+    """Its keys are for scripts, and stay."""
+    row = only(tallied(outcome("one", bill=paid(0.1)), outcome("two", Verdict.FAILED)))
+
+    assert snapshot == row.to_dict()
+
+
+def paced(*times: float, seconds: float = 0.0) -> Pace:
+    """Return the pace of trials that ended then."""
+    pace = Pace()
+    for at in times:
+        pace.tick(at, seconds)
+    return pace
+
+
+def test_nobody_knows_a_pace_before_anything_has_ended() -> None:
+    """Nor when the end will be."""
+    assert (None, None) == (paced().per_second(10.0), paced().eta(5, 10.0))
+
+
+def test_nothing_left_takes_no_time() -> None:
+    """Whatever the pace."""
+    assert 0.0 == paced().eta(0, 10.0)
+
+
+def test_a_pace_counts_from_when_the_first_began() -> None:
+    """Not from when it ended: one trial of ten seconds is six in a minute."""
+    assert 0.1 == paced(10.0, seconds=10.0).per_second(10.0)
+
+
+def test_a_pace_is_that_of_the_recent_past() -> None:
+    """A slow beginning is forgotten."""
+    slow = [100.0 * number for number in range(1, 11)]
+    quick = [1000.0 + number for number in range(1, 101)]
+
+    assert pytest.approx(1.0, rel=0.05) == paced(*slow, *quick, seconds=100.0).per_second(1100.0)
+
+
+def test_few_and_slow_trials_have_a_pace_too() -> None:
+    """If there were none in the last minute, it looks further back."""
+    slow = [5 * RECENT * number for number in range(1, LEAST + 5)]
+
+    assert pytest.approx(1 / (5 * RECENT)) == paced(*slow, seconds=5 * RECENT).per_second(slow[-1])
+
+
+def test_a_pace_falls_while_nothing_comes() -> None:
+    """Nobody knows what it waits for."""
+    pace = paced(*range(10, 20), seconds=1.0)
+
+    assert 1.0 == pace.per_second(19.0)
+    assert 0.5 == pace.per_second(29.0)
+
+
+def test_what_is_missing_comes_at_the_same_pace() -> None:
+    """As long as anything comes."""
+    assert pytest.approx(60.0) == paced(*range(1, 61), seconds=1.0).eta(60, 60.0)
+
+
+def test_a_straggler_is_not_expected_the_next_moment() -> None:
+    """Who has kept us waiting for five minutes may take as long again."""
+    pace = paced(*(number / 10 for number in range(1, 1000)))
+
+    assert 300.0 == pace.eta(1, 99.9 + 300.0)
+
+
+def test_a_clock_that_was_put_back_does_no_harm() -> None:
+    """It says when the last trial ended, and that is believed."""
+    pace = paced(100.0, 110.0, seconds=10.0)
+
+    assert 0.1 == pace.per_second(50.0)
+    assert 10.0 == pace.eta(1, 50.0)
+
+
+def test_trials_of_an_unknown_time_have_no_pace() -> None:
+    """As in journals that were written before it was kept."""
+    tally = Tally()
+    tally.take(outcome("one"))
+
+    assert (1, None) == (only(tally).done, only(tally).rate)

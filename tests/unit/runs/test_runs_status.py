@@ -1,0 +1,268 @@
+"""How it stands with a run: running, finished, stopped, lost, or not begun."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.runs.jobs import Job, State, Task, write_job
+from pytest_crmeval.runs.journal import Journal
+from pytest_crmeval.runs.locks import Lock
+from pytest_crmeval.runs.status import NoSuchRunError, Status, Watch, find
+from pytest_crmeval.runs.telling import lines
+from tests.fakes import planned, trial
+
+STARTED = 1_794_796_727.0
+PART = {"started": "2026-11-16T02:38:47+00:00", "command": "pytest evals/ -n 3"}
+CASES = ("one", "two", "three")
+NOW = STARTED + 60.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return the folder of a run."""
+    made = tmp_path / "reports" / "nightly"
+    made.mkdir(parents=True)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a trial end every ten seconds, by the journal's clock."""
+    ticks = iter(range(10, 1000, 10))
+    monkeypatch.setattr("pytest_crmeval.runs.journal.time.time", lambda: STARTED + next(ticks))
+
+
+def play(folder: Path, *verdicts: Verdict) -> None:
+    """Leave the journal of a run behind that planned three cases, and played some."""
+    journal = Journal.open(folder / "trials.jsonl")
+    journal.part(PART, [planned(case) for case in CASES])
+    for case, verdict in zip(CASES, verdicts, strict=False):
+        journal.trial(trial(case, verdict, seconds=10.0))
+    journal.close()
+
+
+def submit(folder: Path, state: State = State.RUNNING, exit_status: int | None = None) -> None:
+    """Leave a job behind."""
+    tasks = [Task(suite="crm", subject="oracle", total=3)]
+    job = Job(
+        id=folder.name,
+        command=["pytest"],
+        cwd="/",
+        submitted="2026-11-16T02:38:40+00:00",
+        state=state,
+        exit_status=exit_status,
+        tasks=tasks,
+    )
+    write_job(folder, job)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Be the process that runs it."""
+    lock = Lock.take(folder)
+    yield
+    lock.close()
+
+
+def reported(folder: Path, after: float) -> None:
+    """Leave a report behind that was written so long after the start."""
+    report = folder.with_name(f"{folder.name}.json")
+    report.touch()
+    os.utime(report, (STARTED + after, STARTED + after))
+
+
+def look(folder: Path) -> Status:
+    """Look at it a minute after it began."""
+    return Watch(folder).look(NOW)
+
+
+def test_who_holds_the_lock_is_running(folder: Path) -> None:
+    """With his process, and for how long."""
+    play(folder, Verdict.PASSED)
+    with held(folder):
+        status = look(folder)
+
+    assert (State.RUNNING, os.getpid(), 60.0) == (status.state, status.pid, status.seconds)
+
+
+def test_a_run_in_another_terminal_has_an_end_in_sight(folder: Path) -> None:
+    """By what was done in how long."""
+    play(folder, Verdict.PASSED, Verdict.FAILED)
+    with held(folder):
+        (row,) = look(folder).rows
+
+    assert (2, 3, 2.0, 40.0) == (row.done, row.total, row.rate, row.eta)
+
+
+def test_a_run_that_nobody_submitted_is_finished_when_all_is_done(folder: Path) -> None:
+    """Its pace is what it was, however long that is ago."""
+    play(folder, *[Verdict.PASSED] * 3)
+    status = look(folder)
+
+    assert (State.FINISHED, 6.0, 30.0) == (status.state, status.whole.rate, status.seconds)
+
+
+def test_a_run_that_nobody_submitted_was_stopped_if_it_has_a_report(folder: Path) -> None:
+    """And is resumed by the command that began it."""
+    play(folder, Verdict.PASSED)
+    reported(folder, 30.0)
+    status = look(folder)
+
+    assert (State.STOPPED, "pytest evals/ -n 3 --crmeval-run nightly") == (status.state, status.resume)
+
+
+@pytest.mark.parametrize("report", [None, -30.0], ids=["none", "of an earlier part"])
+def test_a_run_that_nobody_submitted_is_lost_without_a_report(folder: Path, report: float | None) -> None:
+    """Of its latest part."""
+    play(folder, Verdict.PASSED)
+    if report:
+        reported(folder, report)
+
+    assert State.LOST == look(folder).state
+
+
+def test_what_is_over_has_no_end_in_sight(folder: Path) -> None:
+    """Nobody is at it."""
+    play(folder, Verdict.PASSED)
+    (row,) = look(folder).rows
+
+    assert row.eta is None
+
+
+def test_a_job_that_nobody_has_begun(folder: Path) -> None:
+    """What there is to do is known from the job."""
+    submit(folder, State.SUBMITTED)
+    status = look(folder)
+
+    assert (State.SUBMITTED, "crmeval run nightly") == (status.state, status.resume)
+    assert [(0, 3)] == [(row.done, row.total) for row in status.rows]
+
+
+def test_a_job_without_a_process_is_lost(folder: Path) -> None:
+    """Whatever it says; the end of its log may say why."""
+    submit(folder)
+    play(folder, Verdict.PASSED)
+    (folder / "run.log").write_text("collected 3 items\n\x1b[31mKilled\x1b[0m\n")
+    status = look(folder)
+
+    assert (State.LOST, "crmeval run nightly") == (status.state, status.resume)
+    assert ["collected 3 items", "Killed"] == status.log
+
+
+def test_a_job_that_ended_in_trouble_shows_its_log(folder: Path) -> None:
+    """The last lines, of however many."""
+    submit(folder, State.FINISHED, 3)
+    play(folder, Verdict.PASSED)
+    (folder / "run.log").write_text("".join(f"line {number}\n" for number in range(20_000)))
+    status = look(folder)
+
+    assert [f"line {number}" for number in range(19_988, 20_000)] == status.log
+    assert not status.is_well
+
+
+def test_cases_that_failed_are_no_trouble(folder: Path) -> None:
+    """The figures tell it; a log would tell it again."""
+    submit(folder, State.FINISHED, 1)
+    play(folder, Verdict.PASSED, Verdict.FAILED, Verdict.PASSED)
+    (folder / "run.log").write_text("1 failed, 2 passed\n")
+
+    assert () == look(folder).log
+
+
+def test_a_resumed_job_that_is_begun_again_is_running(folder: Path) -> None:
+    """Its exit status was that of an earlier part."""
+    submit(folder, State.STOPPED, 2)
+    play(folder, Verdict.PASSED)
+    with held(folder):
+        status = look(folder)
+
+    assert (State.RUNNING, None, "") == (status.state, status.exit_status, status.resume)
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("state", ["running", "finished", "stopped", "lost", "submitted"])
+def test_what_is_told(folder: Path, snapshot: SnapshotAssertion, state: str, width: int) -> None:
+    """In every state, on any terminal."""
+    verdicts = [Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED][: {"finished": 3, "submitted": 0}.get(state, 2)]
+    if verdicts:
+        play(folder, *verdicts)
+    (folder / "run.log").write_text("MemoryError\n")
+    if state == "running":
+        with held(folder):
+            told = list(lines(look(folder), width))
+    else:
+        submit(folder, State.RUNNING if state == "lost" else State(state), 1 if state == "finished" else None)
+        told = list(lines(look(folder), width))
+
+    assert snapshot == "\n".join(told).replace(f"process {os.getpid()}", "process 4711")
+
+
+def test_the_document(folder: Path, snapshot: SnapshotAssertion) -> None:
+    """Its keys are for scripts, and stay."""
+    play(folder, Verdict.PASSED)
+
+    assert snapshot == look(folder).to_dict()
+
+
+def test_that_time_goes_by_is_nothing_new(folder: Path) -> None:
+    """A trial is."""
+    play(folder, Verdict.PASSED)
+    watch = Watch(folder)
+    with held(folder):
+        first, second = watch.look(NOW), watch.look(NOW + 5)
+        journal = Journal.open(folder / "trials.jsonl")
+        journal.trial(trial("two"))
+        journal.close()
+        third = watch.look(NOW + 10)
+
+    assert first.news == second.news
+    assert second.news != third.news
+
+
+def begun(reports: Path, run: str, file: str, at: float) -> None:
+    """Leave a run behind that somebody began with then."""
+    folder = reports / run
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "trials.jsonl").touch()
+    (folder / file).touch()
+    os.utime(folder / file, (at, at))
+
+
+def test_the_latest_run_is_the_one_that_was_begun_last(tmp_path: Path) -> None:
+    """Not the one that wrote last: an older one may still be running."""
+    begun(tmp_path, "old", "lock", 100.0)
+    begun(tmp_path, "new", "lock", 200.0)
+    (tmp_path / "latest").symlink_to("old")
+    begun(tmp_path, "old", "trials.jsonl", 300.0)
+
+    assert tmp_path / "new" == find(tmp_path, None)
+    assert tmp_path / "new" == find(tmp_path, "latest")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("nihgtly", "there is no run 'nihgtly' in {}; did you mean nightly?"),
+        ("xyz", "there is no run 'xyz' in {}; there is smoke, nightly"),
+    ],
+)
+def test_a_run_that_is_not_there(tmp_path: Path, asked: str, told: str) -> None:
+    """The nearest are named, or the newest."""
+    begun(tmp_path, "nightly", "lock", 100.0)
+    begun(tmp_path, "smoke", "lock", 200.0)
+
+    with pytest.raises(NoSuchRunError) as refused:
+        find(tmp_path, asked)
+
+    assert told.format(tmp_path) == str(refused.value)
+
+
+def test_no_run_at_all(tmp_path: Path) -> None:
+    """Says how to start one."""
+    with pytest.raises(NoSuchRunError, match=r"there is no run in .*; start one: crmeval submit"):
+        find(tmp_path / "reports", None)
