@@ -70,6 +70,9 @@ def test_every_contract_is_kept_in_a_copy(house: Path) -> None:
         pytest.param(
             ANSWER_KEY, "agents/scripted.py", "from pytest_crmeval.domain.expectation import Expectation", id="directly"
         ),
+        pytest.param(
+            ANSWER_KEY, "agents/chat.py", "from pytest_crmeval.domain.question import Question", id="of questions"
+        ),
         pytest.param(ANSWER_KEY, "providers/sdk.py", "from pytest_crmeval.scoring import oracle", id="by the oracle"),
         pytest.param(ANSWER_KEY, "agents/scripted.py", "from pytest_crmeval.ports.crm import Crm", id="by a port"),
         pytest.param(SDKS, "agents/scripted.py", "import openai", id="openai in an agent"),

@@ -133,9 +133,10 @@ def pytest_runtest_makereport(
     """Send the trial along with its report."""
     report = yield
     if _SIDE in item.config.stash:
-        from pytest_crmeval.fixtures.items import attach_trial, forget_trial
+        from pytest_crmeval.fixtures.items import attach_trial, conceal, forget_trial
 
         attach_trial(item, call, report)
+        conceal(item, report)
         if call.when == "teardown":
             forget_trial(item)
     return report

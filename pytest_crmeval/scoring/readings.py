@@ -26,6 +26,9 @@ _NUMBER = re.compile(
     r"(?:\s*/\s*(?P<below>\d{1,60})(?![\d.]))?"
 )
 
+_ANOTHER = re.compile(r"[\w%°*$€£ ]{0,16}?(?:\bor\b|\bto\b|\band\b|-)[*$€£ ]{0,4}\d")
+"""What follows a number if it was not the only one."""
+
 
 def final_answer(reply: str) -> str | None:
     """Return what stands behind the last "Answer:", or else behind the last "answer is"; None if nothing does.
@@ -52,10 +55,15 @@ def normalised(text: str) -> str:
 
 
 def number_in(reply: str) -> Fraction | None:
-    """Return the number of a reply: the first behind its last "Answer:" and behind an "=" there, or else its last."""
+    """Return the number of a reply: the first behind its last "Answer:" and behind an "=" there, or else its last.
+
+    None if it names several to choose from, or a range.
+    """
     answer = final_answer(reply)
     if answer is not None:
-        return next(iter(_numbers(answer.rpartition("=")[2])), None)
+        text = answer.rpartition("=")[2].translate(_SAME)
+        first = _NUMBER.search(text)
+        return _value(first) if first and not _ANOTHER.match(text, first.end()) else None
     found = _numbers(reply)
     return found[-1] if found else None
 

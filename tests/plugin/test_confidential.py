@@ -122,23 +122,22 @@ def test_a_model_and_a_judge_leave_no_trace(secret: pytest.Pytester, providers: 
 
 
 @pytest.mark.usefixtures("bots")
-@pytest.mark.parametrize("agent", ["Wrong", "Broken"])
-@WAYS
-def test_an_agent_that_talks_leaves_no_trace(secret: pytest.Pytester, agent: str, xdist: list[str]) -> None:
-    """What it prints, logs or raises is withheld, also where locals are shown."""
-    options = (*JUDGE, *xdist, "--junitxml", "junit.xml", "-rA", "-l")
-    result = secret.runpytest("--crmeval-agent", f"secretbots:{agent}", "--crmeval-replay", ".", *options)
+def test_an_agent_that_talks_leaves_no_trace(secret: pytest.Pytester, providers: Providers) -> None:
+    """What it prints or logs is withheld, also where locals are shown."""
+    providers(brain)
 
+    result = secret.runpytest("--crmeval-agent", "secretbots:Wrong", *JUDGE, "--junitxml", "junit.xml", "-rA", "-l")
+
+    result.assert_outcomes(passed=1, failed=1)
     assert [] == list(leaks(secret, result))
 
 
 @pytest.mark.usefixtures("bots")
-def test_what_an_agent_raises_is_told_without_what_it_says(
-    secret: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_agent_raises_is_told_without_what_it_says(secret: pytest.Pytester, providers: Providers) -> None:
     """Its type, and where."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
-    result = secret.runpytest("--crmeval-agent", "secretbots:Broken", *JUDGE, "-rA", "-l")
+    providers(brain)
+
+    result = secret.runpytest("--crmeval-agent", "secretbots:Broken", *JUDGE, "--junitxml", "junit.xml", "-rA", "-l")
 
     result.stdout.fnmatch_lines(["*errored: ValueError in secretbots.py:1? (what it says is withheld: *confidential)*"])
     assert {"errored"} == {trial["verdict"] for trial in report_of(secret.path)["trials"]}

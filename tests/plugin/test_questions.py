@@ -164,6 +164,17 @@ def test_a_run_is_resumed(asking: Made) -> None:
     assert pytest.ExitCode.OK == pytester.runpytest("--crmeval-run", "r").ret
 
 
+@pytest.mark.parametrize("part", [["test_q.py"], ["-k", "exact"], ["--crmeval-tag", "geo"], []], ids=" ".join)
+def test_a_part_is_not_judged_by_gates_of_other_suites(asking: Made, part: list[str]) -> None:
+    """Who asks for everything is: a misspelt suite is a breach."""
+    result = asking(ini="crmeval_gates =\n    q.pass_rate >= 0.9\n    crm.pass_rate >= 0.9").runpytest(*part)
+
+    assert result.ret == (pytest.ExitCode.OK if part else pytest.ExitCode.TESTS_FAILED)
+    result.stdout.fnmatch_lines(
+        ["gate q.pass_rate >= 0.9: holds*", f"gate crm*: {'not judged' if part else 'BREACHED'}*"]
+    )
+
+
 @pytest.mark.parametrize(
     ("test", "why"),
     [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.gate import METRICS, Gate, GateSyntaxError
+from pytest_crmeval.domain.gate import METRICS, Gate, GateSyntaxError, concerned
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.usage import Bill
 
@@ -182,3 +182,24 @@ def test_an_unknown_price_is_a_breach(metric: str) -> None:
 def test_a_cost_per_pass_where_nothing_passed_is_a_breach() -> None:
     """It is neither zero nor a number."""
     assert (False, "no trial passed") == costs("crm.cost_per_pass <= 1000", Bill(cost=1.0), passed=0)
+
+
+def concerning(*texts: str, partial: bool) -> tuple[list[str], list[str]]:
+    """Return which gates a run of the suites crm and q has to pass, and which say nothing about it."""
+    standings = [Standing(suite=suite, subject="s", passed=1) for suite in ("crm", "q")]
+    report = Report(run={}, standings=standings, trials=[])
+    judged, idle = concerned([Gate.parse(text) for text in texts], report, partial=partial)
+    return [gate.suite for gate in judged], [gate.suite for gate in idle]
+
+
+def test_who_asks_for_a_part_is_not_judged_by_gates_of_the_rest() -> None:
+    """They are idle; who asks for everything is judged by all of them."""
+    texts = ("crm.passed > 0", "browse.passed > 0", "q.passed > 0")
+
+    assert (["crm", "q"], ["browse"]) == concerning(*texts, partial=True)
+    assert (["crm", "browse", "q"], []) == concerning(*texts, partial=False)
+
+
+def test_a_gate_is_idle_only_beside_another() -> None:
+    """Otherwise a misspelt suite would let everything through."""
+    assert (["crn"], []) == concerning("crn.passed > 0", partial=True)

@@ -101,7 +101,7 @@ def test_what_is_no_verdict_is_none(text: str) -> None:
     [
         calls("perhaps"),
         calls("yes", tool="search"),
-        Completion(reply=Reply(calls=calls().reply.calls * 2), usage=Usage()),
+        Completion(reply=Reply(calls=[*calls().reply.calls, *calls().reply.calls]), usage=Usage()),
     ],
     ids=repr,
 )

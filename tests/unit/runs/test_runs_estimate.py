@@ -272,3 +272,44 @@ def test_the_lines(snapshot: SnapshotAssertion) -> None:
 def test_the_lines_of_a_guess_name_what_was_assumed(snapshot: SnapshotAssertion) -> None:
     """So that a reader can think otherwise."""
     assert snapshot == "\n".join(lines(estimated([case("one")])))
+
+
+QUESTION = CaseSize(turns=1, characters=400, asked_once=True, overhead=800, judged=False)
+
+
+def asked(*history: Played, judge: Judging | None = None, **changes: bool) -> Estimate:
+    """Return the estimate of one question and one conversation of three turns."""
+    cases = [case("q", suite="q"), case("c")]
+    sizes = {cases[0].key: replace(QUESTION, **changes), cases[1].key: CaseSize(turns=3, characters=400)}
+    return estimate(cases, history, sizes, price, overhead=4_000, pace=TWO, judge=judge)
+
+
+def calls(found: Estimate) -> dict[str, int]:
+    """Return the calls of each suite."""
+    return {each.suite: each.load.usage.calls for each in found.forecasts}
+
+
+def test_a_question_is_one_call_with_a_prompt_of_its_own() -> None:
+    """Nothing of it is read from a cache: 800 characters of prompt and 400 of question."""
+    (_, question) = asked().forecasts
+
+    assert ("q", 1, 300, 0) == (
+        question.suite,
+        *(getattr(question.load.usage, n) for n in ("calls", "input", "cached")),
+    )
+
+
+def test_a_question_is_like_other_questions_and_a_turn_like_other_turns() -> None:
+    """What one takes tells nothing about the other."""
+    turn, question = played("old", calls=4, turns=1), replace(played("other", calls=2, turns=1), is_question=True)
+
+    assert {"crm": 12, "q": 2} == calls(asked(turn, question))
+    assert {"crm": 12, "q": 1} == calls(asked(turn))
+
+
+def test_a_judge_is_asked_only_about_what_it_grades() -> None:
+    """Of questions, those that nobody else can grade."""
+    judge = Judging(name="j", spec=JUDGE, samples=3, price=dollar_per_call)
+
+    assert 3 == calls(asked(judge=judge))["judge"]
+    assert 6 == calls(asked(judge=judge, judged=True))["judge"]

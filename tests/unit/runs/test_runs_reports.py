@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.report import Report
@@ -154,6 +155,36 @@ def test_a_report_of_models_is_written_as_documented(tmp_path: Path) -> None:
 
     schema().validate(json.loads(path.read_text(encoding="utf-8")))
     assert report == reports.load(path)
+
+
+def answered(case: str, attempt: Attempt, confidence: float | None = None) -> Trial:
+    """Return the trial of a question that a judge has graded."""
+    mark = float(attempt is Attempt.CORRECT)
+    grade = Grade(goal=mark, process=mark, attempt=attempt, confidence=confidence)
+    return replace(
+        trial(planned(case, suite="q"), Verdict.PASSED if mark else Verdict.FAILED),
+        answer=AnswerOutcome(attempt=attempt, confidence=confidence),
+        judgement=Judgement(grades=(grade,), cached=True, key="k"),
+    )
+
+
+def test_a_report_of_questions_is_written_as_documented(tmp_path: Path) -> None:
+    """What became of each, how sure it was, and what that comes to."""
+    trials = [answered(str(attempt), attempt, 0.5) for attempt in Attempt] + [answered("sure", Attempt.CORRECT)]
+    path = reports.write(build(trials, []), tmp_path)
+
+    schema().validate(json.loads(path.read_text(encoding="utf-8")))
+    assert build(trials, []) == reports.load(path)
+    assert 3 == reports.load(path).standings[0].metrics.confidences
+
+
+@pytest.mark.parametrize("wrong", [{}, {"attempt": "nearly"}, {"attempt": "correct", "confidence": 80}])
+def test_the_schema_would_notice_a_wrong_answer(wrong: object) -> None:
+    """A confidence is a share."""
+    given = json.loads(json.dumps(build([answered("one", Attempt.CORRECT)], []).to_dict()))
+    given["trials"][0]["answer"] = wrong
+
+    assert not schema().is_valid(given)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.gate import Gate
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.score import Verdict
@@ -176,3 +177,37 @@ def test_a_path_is_short_where_it_is_below(
     monkeypatch.chdir(tmp_path)
 
     assert called.replace("<parent>", str(tmp_path.parent)) == summary.short((tmp_path / place).resolve())
+
+
+def answered(case: str, attempt: str, confidence: float | None = None) -> Trial:
+    """Return the trial of a question."""
+    outcome = AnswerOutcome(attempt=Attempt(attempt), confidence=confidence)
+    verdict = Verdict.PASSED if attempt == "correct" else Verdict.FAILED
+    return Trial(planned=planned(case, suite="q"), verdict=verdict, answer=outcome)
+
+
+def questions() -> Report:
+    """Return the report of four questions and a conversation."""
+    trials = [
+        answered("one", "correct", 0.9),
+        answered("two", "correct"),
+        answered("three", "incorrect", 0.8),
+        answered("four", "not_attempted"),
+        trial("five"),
+    ]
+    return reports.build({"id": "mine"}, {each.planned.case: each for each in trials}, [])
+
+
+def test_a_line_tells_how_questions_were_answered() -> None:
+    """And none is for conversations."""
+    (line,) = summary.answers(questions())
+
+    assert line.partition(": ")[2] == (
+        "correct 0.500, incorrect 0.250, not attempted 0.250; 0.667 of the attempted, F1 0.571; "
+        "calibration error 0.450 (2 confidences)"
+    )
+
+
+def test_the_details_of_questions(snapshot: SnapshotAssertion) -> None:
+    """A row per figure."""
+    assert snapshot == "\n".join(summary.details(questions()))

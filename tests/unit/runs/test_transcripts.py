@@ -61,6 +61,27 @@ def test_a_transcript_is_loaded_as_it_was_played(tmp_path: Path) -> None:
     assert [False, True] == [exchange.cut for exchange in transcript.exchanges]
 
 
+def test_a_confidential_transcript_is_encrypted(tmp_path: Path) -> None:
+    """It tells of which trial it is, and can be loaded by who wants to."""
+    transcript = played()
+    path = transcripts.write(tmp_path, told(transcript), exchanges=EXCHANGES, judged=EXCHANGES, canary="bird")
+    content = path.read_text(encoding="utf-8")
+
+    assert transcript == transcripts.load(path)
+    assert [] == [word for word in ("Zoë", "Add", "Ada", "Done", "refuse") if word in content.partition("encrypted")[0]]
+    assert "Zo" not in content
+    assert '"case":"quote-0001"' in content.replace(" ", "")
+
+
+def test_a_confidential_transcript_with_another_canary_is_none(tmp_path: Path) -> None:
+    """That is told."""
+    path = transcripts.write(tmp_path, told(played()), canary="bird")
+    path.write_text(path.read_text(encoding="utf-8").replace("bird", "fish"), encoding="utf-8")
+
+    with pytest.raises(transcripts.TranscriptError, match="not encrypted with this canary"):
+        transcripts.load(path)
+
+
 def test_a_transcript_can_be_scored_again(tmp_path: Path) -> None:
     """With the same score."""
     transcript = play(CASE, Reciting(calls(call("write", name="Zoë")), says("Done.")), PaperCrm())
