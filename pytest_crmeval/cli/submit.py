@@ -10,10 +10,10 @@ from pytest_crmeval.agents.named import NAMED_AGENTS, OWN
 from pytest_crmeval.cli.places import add_reports, project, reports_of
 from pytest_crmeval.cli.starting import detached, locked, written
 from pytest_crmeval.cli.terminal import UsageError, positive
-from pytest_crmeval.runs.ids import LATEST, new_run, problem_of
+from pytest_crmeval.runs.ids import JOURNAL, LATEST, new_run, problem_of
 from pytest_crmeval.runs.jobs import LOG, Job, is_job
 from pytest_crmeval.runs.locks import now
-from pytest_crmeval.runs.shelf import JOURNAL, point
+from pytest_crmeval.runs.shelf import point
 
 HELP = """\
 Start a run in the background: pytest, in a session of its own, with its output in reports/RUN/run.log. It goes on when

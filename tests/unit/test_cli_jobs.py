@@ -57,8 +57,10 @@ def submitted(*arguments: str) -> list[str]:
         ),
         (
             "--models claude?temperature=1,anthropic:x,oracle,mine",
-            "evals --crmeval-agent=claude?temperature=1 --crmeval-agent=anthropic:x --crmeval-agent=oracle "
-            "--crmeval-agent=mine",
+            (
+                "evals --crmeval-agent=claude?temperature=1 --crmeval-agent=anthropic:x --crmeval-agent=oracle "
+                "--crmeval-agent=mine"
+            ),
         ),
     ],
 )
@@ -71,7 +73,8 @@ def test_what_is_typed_is_what_pytest_is_told(here: Path, typed: str, told: str)
 
 def test_the_command_of_the_seed_works(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As it was typed there."""
-    told = submitted(*"--eval browsecomp --models gpt-4o,gpt-3.5-turbo --limit 10 --output-dir async_results".split())
+    typed = "--eval browsecomp --models gpt-4o,gpt-3.5-turbo --limit 10 --output-dir async_results"
+    told = submitted(*typed.split())
 
     assert [
         "evals",
@@ -151,7 +154,7 @@ def test_a_mistake_is_told_in_one_line(here: Path, capsys: pytest.CaptureFixture
 def test_without_a_folder_of_evals_somebody_has_to_say_what_to_run(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """pytest would collect everything."""
+    """Otherwise pytest would collect everything."""
     (here / "evals/test_crm.py").rename(here / "test_crm.py")
     (here / "evals").rmdir()
 
@@ -238,7 +241,7 @@ def test_a_process_that_is_not_surely_the_run_is_not_signalled(
     folder = here / "reports/nightly"
     folder.mkdir(parents=True)
     lock = Lock.take(folder)
-    lock.sign(replace(Holder.of(1), **changes))
+    lock.sign(replace(Holder.of(1), **changes))  # type: ignore[arg-type] # of one kind
 
     assert 2 == cli.main(["stop", "nightly"])
     assert "crmeval: the run 'nightly' is run by process 1 on" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Who runs a run."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -86,8 +87,8 @@ def test_it_can_be_taken_after_its_holder_was_killed(tmp_path: Path) -> None:
 def test_who_looks_does_not_keep_others_from_taking_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To look is to have it for a moment: who wants it tries again."""
     looking = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
-    locks.fcntl.flock(looking, locks.fcntl.LOCK_SH)
-    monkeypatch.setattr(locks.time, "sleep", lambda _: os.close(looking))
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    monkeypatch.setattr("time.sleep", lambda _: os.close(looking))
 
     lock = Lock.take(tmp_path)
 
