@@ -22,11 +22,12 @@ def add_reports(parser: argparse.ArgumentParser) -> None:
 
 
 def reports_of(options: argparse.Namespace) -> Path:
-    """Return the folder that was given, or that the project's settings name, as pytest finds it."""
+    """Return the folder that was given, or that the project's settings name, as it is called from here."""
     if options.reports is not None:
-        return Path(options.reports).expanduser().absolute()
+        return Path(options.reports).expanduser()
     root, settings = project()
-    return root / Path(str(settings.get("crmeval_reports", DEFAULT))).expanduser()
+    folder = root / Path(str(settings.get("crmeval_reports", DEFAULT))).expanduser()
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def project() -> tuple[Path, Mapping[str, Any]]:

@@ -2,8 +2,8 @@
 
 import argparse
 import sys
-from pathlib import Path
 
+from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.runs import bills, reports, summary
 
@@ -13,15 +13,13 @@ HELP = "Show the figures of a run."
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("run", nargs="?", default="latest", help="id of the run (default: the latest)")
-    parser.add_argument(
-        "--reports", type=Path, default=Path("reports"), help="folder of the reports (default: reports)"
-    )
+    add_reports(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Show a run."""
     try:
-        report = reports.load(options.reports / f"{options.run}.json")
+        report = reports.load(reports_of(options) / f"{options.run}.json")
     except reports.ReportError as error:
         raise UsageError(error) from error
     head = f"run {report.run['id']}, {report.run['started']}"

@@ -54,6 +54,7 @@ def detached(folder: Path, job: Job, lock: Lock) -> int:
 
 def here(folder: Path, job: Job, lock: Lock) -> NoReturn:
     """Become the process of a job."""
+    folder = folder.absolute()
     written(folder, _begun(job))
     try:
         os.chdir(job.cwd)
@@ -67,7 +68,7 @@ def _begun(job: Job) -> Job:
 
 
 def _environment(folder: Path, lock: Lock) -> dict[str, str]:
-    return {**os.environ, "PYTHONUNBUFFERED": "1", **lock.environment(folder)}
+    return {**os.environ, "PYTHONUNBUFFERED": "1", **lock.environment(folder.absolute())}
 
 
 def _not_started(folder: Path, job: Job, error: OSError) -> UsageError:

@@ -7,13 +7,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.runs.jobs import JobError, State, is_job, read_job, write_job
-from pytest_crmeval.runs.locks import Holder, Lock, LockedError, holder_of, is_held, now
+from pytest_crmeval.runs.locks import Holder, Lock, LockedError, holder_of, is_held
 from pytest_crmeval.runs.shelf import NoSuchRunError, RunOnDisk, folder_of, run_of
 
 HELP = """\
@@ -28,7 +27,7 @@ Exit status: 0 if it does not run any more, 2 if it can't be stopped from here.
 """
 BREATH = 0.5
 """Seconds between two signals: two at once are one."""
-PATIENCE = 10.0
+PATIENCE = 5.0
 """Seconds that a run has which is to stop now; then it is killed, and nothing that is finished is lost by that."""
 
 
@@ -120,11 +119,13 @@ def _note(folder: Path) -> None:
     """Write that the job was stopped, if its process did not come to write it."""
     if not is_job(folder):
         return
+    from pytest_crmeval.runs.counts import ended
+
     try:
         lock = Lock.take(folder)
         job = read_job(folder)
         if job.state is State.RUNNING:
-            write_job(folder, replace(job, state=State.STOPPED, ended=now()))
+            write_job(folder, ended(folder, job, State.STOPPED, None))
         lock.close()
     except (LockedError, JobError) as error:  # somebody has begun it again
         raise UsageError(error) from error

@@ -10,10 +10,10 @@ from pytest_crmeval.agents.named import NAMED_AGENTS, OWN
 from pytest_crmeval.cli.places import add_reports, project, reports_of
 from pytest_crmeval.cli.starting import detached, locked, written
 from pytest_crmeval.cli.terminal import UsageError, positive
-from pytest_crmeval.runs.ids import LATEST, new_run, problem_of
+from pytest_crmeval.runs.ids import JOURNAL, LATEST, new_run, problem_of
 from pytest_crmeval.runs.jobs import LOG, Job, is_job
 from pytest_crmeval.runs.locks import now
-from pytest_crmeval.runs.shelf import JOURNAL, point
+from pytest_crmeval.runs.shelf import point
 
 HELP = """\
 Start a run in the background: pytest, in a session of its own, with its output in reports/RUN/run.log. It goes on when
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     if problem := problem_of(run):
         raise UsageError(f"--run {run!r}: {problem}")
     command = [sys.executable, "-m", "pytest", *_arguments(options)]
-    command += ["-o", f"crmeval_reports={reports}", f"--crmeval-run={run}"]
+    command += ["-o", f"crmeval_reports={reports.absolute()}", f"--crmeval-run={run}"]
     folder = reports / run
     lock = locked(folder)
     if is_job(folder) or (folder / JOURNAL).exists():

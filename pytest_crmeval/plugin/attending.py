@@ -8,14 +8,14 @@ written here.
 import atexit
 import sys
 from collections.abc import Generator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_crmeval.recorder.locking import PLUGIN
+from pytest_crmeval.runs.counts import ended
 from pytest_crmeval.runs.jobs import Job, JobError, State, read_job, write_job
-from pytest_crmeval.runs.locks import Lock, now
+from pytest_crmeval.runs.locks import Lock
 
 
 class Attendant:
@@ -58,7 +58,7 @@ class Attendant:
             if status is None:  # it did not come to run anything: an error of pytest's own, or one that nobody caught
                 status = int(pytest.ExitCode.USAGE_ERROR if failed is None else pytest.ExitCode.TESTS_FAILED)
             state = State.STOPPED if stopped else State.FINISHED
-            write_job(self.folder, replace(job, state=state, ended=now(), exit_status=status))
+            write_job(self.folder, ended(self.folder, job, state, status))
 
 
 def attend(pluginmanager: pytest.PytestPluginManager) -> None:

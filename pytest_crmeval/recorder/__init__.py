@@ -23,6 +23,7 @@ from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
 from pytest_crmeval.recorder.telling import announcement, counts, stops
 from pytest_crmeval.runs import journal, reports, summary
 from pytest_crmeval.runs.bills import lines as bill_lines
+from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.progress import Progress, Tally
 
 LEAST = 1e-4
@@ -219,7 +220,7 @@ class Recorder:
 
     @property
     def _path(self) -> Path:
-        return self._options.folder / "trials.jsonl"
+        return self._options.folder / JOURNAL
 
     def _opened(self) -> journal.Journal:
         part = part_of(self._config, self._server())

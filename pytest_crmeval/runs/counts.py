@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.runs.jobs import Task
-from pytest_crmeval.runs.journal import Past
+from pytest_crmeval.runs.ids import JOURNAL
+from pytest_crmeval.runs.jobs import Job, State, Task
+from pytest_crmeval.runs.journal import JournalError, Past, read
+from pytest_crmeval.runs.locks import now
 
 Place = tuple[str, str]
 """Suite and subject."""
@@ -23,16 +26,28 @@ def tasks_in(past: Past) -> list[Task]:
     return [_task(place, found.get(place, []), missing.get(place, 0)) for place in sorted(found.keys() | missing)]
 
 
-def dated(tasks: Iterable[Task], before: Iterable[Task], now: str) -> tuple[Task, ...]:
+def dated(tasks: Iterable[Task], before: Iterable[Task], when: str) -> tuple[Task, ...]:
     """Return tasks with their times: begun when the first trial was seen, ended when the last one was."""
     known = {(task.suite, task.subject): task for task in before}
-    return tuple(_dated(task, known.get((task.suite, task.subject), task), now) for task in tasks)
+    return tuple(_dated(task, known.get((task.suite, task.subject), task), when) for task in tasks)
 
 
-def _dated(task: Task, before: Task, now: str) -> Task:
-    started = before.started or (now if task.done else None)
-    ended = (before.ended or now) if task.status == "finished" and task.done else None
-    return replace(task, started=started, ended=ended)
+def ended(folder: Path, job: Job, state: State, status: int | None) -> Job:
+    """Return a job whose process did not come to write its end, with all that its journal tells."""
+    try:
+        tasks = dated(tasks_in(read(folder / JOURNAL)), job.tasks, now())
+    except JournalError:  # as it was: whoever resumes it is told what is wrong
+        tasks = tuple(job.tasks)
+    return replace(job, state=state, ended=now(), exit_status=status, tasks=tasks)
+
+
+def _dated(task: Task, before: Task, when: str) -> Task:
+    over = task.status == "finished" and task.done > 0
+    return replace(
+        task,
+        started=before.started or (when if task.done else None),
+        ended=(before.ended or when) if over else None,
+    )
 
 
 def _task(place: Place, trials: list[Trial], missing: int) -> Task:

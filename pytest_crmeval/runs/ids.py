@@ -1,9 +1,11 @@
-"""What runs are called."""
+"""What runs, and their files, are called."""
 
 import re
 from datetime import UTC, datetime
 
 LATEST = "latest"
+JOURNAL = "trials.jsonl"
+"""What the journal in the folder of a run is called."""
 JUDGEMENTS = "judgements"
 """Where, beside the runs, a judge's opinions are kept."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")

@@ -3,8 +3,6 @@
 import fcntl
 import json
 import os
-import platform
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,12 +34,12 @@ class Holder:
     @classmethod
     def of(cls, pid: int) -> Self:
         """Return a process of this machine, from now on."""
-        return cls(pid=pid, birth=birth_of(pid), host=platform.node(), since=now())
+        return cls(pid=pid, birth=birth_of(pid), host=os.uname().nodename, since=now())
 
     @property
     def is_here(self) -> bool:
         """Whether it is a process of this machine that is alive: one that may be sent a signal."""
-        return self.host == platform.node() and bool(self.birth) and birth_of(self.pid) == self.birth
+        return self.host == os.uname().nodename and bool(self.birth) and birth_of(self.pid) == self.birth
 
     def __str__(self) -> str:
         """Say who it is."""
@@ -143,6 +141,8 @@ def now() -> str:
 
 
 def _told_by_ps(pid: int) -> str:
+    import subprocess
+
     told = subprocess.run(  # noqa: S603 (a number)
         ["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
     )

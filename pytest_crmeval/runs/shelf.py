@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_crmeval.runs.ids import LATEST
+from pytest_crmeval.runs.ids import JOURNAL, LATEST
 from pytest_crmeval.runs.jobs import Job, JobError, State, Task, is_job, read_job, state_of
 from pytest_crmeval.runs.locks import is_held
 
-JOURNAL = "trials.jsonl"
 _COUNTS = ("passed", "failed", "errored", "invalid", "not_run")
 _TRIALS = b' "trials": ['
 """The line of a report at which its trials begin: what is above it is short."""

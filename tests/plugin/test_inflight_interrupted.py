@@ -19,7 +19,7 @@ from tests.providers.loopback import Loopback, crm_brain
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+Signalled = Callable[[Run, signal.Signals], None]
 RUN = (*M, "--crmeval-inflight", "4")
 
 
@@ -28,14 +28,14 @@ def named(folder: Path) -> tuple[str, ...]:
     return ("--crmeval-run", f"r-{sha256(str(folder).encode()).hexdigest()[:12]}")
 
 
-def interrupt_group(run: Run) -> None:
-    """Press Ctrl-C."""
-    run.interrupt()
+def to_the_group(run: Run, number: signal.Signals) -> None:
+    """Signal all processes of the run, as a terminal does for Ctrl-C."""
+    os.killpg(run.process.pid, number)
 
 
-def interrupt_controller(run: Run) -> None:
+def to_the_controller(run: Run, number: signal.Signals) -> None:
     """Send the signal to the process that owns the run, and to nobody else."""
-    os.kill(run.process.pid, signal.SIGINT)
+    os.kill(run.process.pid, number)
 
 
 def journalled(folder: Path) -> int:
@@ -44,10 +44,18 @@ def journalled(folder: Path) -> int:
     return journal.read_text(encoding="utf-8").count('{"trial"') if journal.exists() else 0
 
 
-@WAYS
-@pytest.mark.parametrize("interrupt", [interrupt_group, interrupt_controller])
+@pytest.mark.parametrize(
+    ("xdist", "send", "number"),
+    [
+        pytest.param(["-n", "2"], to_the_group, signal.SIGINT, id="Ctrl-C"),
+        pytest.param(["-n", "2"], to_the_group, signal.SIGTERM, id="SIGTERM to all"),
+        pytest.param(["-n", "2"], to_the_controller, signal.SIGTERM, id="SIGTERM"),
+        pytest.param(["-p", "no:xdist"], to_the_controller, signal.SIGINT, id="SIGINT without xdist"),
+        pytest.param(["-p", "no:xdist"], to_the_group, signal.SIGHUP, id="SIGHUP without xdist"),
+    ],
+)
 def test_what_is_in_flight_is_finished_and_kept(
-    project: Project, providers: Providers, xdist: list[str], interrupt: Callable[[Run], None]
+    project: Project, providers: Providers, xdist: list[str], send: Signalled, number: signal.Signals
 ) -> None:
     """A resumed run asks only for what was never begun: each case is asked for twice in all, a call and a reply."""
     server = providers(lambda seen: Slow(0.15, crm_brain(seen)))
@@ -55,7 +63,7 @@ def test_what_is_in_flight_is_finished_and_kept(
 
     with running(folder, *RUN, *named(folder), *xdist) as run:
         eventually(lambda: journalled(folder) > 3, "trials are on record")
-        interrupt(run)
+        send(run, number)
         status = run.end()
     before = journalled(folder)
 
@@ -67,21 +75,32 @@ def test_what_is_in_flight_is_finished_and_kept(
     with running(folder, *RUN, *named(folder), *xdist) as run:
         assert pytest.ExitCode.OK == run.end(), run.output()
     assert 120 == len(server.seen)
-    assert 60 == len(report_of(folder)["trials"])
+    report = report_of(folder)
+    assert 60 == len(report["trials"])
+    assert 120 == report["results"][0]["bill"]["usage"]["calls"]
+    assert report["results"][0]["seconds"] == pytest.approx(sum(trial["seconds"] for trial in report["trials"]))
 
 
-@WAYS
-def test_a_second_interrupt_gives_up(project: Project, providers: Providers, xdist: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("xdist", "number"),
+    [
+        pytest.param(["-n", "2"], signal.SIGTERM, id="SIGTERM"),
+        pytest.param(["-p", "no:xdist"], signal.SIGINT, id="Ctrl-C"),
+    ],
+)
+def test_a_second_interrupt_gives_up(
+    project: Project, providers: Providers, xdist: list[str], number: signal.Signals
+) -> None:
     """Nobody waits a minute for a server that never answers."""
     server = providers([Hang()])
     folder = project(many(6)).path
 
     with running(folder, *RUN, *named(folder), *xdist) as run:
         eventually(lambda: len(server.seen) >= 4, "calls are in flight")
-        run.interrupt()
+        to_the_group(run, number)
         eventually(lambda: "Ctrl-C gives them up" in run.output(), "it is said what is waited for")
         begun = time.monotonic()
-        run.interrupt()
+        to_the_group(run, number)
         status = run.end()
 
     assert pytest.ExitCode.INTERRUPTED == status

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,7 @@ def pytest_in(folder: Path, *arguments: str, columns: int = 80) -> AbstractConte
 def figures(shown: Terminal) -> dict[str, str]:
     """Return the figures of the only row at the bottom, by their heads; none while it is being drawn."""
     lines = [re.split("  +", line) for line in shown.screen if line]
-    pairs = zip(lines, lines[1:], strict=False)
-    return next((dict(zip(*pair, strict=False)) for pair in pairs if pair[0][0] == HEAD), {})
+    return next((dict(zip(*pair, strict=False)) for pair in pairwise(lines) if pair[0][0] == HEAD), {})
 
 
 def steady(lines: Sequence[str]) -> list[str]:

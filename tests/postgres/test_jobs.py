@@ -1,0 +1,214 @@
+"""Runs that are submitted, stopped, killed and resumed: real processes, and a report as if nothing had been."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_crmeval.runs.jobs import State, read_job
+from pytest_crmeval.runs.locks import holder_of, is_held
+from pytest_crmeval.runs.shelf import run_of
+from tests.postgres.processes import SECONDS, eventually, running
+from tests.projects import case, failing
+from tests.undisturbed import figures
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+CASES = [case(f"case-{number}") if number % 3 else failing(f"case-{number}") for number in range(9)]
+
+GATED = """
+import time
+from pathlib import Path
+from bots import Half
+
+class Gated(Half):
+    '''Begins no case as long as more are on record than the file "gate" says.'''
+
+    def reply(self, messages, tools):
+        while len(messages) < 3 and on_record() >= int(Path("gate").read_text() or 0):
+            time.sleep(0.01)
+        return super().reply(messages, tools)
+
+def on_record():
+    journals = {path.resolve() for path in Path("reports").glob("*/trials.jsonl")}
+    return sum(path.read_text().count('{"trial"') for path in journals)
+"""
+
+
+class Desk:
+    """A project, and somebody who types commands in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.run = f"job-{folder.name[-24:]}-{os.getpid()}"[:40]
+        """Other tests use the same server at the same time."""
+        self.gate(0)
+
+    @property
+    def place(self) -> Path:
+        """The folder of the run."""
+        return self.folder / "reports" / self.run
+
+    def types(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Type a command and wait for its end."""
+        command = [sys.executable, "-m", "pytest_crmeval.cli", *words]
+        return subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=2 * SECONDS
+        )
+
+    def submits(self, *words: str) -> None:
+        """Submit the run."""
+        said = self.types("submit", ".", "--agent", "gated:Gated", "--run", self.run, *words)
+        assert 0 == said.returncode, said.stderr
+
+    def gate(self, cases: int) -> None:
+        """Let so many cases be played in all."""
+        (self.folder / "gate.part").write_text(str(cases))
+        (self.folder / "gate.part").replace(self.folder / "gate")
+
+    def until(self, cases: int) -> None:
+        """Let so many cases be played, and wait until they are."""
+        self.gate(cases)
+        eventually(lambda: cases == sum(task.done for task in run_of(self.place).tasks), f"{cases} cases are done")
+
+    def kill(self) -> None:
+        """Kill the run as the machine does when it has no memory left."""
+        holder = holder_of(self.place)
+        assert holder is not None
+        assert holder.is_here
+        os.kill(holder.pid, signal.SIGKILL)
+        eventually(lambda: not is_held(self.place), "it is gone")
+
+    def listed(self) -> dict[str, Any]:
+        """Return what `crmeval list` tells of the run."""
+        runs = json.loads(self.types("list", "--json").stdout)["runs"]
+        return next(run for run in runs if run["id"] == self.run)
+
+    def report(self, run: str = "") -> dict[str, Any]:
+        """Return the report."""
+        document: dict[str, Any] = json.loads((self.folder / f"reports/{run or self.run}.json").read_text("utf-8"))
+        return document
+
+    def undisturbed(self) -> dict[str, Any]:
+        """Return the figures of the same evaluation, run by pytest alone and left in peace."""
+        self.gate(1000)
+        with running(self.folder, "--crmeval-agent", "gated:Gated", "--crmeval-run", f"u{self.run}"[:40]) as run:
+            assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
+        return figures(self.report(f"u{self.run}"[:40]))
+
+
+@pytest.fixture
+def desk(project: Project) -> Iterator[Desk]:
+    """Return a project whose agent waits at a gate; nothing of it runs on when the test is over."""
+    pytester = project(CASES)
+    pytester.makepyfile(gated=GATED)
+    desk = Desk(pytester.path)
+    yield desk
+    if is_held(desk.place):
+        desk.kill()
+
+
+def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_been(desk: Desk) -> None:
+    """In the middle, in the middle of a line, before it has begun; after each it is lost, and resumed."""
+    desk.submits()
+    desk.until(3)
+    desk.kill()
+    lost = desk.listed()
+    with (desk.place / "trials.jsonl").open("ab") as journal:
+        journal.write(b'{"trial": {"key": "test_crm.py::te')
+    assert 0 == desk.types("run", desk.run, "--detach").returncode
+    desk.kill()  # pytest is not even imported
+    killed_early = read_job(desk.place)
+    (desk.place / "lock").write_text('{"pid": 1, "birth": "another-boot 1", "host": "here", "since": "1970"}')
+    assert 0 == desk.types("run", desk.run, "--detach").returncode
+    desk.until(6)
+    desk.kill()
+    desk.gate(1000)
+    again = desk.types("run", desk.run)
+    complete = desk.types("run", desk.run)
+
+    assert ("lost", 3, 9) == (lost["state"], lost["done"], lost["total"])
+    assert (State.RUNNING, 9) == (killed_early.state, killed_early.tasks[0].total)
+    assert pytest.ExitCode.TESTS_FAILED == again.returncode, again.stdout
+    assert "(3 to play, resumed: 6 done)" in again.stdout
+    assert "(0 to play, resumed: 9 done)" in complete.stdout
+    assert desk.undisturbed() == figures(desk.report())
+    assert ("finished", 9, 1) == tuple(desk.listed()[name] for name in ("state", "done", "exit_status"))
+
+
+def test_a_run_that_is_stopped_goes_on_where_it_was(desk: Desk) -> None:
+    """It has a session of its own; nobody else runs it meanwhile; what was finished is on record."""
+    desk.submits()
+    desk.until(4)
+    holder = holder_of(desk.place)
+    assert holder is not None
+    session = os.getsid(holder.pid)
+    second = desk.types("run", desk.run)
+    with running(desk.folder, "--crmeval-run", desk.run) as pytest_itself:
+        by_hand = pytest_itself.end()
+    stopped = desk.types("stop", desk.run)
+    job = read_job(desk.place)
+    left = desk.report()["trials"]
+    desk.gate(1000)
+    again = desk.types("run", desk.run)
+
+    assert holder.pid == session
+    assert (2, 4) == (second.returncode, by_hand)
+    for said in (second.stderr, pytest_itself.output()):
+        assert f"the run {desk.run!r} is being run by process {holder.pid} on {holder.host}, since" in said
+    assert 0 == stopped.returncode, stopped.stderr
+    assert f"run {desk.run} has stopped: 4 of 9 cases are done; resume it: crmeval run" in stopped.stdout
+    assert (State.STOPPED, pytest.ExitCode.INTERRUPTED) == (job.state, job.exit_status)
+    assert "the run was stopped: SIGTERM" in (desk.place / "run.log").read_text()
+    assert 4 == len(left)
+    assert "(5 to play, resumed: 4 done)" in again.stdout
+    assert figures(desk.report()) == desk.undisturbed()
+
+
+def test_a_run_that_is_to_stop_now_does(desk: Desk) -> None:
+    """Also one that does not want to; it says stopped, and not lost."""
+    (desk.folder / "conftest.py").write_text(
+        "import signal\ndef pytest_configure():\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    )
+    desk.submits()
+    desk.until(2)
+
+    stopped = desk.types("stop", desk.run, "--now")
+
+    assert 0 == stopped.returncode, stopped.stderr
+    assert ("stopped", 2) == (desk.listed()["state"], desk.listed()["done"])
+
+
+def test_a_run_that_is_stopped_before_it_has_begun(desk: Desk) -> None:
+    """While Python still loads pytest."""
+    desk.submits()
+
+    stopped = desk.types("stop", desk.run)
+
+    assert 0 == stopped.returncode, stopped.stderr
+    assert "stopped" == desk.listed()["state"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--", "--no-such-option"], 4, "unrecognized arguments: --no-such-option"),
+        (["--agent", "nobody:Here"], 4, "there is no module 'nobody' on the Python path"),
+        (["-k", "nothing-like-it"], 5, "9 deselected"),
+    ],
+    ids=["option", "agent", "nothing"],
+)
+def test_a_run_that_can_not_begin_is_finished(desk: Desk, words: list[str], status: int, said: str) -> None:
+    """Its exit status says that, and its log why."""
+    desk.submits(*words)
+    eventually(lambda: not is_held(desk.place), "it has ended")
+
+    job = read_job(desk.place)
+    assert (State.FINISHED, status) == (job.state, job.exit_status)
+    assert said in (desk.place / "run.log").read_text()

@@ -1,0 +1,160 @@
+"""Jobs on disk."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.runs.jobs import Job, JobError, State, Task, is_job, read_job, state_of, write_job
+from pytest_crmeval.runs.locks import Lock
+
+TASK = Task(suite="crm", subject="oracle", total=10, passed=3, failed=1, errored=1, invalid=1, cost=0.25)
+JOB = Job(
+    id="nightly",
+    command=["python", "-m", "pytest", "evals"],
+    cwd="/work",
+    submitted="2026-11-17T06:00:00+00:00",
+    state=State.RUNNING,
+    started="2026-11-17T06:00:01+00:00",
+    tasks=(TASK, replace(TASK, subject="mute", cost=None)),
+)
+
+NO_ROOM = """
+import resource, signal, sys
+from dataclasses import replace
+from pathlib import Path
+from pytest_crmeval.runs.jobs import read_job, write_job
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+folder = Path(sys.argv[1])
+job = read_job(folder)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+try:
+    write_job(folder, replace(job, exit_status=1))
+except OSError as error:
+    print(error.strerror)
+"""
+WRITING = """
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from pytest_crmeval.runs.jobs import read_job, write_job
+
+folder = Path(sys.argv[1])
+job = read_job(folder)
+print("begun", flush=True)
+for number in range(1_000_000):
+    write_job(folder, replace(job, exit_status=number, cwd="x" * (number % 7) * 1000))
+"""
+
+
+def test_a_job_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Nothing is left beside it."""
+    write_job(tmp_path, JOB)
+
+    assert replace(JOB, command=tuple(JOB.command)) == read_job(tmp_path)
+    assert ["job.json"] == [path.name for path in tmp_path.iterdir()]
+    assert is_job(tmp_path)
+
+
+def test_programs_read_counts_and_status(tmp_path: Path) -> None:
+    """Also what follows from the others."""
+    write_job(tmp_path, JOB)
+
+    task = json.loads((tmp_path / "job.json").read_text(encoding="utf-8"))["tasks"][0]
+    assert (6, 10, 3, "running") == (task["done"], task["total"], task["passed"], task["status"])
+
+
+@pytest.mark.parametrize(
+    ("task", "status"),
+    [
+        (replace(TASK, passed=0, failed=0, errored=0, invalid=0), "waiting"),
+        (TASK, "running"),
+        (replace(TASK, passed=7), "finished"),
+        (Task(suite="crm", subject="oracle"), "finished"),
+    ],
+)
+def test_how_far_a_task_is(task: Task, status: str) -> None:
+    """In a word."""
+    assert status == task.status
+
+
+def test_errored_and_invalid_cases_are_not_in_the_pass_rate() -> None:
+    """As in the report."""
+    assert 0.75 == TASK.pass_rate
+    assert Task(suite="crm", subject="oracle", total=1, errored=1).pass_rate is None
+
+
+@pytest.mark.parametrize(
+    ("written", "held", "state"),
+    [
+        (State.SUBMITTED, False, State.SUBMITTED),
+        (State.SUBMITTED, True, State.RUNNING),
+        (State.RUNNING, True, State.RUNNING),
+        (State.RUNNING, False, State.LOST),
+        (State.FINISHED, False, State.FINISHED),
+        (State.STOPPED, False, State.STOPPED),
+        (State.STOPPED, True, State.RUNNING),
+    ],
+)
+def test_the_lock_says_whether_a_job_runs(tmp_path: Path, written: State, *, held: bool, state: State) -> None:
+    """Whatever is written: a process that was killed can't write."""
+    lock = Lock.take(tmp_path)
+    if not held:
+        lock.close()
+
+    assert state is state_of(tmp_path, replace(JOB, state=written))
+    if held:
+        lock.close()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", '{"schema": "crmeval.job/2"}', '{"schema": "crmeval.job/1", "id": "x"}']
+)
+def test_what_is_no_job_is_refused_with_its_place(tmp_path: Path, text: str) -> None:
+    """And with what to do."""
+    (tmp_path / "job.json").write_text(text, encoding="utf-8")
+
+    with pytest.raises(JobError, match=r"job\.json: not a job \(crmeval\.job/1\): .*; move it away"):
+        read_job(tmp_path)
+
+
+def test_a_job_that_is_not_there(tmp_path: Path) -> None:
+    """Says so."""
+    with pytest.raises(JobError, match=r"job\.json: No such file"):
+        read_job(tmp_path)
+    assert not is_job(tmp_path)
+
+
+def test_a_full_disk_leaves_the_job_as_it_was(tmp_path: Path) -> None:
+    """Whole, and without half of another one beside it."""
+    write_job(tmp_path, JOB)
+
+    told = subprocess.run(
+        [sys.executable, "-c", NO_ROOM, str(tmp_path)], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert "File too large\n" == told
+    assert JOB.id == read_job(tmp_path).id
+    assert read_job(tmp_path).exit_status is None
+    assert ["job.json"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_who_reads_while_another_process_writes_reads_a_whole_job(tmp_path: Path) -> None:
+    """The one before or the one after, never half of one; also when the writer is killed."""
+    write_job(tmp_path, JOB)
+    with subprocess.Popen([sys.executable, "-c", WRITING, str(tmp_path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        deadline, seen = time.monotonic() + 30, set[int | None]()
+        while len(seen) < 5:
+            assert time.monotonic() < deadline
+            seen.add(read_job(tmp_path).exit_status)
+        process.kill()
+
+    assert JOB.id == read_job(tmp_path).id

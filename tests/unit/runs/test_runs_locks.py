@@ -1,0 +1,176 @@
+"""Who runs a run."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.runs import locks
+from pytest_crmeval.runs.locks import Holder, Lock, LockedError, holder_of, is_held
+
+HOLDING = """
+import sys
+from pathlib import Path
+from pytest_crmeval.runs.locks import Lock
+
+held = Lock.take(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+HEIR = """
+import os
+from pytest_crmeval.runs.locks import Lock
+
+folder, lock = Lock.handed_over()
+assert "CRMEVAL_JOB" not in os.environ
+assert Lock.handed_over() is None
+assert not os.get_inheritable(lock.fileno())
+print(folder, flush=True)
+input()
+"""
+
+
+@contextmanager
+def another_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Have another process hold the lock; it is killed in the end."""
+    command = [sys.executable, "-c", HOLDING, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "held\n" == process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def test_nobody_runs_what_nobody_has_begun(tmp_path: Path) -> None:
+    """Neither a folder without a lock, nor one that is not there."""
+    assert not is_held(tmp_path)
+    assert holder_of(tmp_path / "nowhere") is None
+
+
+def test_a_second_process_is_told_who_has_it(tmp_path: Path) -> None:
+    """In a line, with what to do."""
+    with another_process(tmp_path) as process, pytest.raises(LockedError) as caught:
+        Lock.take(tmp_path)
+
+    said = str(caught.value)
+    assert f"the run {tmp_path.name!r} is being run by process {process.pid} on {os.uname().nodename}, since 20" in said
+    assert said.endswith(f"wait for it, or: crmeval stop {tmp_path.name}")
+
+
+def test_who_has_it_can_be_seen(tmp_path: Path) -> None:
+    """As long as he lives; SIGKILL ends it as well as anything else."""
+    with another_process(tmp_path) as process:
+        holder = holder_of(tmp_path)
+
+        assert holder is not None
+        assert (process.pid, True) == (holder.pid, holder.is_here)
+    assert not is_held(tmp_path)
+    assert holder_of(tmp_path) is None
+    assert not holder.is_here
+
+
+def test_it_can_be_taken_after_its_holder_was_killed(tmp_path: Path) -> None:
+    """Nothing has to be removed by hand."""
+    with another_process(tmp_path):
+        pass
+
+    Lock.take(tmp_path).close()
+
+
+def test_who_looks_does_not_keep_others_from_taking_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look is to have it for a moment: who wants it tries again."""
+    looking = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    monkeypatch.setattr("time.sleep", lambda _: os.close(looking))
+
+    lock = Lock.take(tmp_path)
+
+    assert is_held(tmp_path)
+    lock.close()
+
+
+def test_it_is_handed_over_to_another_program(tmp_path: Path) -> None:
+    """Which holds it when we have let it go, and is told once; there is no moment in which nobody has it."""
+    lock = Lock.take(tmp_path)
+    environment = {**os.environ, **lock.environment(tmp_path)}
+    heir = subprocess.Popen(
+        [sys.executable, "-c", HEIR],
+        env=environment,
+        pass_fds=[lock.fileno()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    lock.sign(Holder.of(heir.pid))
+    lock.close()
+    with heir:
+        assert heir.stdout is not None
+        held = is_held(tmp_path)
+        assert f"{tmp_path}\n" == heir.stdout.readline()
+        holder = holder_of(tmp_path)
+        heir.communicate("go\n")
+
+    assert held
+    assert holder is not None
+    assert heir.pid == holder.pid
+    assert 0 == heir.returncode
+    assert not is_held(tmp_path)
+
+
+@pytest.mark.parametrize("told", ["", "7", "x y", "999 {}", "0 {}"])
+def test_what_is_no_lock_is_not_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str) -> None:
+    """A variable that somebody else has set, or a file that is not open."""
+    (tmp_path / "lock").touch()
+    monkeypatch.setenv(locks.HANDED, told.format(tmp_path))
+
+    assert Lock.handed_over() is None
+
+
+def test_a_process_of_another_boot_is_not_taken_for_its_number() -> None:
+    """After a reboot, 4711 is somebody else."""
+    me = Holder.of(os.getpid())
+
+    assert me.is_here
+    assert not replace(me, birth=f"another-boot {me.birth.split()[1]}").is_here
+    assert not replace(me, birth=f"{me.birth}0").is_here
+    assert not replace(me, host="another").is_here
+
+
+def test_a_dead_process_was_never_born() -> None:
+    """Also one that nobody has waited for."""
+    with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.read()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+        assert "" == locks.birth_of(process.pid)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"pid": 1}', "[]", '{"pid": "x", "birth": "", "host": "", "since": ""}'])
+def test_a_holder_that_does_not_say_who_he_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """The lock counts, not what is written in it."""
+    monkeypatch.setattr(locks, "PATIENCE", 0.0)
+    lock = Lock.take(tmp_path)
+    (tmp_path / "lock").write_text(text, encoding="utf-8")
+
+    assert is_held(tmp_path)
+    assert holder_of(tmp_path) is None
+    with pytest.raises(LockedError, match="is being run by another process"):
+        Lock.take(tmp_path)
+    lock.close()
+
+
+def test_a_shorter_name_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
+    """What is written down is one document."""
+    (tmp_path / "lock").write_text("x" * 1000, encoding="utf-8")
+    lock = Lock.take(tmp_path)
+    lock.close()
+
+    assert os.getpid() == json.loads((tmp_path / "lock").read_text(encoding="utf-8"))["pid"]

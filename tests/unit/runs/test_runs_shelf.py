@@ -1,0 +1,198 @@
+"""The runs of a folder."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.usage import Bill
+from pytest_crmeval.runs import reports
+from pytest_crmeval.runs.jobs import Job, State, Task, write_job
+from pytest_crmeval.runs.journal import Journal
+from pytest_crmeval.runs.locks import Lock
+from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of, point, run_of, runs_in, tasks_of
+from tests.fakes import planned, trial
+
+STARTED = "2026-11-17T06:00:00+00:00"
+CASES = [planned(name) for name in ("one", "two", "three")]
+TRIALS = [replace(trial("one"), bill=Bill(cost=0.25)), replace(trial("two", Verdict.FAILED), bill=Bill(cost=0.5))]
+COUNTED = {"total": 3, "passed": 1, "failed": 1, "cost": 0.75}
+
+
+def journalled(folder: Path, trials: Sequence[Trial] = TRIALS) -> None:
+    """Leave the journal of a run behind."""
+    journal = Journal.open(folder / "trials.jsonl")
+    journal.part({"started": STARTED}, CASES)
+    for each in trials:
+        journal.trial(each)
+    journal.close()
+
+
+def reported(folder: Path, trials: Sequence[Trial] = TRIALS) -> None:
+    """Leave the report of a run behind."""
+    found = {each.planned.key: each for each in trials}
+    folder.parent.mkdir(exist_ok=True)
+    reports.write(reports.build({"id": folder.name, "started": STARTED}, found, CASES), folder.parent)
+
+
+def submitted(folder: Path, **changes: object) -> Job:
+    """Leave a job behind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    job = Job(id=folder.name, command=["pytest"], cwd="/", submitted=STARTED)
+    job = replace(job, **changes)  # type: ignore[arg-type] # of several kinds
+    write_job(folder, job)
+    return job
+
+
+def counts(tasks: Sequence[Task]) -> dict[str, object]:
+    """Return what the only task counts."""
+    (task,) = tasks
+    return {name: getattr(task, name) for name in COUNTED}
+
+
+def test_the_journal_tells_how_far_a_run_is(tmp_path: Path) -> None:
+    """By suite and subject; what is not played counts."""
+    journalled(tmp_path)
+
+    assert COUNTED == counts(tasks_of(tmp_path))
+
+
+def test_one_unknown_price_makes_a_cost_unknown(tmp_path: Path) -> None:
+    """It is not zero."""
+    journalled(tmp_path, [TRIALS[0], replace(TRIALS[1], bill=Bill(cost=None))])
+
+    (task,) = tasks_of(tmp_path)
+    assert task.cost is None
+
+
+def test_a_half_written_last_line_did_not_happen(tmp_path: Path) -> None:
+    """Somebody is writing it, or was killed while he did."""
+    journalled(tmp_path)
+    with (tmp_path / "trials.jsonl").open("ab") as file:
+        file.write(b'{"trial": {"key"')
+
+    assert COUNTED == counts(run_of(tmp_path).tasks)
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_run_that_was_not_submitted_is_known_by_its_report(tmp_path: Path, *, complete: bool) -> None:
+    """It is finished if nothing is missing."""
+    trials = [*TRIALS, trial("three")] if complete else TRIALS
+    journalled(tmp_path / "mine", trials)
+    reported(tmp_path / "mine", trials)
+
+    (run,) = runs_in(tmp_path)
+    assert (State.FINISHED if complete else State.STOPPED) is run.state
+    assert ("mine", STARTED, None) == (run.id, run.when, run.job)
+    assert {**COUNTED, "passed": 1 + complete} == counts(run.tasks)
+
+
+def test_a_report_without_its_folder_is_a_run(tmp_path: Path) -> None:
+    """Somebody has thrown the journal away; ``latest.json`` is none of its own."""
+    reported(tmp_path / "mine")
+
+    assert ["mine"] == [run.id for run in runs_in(tmp_path)]
+
+
+def test_a_journal_without_a_report_is_of_a_run_that_runs_or_is_lost(tmp_path: Path) -> None:
+    """The lock knows."""
+    journalled(tmp_path / "mine")
+    lost = run_of(tmp_path / "mine").state
+    lock = Lock.take(tmp_path / "mine")
+    running = run_of(tmp_path / "mine").state
+    lock.close()
+
+    assert (State.LOST, State.RUNNING) == (lost, running)
+
+
+def test_a_lost_job_is_counted_by_its_journal(tmp_path: Path) -> None:
+    """What it wrote itself may be a second old."""
+    submitted(tmp_path, state=State.RUNNING, tasks=[Task(suite="crm", subject="oracle", total=3)])
+    journalled(tmp_path)
+
+    run = run_of(tmp_path)
+    assert State.LOST is run.state
+    assert COUNTED == counts(run.tasks)
+
+
+def test_a_finished_job_is_counted_by_itself(tmp_path: Path) -> None:
+    """A list of many runs reads no journals."""
+    job = submitted(tmp_path, state=State.FINISHED, tasks=[Task(suite="crm", subject="oracle", total=9, passed=9)])
+
+    assert tuple(job.tasks) == tuple(run_of(tmp_path).tasks)
+
+
+def test_the_newest_comes_first(tmp_path: Path) -> None:
+    """Also when a clock was wrong: what is said to begin tomorrow is a run, too."""
+    submitted(tmp_path / "b", submitted="2026-11-17T05:00:00+00:00")
+    submitted(tmp_path / "a", submitted="2026-11-17T06:00:00+00:00")
+    submitted(tmp_path / "c", submitted="2999-01-01T00:00:00+00:00", state=State.FINISHED, ended="1970-01-01T00:00:00")
+
+    assert ["c", "a", "b"] == [run.id for run in runs_in(tmp_path)]
+
+
+def test_what_can_not_be_read_is_told_and_hides_nothing_else(tmp_path: Path) -> None:
+    """One broken file is no reason to see no run."""
+    submitted(tmp_path / "good")
+    submitted(tmp_path / "torn")
+    (tmp_path / "torn/job.json").write_text("{", encoding="utf-8")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd/trials.jsonl").write_bytes(b"\xff\n")
+
+    found = {run.id: run for run in runs_in(tmp_path)}
+    assert {"good", "torn", "odd"} == found.keys()
+    assert "torn/job.json: not a job" in found["torn"].trouble
+    assert "odd/trials.jsonl:1: not a line of a journal" in found["odd"].trouble
+    assert "" == found["good"].trouble
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"run": {}}', "null"])
+def test_a_file_that_is_no_report_is_no_report(tmp_path: Path, text: str) -> None:
+    """The journal is asked instead."""
+    journalled(tmp_path / "mine")
+    (tmp_path / "mine.json").write_text(text, encoding="utf-8")
+
+    assert COUNTED == counts(run_of(tmp_path / "mine").tasks)
+
+
+def test_other_folders_are_no_runs(tmp_path: Path) -> None:
+    """A judge's opinions, for one."""
+    (tmp_path / "judgements").mkdir()
+    submitted(tmp_path / "mine")
+    point(tmp_path / "latest", "mine")
+
+    assert ["mine"] == [run.id for run in runs_in(tmp_path)]
+    assert [] == runs_in(tmp_path / "nowhere")
+
+
+def test_the_latest_is_found_by_its_link(tmp_path: Path) -> None:
+    """Under its own name."""
+    submitted(tmp_path / "mine")
+    point(tmp_path / "latest", "mine")
+
+    assert "mine" == folder_of(tmp_path).name
+
+
+@pytest.mark.parametrize("run", ["other", "", "..", "mine/../mine", "latest"])
+def test_a_run_that_is_not_there(tmp_path: Path, run: str) -> None:
+    """Says so, and what to do."""
+    submitted(tmp_path / "mine")
+
+    with pytest.raises(NoSuchRunError, match="there is no run"):
+        folder_of(tmp_path, run)
+
+
+def test_the_report_is_read_to_where_its_trials_begin(tmp_path: Path) -> None:
+    """A list of many runs would take long otherwise."""
+    reported(tmp_path / "mine")
+    path = tmp_path / "mine.json"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[: text.index(' "trials": [') + 20] + "no JSON any more", encoding="utf-8")
+
+    assert COUNTED == counts(run_of(tmp_path / "mine").tasks)
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,322 @@
+"""``crmeval submit``, ``run``, ``stop`` and ``list``, as far as no process is started."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pytest_crmeval import cli
+from pytest_crmeval.runs import locks
+from pytest_crmeval.runs.jobs import Job, State, Task, read_job, write_job
+from pytest_crmeval.runs.locks import Holder, Lock
+
+JOB = Job(id="nightly", command=["/nowhere/python", "-m", "pytest"], cwd="/", submitted="2026-11-17T06:00:00+00:00")
+TASK = Task(suite="crm", subject="gpt-4.1", total=30, passed=9, failed=3, cost=0.12)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a project."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(locks, "PATIENCE", 0.0)
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals/test_crm.py").touch()
+    return tmp_path
+
+
+def submitted(*arguments: str) -> list[str]:
+    """Submit a run without starting it, and return what pytest would be told."""
+    assert 0 == cli.main(["submit", "--hold", "--run", "mine", *arguments])
+    (path,) = Path.cwd().glob("*/mine/job.json")
+    python, *command = read_job(path.parent).command
+    assert (sys.executable, ["-m", "pytest"]) == (python, command[:2])
+    assert ["-o", f"crmeval_reports={path.parents[1]}", "--crmeval-run=mine"] == command[-3:]
+    return command[2:-3]
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("", "evals"),
+        ("evals/test_crm.py", "evals/test_crm.py"),
+        ("evals/test_crm.py::test_conversation", "evals/test_crm.py::test_conversation"),
+        ("evals --agent claude --agent oracle", "evals --crmeval-agent=claude --crmeval-agent=oracle"),
+        ("--limit 10 --concurrent 5 -n 3", "evals --crmeval-sample=10 --crmeval-inflight=5 --numprocesses=3"),
+        ("--workers 2 -k quote -m refusal", "evals --numprocesses=2 -k quote -m refusal"),
+        ("evals -- -x --crmeval-budget 5", "evals -x --crmeval-budget 5"),
+        ("--agent mute -- -k one", "evals --crmeval-agent=mute -k one"),
+        ("--eval browsecomp", "evals --crmeval-suite=browsecomp"),
+        ("--eval evals/test_crm.py --eval crm", "evals/test_crm.py --crmeval-suite=crm"),
+        (
+            "--models gpt-4o,gpt-3.5-turbo",
+            "evals --crmeval-agent=openai:gpt-4o --crmeval-agent=openai:gpt-3.5-turbo",
+        ),
+        (
+            "--models claude?temperature=1,anthropic:x,oracle,mine",
+            (
+                "evals --crmeval-agent=claude?temperature=1 --crmeval-agent=anthropic:x --crmeval-agent=oracle "
+                "--crmeval-agent=mine"
+            ),
+        ),
+    ],
+)
+def test_what_is_typed_is_what_pytest_is_told(here: Path, typed: str, told: str) -> None:
+    """Names of models are those of OpenAI, unless somebody else's are known by them."""
+    (here / "pyproject.toml").write_text('[tool.pytest.ini_options]\ncrmeval_agents = ["mine = bots:Mine"]\n')
+
+    assert told.split() == submitted(*typed.split())
+
+
+def test_the_command_of_the_seed_works(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As it was typed there."""
+    typed = "--eval browsecomp --models gpt-4o,gpt-3.5-turbo --limit 10 --output-dir async_results"
+    told = submitted(*typed.split())
+
+    assert [
+        "evals",
+        "--crmeval-suite=browsecomp",
+        "--crmeval-agent=openai:gpt-4o",
+        "--crmeval-agent=openai:gpt-3.5-turbo",
+        "--crmeval-sample=10",
+    ] == told
+    assert (here / "async_results/mine/job.json").is_file()
+    assert "crmeval run mine --reports async_results" in capsys.readouterr().out
+
+
+def test_a_held_job_is_the_latest_run_and_waits(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says what to type next."""
+    submitted()
+
+    job = read_job(here / "reports/latest")
+    assert (State.SUBMITTED, str(here)) == (job.state, job.cwd)
+    assert "run mine is written down\nrun it:    crmeval run mine\n" == capsys.readouterr().out
+
+
+def test_a_run_has_a_name_of_its_own(here: Path) -> None:
+    """If nobody gives it one; two at the same second have two."""
+    cli.main(["submit", "--hold"])
+    cli.main(["submit", "--hold"])
+
+    assert 2 == len(list(here.glob("reports/20*-*-*/job.json")))
+
+
+@pytest.mark.parametrize(
+    ("settings", "text", "folder"),
+    [
+        ("pyproject.toml", '[tool.pytest.ini_options]\ncrmeval_reports = "out"\n', "out"),
+        ("pytest.toml", '[pytest]\ncrmeval_reports = "out"\n', "out"),
+        ("pytest.ini", "[pytest]\ncrmeval_reports = out\n", "out"),
+        ("tox.ini", "[pytest]\ncrmeval_reports = out\n", "out"),
+        ("setup.cfg", "[tool:pytest]\ncrmeval_reports = out\n", "out"),
+        ("pyproject.toml", "[project]\nname = 'x'\n", "reports"),
+        ("tox.ini", "[tox]\n", "reports"),
+    ],
+)
+def test_runs_are_where_the_project_has_them(
+    here: Path, monkeypatch: pytest.MonkeyPatch, settings: str, text: str, folder: str
+) -> None:
+    """As pytest finds them, also from a folder below; a project without settings has none below either."""
+    (here / settings).write_text(text)
+    if folder == "out":
+        monkeypatch.chdir(here / "evals")
+
+    assert 0 == cli.main(["submit", str(here / "evals"), "--hold", "--run", "mine"])
+    assert (here / folder / "mine/job.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("submit nowhere/", "crmeval: nowhere/: there is no such file or folder here"),
+        ("submit evals/x.py::test", "crmeval: evals/x.py::test: there is no such file or folder here"),
+        ("submit --run ../x", "crmeval: --run '../x': use up to 40 letters"),
+        ("submit --run latest", "crmeval: --run 'latest': use up to 40 letters"),
+        ("submit --reports evals/test_crm.py", "crmeval: evals/test_crm.py/"),
+        ("run nothing", "crmeval: there is no run 'nothing' in"),
+        ("run latest", "crmeval: there is no run in"),
+        ("stop nothing", "crmeval: there is no run 'nothing' in"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(here: Path, capsys: pytest.CaptureFixture[str], typed: str, said: str) -> None:
+    """And nothing is written."""
+    assert 2 == cli.main(typed.split())
+
+    error = capsys.readouterr().err
+    assert error.startswith(said)
+    assert 1 == error.count("\n")
+    assert not (here / "reports").exists()
+
+
+def test_without_a_folder_of_evals_somebody_has_to_say_what_to_run(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise pytest would collect everything."""
+    (here / "evals/test_crm.py").rename(here / "test_crm.py")
+    (here / "evals").rmdir()
+
+    assert 2 == cli.main(["submit"])
+    assert "crmeval: say what to run: there is no folder evals/ here\n" == capsys.readouterr().err
+
+
+def test_of_two_submits_with_one_name_one_wins(here: Path) -> None:
+    """At the same time; the other one is told in a line what to do."""
+    command = [sys.executable, "-m", "pytest_crmeval.cli", "submit", "--hold", "--run", "mine"]
+    both = [
+        subprocess.Popen([*command, "-k", word], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for word in ("one", "two")
+    ]
+    said = [process.communicate()[1] for process in both]
+
+    assert [0, 2] == sorted(process.returncode for process in both)
+    loser = next(text for text in said if text)
+    assert 1 == loser.count("\n")
+    assert "the run 'mine' is being run by process" in loser or "there is a run 'mine' already; resume it" in loser
+    winner = ["one", "two"][[process.returncode for process in both].index(0)]
+    assert winner in read_job(here / "reports/mine").command
+
+
+def test_a_run_that_was_not_submitted_is_not_resumed_by_guessing(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its command is in its report."""
+    (here / "reports/mine").mkdir(parents=True)
+
+    assert 2 == cli.main(["run", "mine"])
+    assert (
+        "'mine' was not submitted; resume it as it was begun: pytest ... --crmeval-run=mine" in capsys.readouterr().err
+    )
+
+
+def test_a_run_is_not_run_twice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who has it is told."""
+    folder = here / "reports/nightly"
+    folder.mkdir(parents=True)
+    write_job(folder, JOB)
+    lock = Lock.take(folder)
+
+    statuses = [cli.main(["run", "nightly"]), cli.main(["submit", "--run", "nightly"])]
+
+    lock.close()
+    error = capsys.readouterr().err
+    assert [2, 2] == statuses
+    assert 2 == error.count("crmeval: the run 'nightly' is being run by process")
+
+
+@pytest.mark.parametrize("how", [[], ["--detach"]])
+def test_what_can_not_be_started_stays_as_it_was(
+    here: Path, capsys: pytest.CaptureFixture[str], how: list[str]
+) -> None:
+    """Its Python may be gone."""
+    folder = here / "reports/nightly"
+    folder.mkdir(parents=True)
+    write_job(folder, replace(JOB, cwd=str(here)))
+
+    assert 2 == cli.main(["run", "nightly", *how])
+    assert "crmeval: /nowhere/python: No such file or directory; the run nightly was not started\n" in (
+        capsys.readouterr().err
+    )
+    assert State.SUBMITTED is read_job(folder).state
+
+
+def test_what_does_not_run_need_not_be_stopped(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A job of before the machine went down is lost, whoever has its number now."""
+    folder = here / "reports/nightly"
+    folder.mkdir(parents=True)
+    write_job(folder, replace(JOB, state=State.RUNNING))
+    (folder / "lock").write_text('{"pid": 1, "birth": "another-boot 1", "host": "here", "since": "1970"}')
+
+    assert 0 == cli.main(["stop", "nightly"])
+    assert "run nightly does not run: it is lost\n" == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("changes", [{"host": "elsewhere"}, {"birth": "another-boot 1"}])
+def test_a_process_that_is_not_surely_the_run_is_not_signalled(
+    here: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, str]
+) -> None:
+    """On another machine, or with a number that was given again."""
+    folder = here / "reports/nightly"
+    folder.mkdir(parents=True)
+    lock = Lock.take(folder)
+    lock.sign(replace(Holder.of(1), **changes))  # type: ignore[arg-type] # of one kind
+
+    assert 2 == cli.main(["stop", "nightly"])
+    assert "crmeval: the run 'nightly' is run by process 1 on" in capsys.readouterr().err
+    lock.close()
+
+
+@pytest.fixture
+def runs(here: Path) -> Path:
+    """Leave runs of several kinds behind."""
+    for number, (name, changes) in enumerate(
+        {
+            "nightly": {"state": State.FINISHED, "exit_status": 1, "tasks": [TASK]},
+            "mistaken": {"state": State.FINISHED, "exit_status": 4},
+            "gone": {"state": State.RUNNING, "tasks": [TASK, replace(TASK, subject="claude", cost=None)]},
+            "many": {"state": State.STOPPED, "tasks": [replace(TASK, subject=f"a{n}", cost=0.0) for n in range(4)]},
+            "held": {},
+        }.items()
+    ):
+        folder = here / "reports" / name
+        folder.mkdir(parents=True)
+        submitted = f"2026-11-17T06:0{number}:00+00:00"
+        write_job(folder, replace(JOB, id=name, submitted=submitted, **changes))  # type: ignore[arg-type] # as above
+    return here
+
+
+@pytest.mark.usefixtures("runs")
+def test_list_shows_the_newest_first(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    """State, time, tasks, how far, how good, how dear."""
+    assert 0 == cli.main(["list"])
+    assert snapshot == capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("runs")
+def test_list_is_readable_by_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    """With all tasks."""
+    cli.main(["list", "--json"])
+
+    document = json.loads(capsys.readouterr().out)
+    assert "crmeval.runs/1" == document["schema"]
+    states = {run["id"]: run["state"] for run in document["runs"]}
+    assert {
+        "nightly": "finished",
+        "mistaken": "finished",
+        "gone": "lost",
+        "many": "stopped",
+        "held": "submitted",
+    } == states
+    nightly = next(run for run in document["runs"] if run["id"] == "nightly")
+    assert (12, 30, 0.75, 0.12) == tuple(nightly[name] for name in ("done", "total", "pass_rate", "cost"))
+
+
+def test_list_of_nothing_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    """A new project."""
+    assert 0 == cli.main(["list"])
+    assert "no runs in reports; start one: crmeval submit evals/\n" == capsys.readouterr().out
+
+
+def test_list_tells_what_it_can_not_read(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside what it can."""
+    (here / "reports/torn").mkdir(parents=True)
+    (here / "reports/torn/job.json").write_text("{")
+
+    assert 0 == cli.main(["list"])
+    captured = capsys.readouterr()
+    assert "torn" in captured.out
+    assert "torn/job.json: not a job" in captured.err
+
+
+def test_help_knows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also those that are not loaded; each has a page of its own."""
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    page = capsys.readouterr().out
+    for name, (_, what) in cli.COMMANDS.items():
+        assert what in page
+        with pytest.raises(SystemExit):
+            cli.main([name, "--help"])
+        assert f"usage: crmeval {name}" in capsys.readouterr().out
