@@ -10,7 +10,8 @@ from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.runs.following import UnreadableError
 from pytest_crmeval.runs.jobs import JobError
-from pytest_crmeval.runs.status import NoSuchRunError, Status, Watch, find
+from pytest_crmeval.runs.shelf import NoSuchRunError
+from pytest_crmeval.runs.status import Status, Watch, find
 from pytest_crmeval.runs.telling import in_a_line, lines
 
 HELP = """Show how far a run is: a job, or a pytest run in another terminal; while it is on, and afterwards.

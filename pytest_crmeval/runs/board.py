@@ -8,8 +8,8 @@ from pytest_crmeval.domain.usage import money
 from pytest_crmeval.runs.progress import Progress
 
 NAME, ALL = "suite × subject", "all"
-SHORTEST = 16
-"""A name is not cut shorter than this to make room for another figure."""
+SHORTEST, SHORT = 16, 32
+"""A name is not cut shorter than this to make room for a figure, whether it is essential or not."""
 GAP = "  "
 _INDENT = "  "
 _ORDER = (
@@ -17,7 +17,7 @@ _ORDER = (
     *("in flight", "retries", "tokens in", "tokens out", "cost", "per min", "ETA"),
 )
 _IMPORTANCE = (
-    *("done", "pass rate", "ETA", "errored", "cost", "in flight", "95 %", "per min", "retries", "failed"),
+    *("done", "pass rate", "ETA", "errored", "cost", "in flight", "per min", "95 %", "retries", "failed"),
     *("invalid", "passed", "tokens out", "tokens in"),
 )
 _PHRASES = {
@@ -28,6 +28,7 @@ _PHRASES = {
     "per min": "{}/min",
     "retries": "{} retries",
 }
+_ESSENTIAL = 5
 _NEEDED = 3
 """So many of them, or no table: they are told in lines."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -193,15 +194,29 @@ def _wide(head: str, figures: Sequence[Mapping[str, str]]) -> int:
     return len(GAP) + max(len(head), *(len(found[head]) for found in figures))
 
 
+def _reserved(head: str, figures: Sequence[Mapping[str, str]]) -> int:
+    """Return how wide a column may become while the run goes on: no column is to come and go."""
+    wide = _wide(head, figures)
+    if head == "ETA" and any(found[head] != "done" for found in figures):
+        return max(wide, len(f"{GAP}59 min 59 s"))
+    if head == "done":
+        return max(wide, *(len(GAP) + 2 * len(found[head].partition("/")[2]) + 1 for found in figures))
+    return wide
+
+
 def _fitting(
     heads: Sequence[str], figures: Sequence[Mapping[str, str]], names: Sequence[str], width: int
 ) -> Sequence[str]:
-    """Return the most important heads that there is room for; what comes after one that has none has none, either."""
-    left = width - max(min(cells(name), SHORTEST) for name in [*names, NAME])
-    chosen = []
+    """Return the most important heads that there is room for; what comes after one that has none has none, either.
+
+    The first of them may cut names short, the others not so short.
+    """
+    longest = max(map(cells, [*names, NAME]))
+    chosen: list[str] = []
+    taken = 0
     for head in heads:
-        left -= _wide(head, figures)
-        if left < 0:
+        taken += _reserved(head, figures)
+        if taken + min(longest, SHORTEST if len(chosen) < _ESSENTIAL else SHORT) > width:
             break
         chosen.append(head)
     return chosen

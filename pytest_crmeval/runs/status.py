@@ -8,23 +8,20 @@ from pathlib import Path
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.runs.following import Followed, Follower
+from pytest_crmeval.runs.ids import JOURNAL, LATEST
 from pytest_crmeval.runs.jobs import LOG, Job, State, Task, is_job, read_job, state_of
 from pytest_crmeval.runs.jobs import NAME as JOB
 from pytest_crmeval.runs.locks import NAME as LOCK
 from pytest_crmeval.runs.locks import holder_of, is_held
 from pytest_crmeval.runs.progress import Progress
+from pytest_crmeval.runs.shelf import NoSuchRunError
 
 SCHEMA = "crmeval.status/1"
-JOURNAL = "trials.jsonl"
 TAIL = 12
 """Lines of a log that are shown,"""
 _LOOKED_AT = 16_384
 """and bytes in which they are looked for."""
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-
-
-class NoSuchRunError(Exception):
-    """A run that is not there; the message says which there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +134,7 @@ class Watch:
 def find(reports: Path, run: str | None) -> Path:
     """Return the folder of a run, or of the one that was begun last; NoSuchRunError if there is none."""
     folders = dict(_folders(reports))
-    if run in {None, "latest"}:
+    if run in {None, LATEST}:
         if not folders:
             raise NoSuchRunError(f"there is no run in {reports}; start one: crmeval submit evals/")
         return max(folders, key=folders.__getitem__)

@@ -12,7 +12,8 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs.jobs import Job, State, Task, write_job
 from pytest_crmeval.runs.journal import Journal
 from pytest_crmeval.runs.locks import Lock
-from pytest_crmeval.runs.status import NoSuchRunError, Status, Watch, find
+from pytest_crmeval.runs.shelf import NoSuchRunError
+from pytest_crmeval.runs.status import Status, Watch, find
 from pytest_crmeval.runs.telling import lines
 from tests.fakes import planned, trial
 

@@ -1,0 +1,63 @@
+"""How it goes with models, by the control of the run."""
+
+from typing import Any
+
+from pytest_crmeval.lookahead.ledger import Ledger
+from pytest_crmeval.plugin.gauge import Gauge
+from pytest_crmeval.providers.control import Feedback
+from pytest_crmeval.providers.shared import SharedControl
+
+
+class Books:
+    """A recorder that notes what it is asked."""
+
+    asked: Any = None
+
+    def key_of(self, nodeid: str) -> str:
+        """Know cases by their node id; others by nothing."""
+        return nodeid if nodeid.startswith("test_crm") else ""
+
+    def progress(self, now: float, playing: set[str]) -> None:
+        """Note what is played."""
+        self.asked = now, playing
+
+
+def test_calls_that_were_made_again_and_refused_are_counted() -> None:
+    """With what all of it has cost."""
+    control = SharedControl()
+    books: Any = Books()
+    first = control.acquire("openai:gpt-4.1", 100)
+    assert first is not None
+    control.release(first, Feedback(ok=False, throttled=True))
+    again = control.acquire("openai:gpt-4.1", 100, 10.0)
+    assert again is not None
+    control.release(again, Feedback(ok=True, cost=0.25))
+
+    gauge = Gauge(books, Ledger(lambda _: None), control)
+
+    assert ["1 made again", "1 refused as too many", "spent $0.25"] == gauge.traffic()
+    control.close()
+
+
+def test_who_asks_no_model_has_no_traffic() -> None:
+    """Nothing to say."""
+    books: Any = Books()
+    assert [] == Gauge(books, Ledger(lambda _: None), SharedControl()).traffic()
+
+
+def test_what_is_played_is_what_was_begun_ahead_or_as_an_item() -> None:
+    """Each case once; items of others are none of ours, and count for nothing."""
+    books: Any = Books()
+    ledger = Ledger(lambda _: None)
+    ledger.open({"test_crm[one]": 1.0, "test_crm[two]": 1.0}, at_once=1)
+    ledger.join("main", 1)
+    begun = ledger.next("main")
+    gauge = Gauge(books, ledger, SharedControl())
+    gauge.started = {"test_crm[one]", "test_crm[three]", "test_other"}
+
+    gauge.read(7.0)
+
+    now, playing = books.asked
+    assert (7.0, {"test_crm[one]", "test_crm[three]"}) == (now, playing - {""})
+    assert [begun] == ledger.playing
+    ledger.close()

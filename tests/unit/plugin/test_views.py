@@ -1,0 +1,194 @@
+"""What is shown of a run while pytest runs it."""
+
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pytest_crmeval.plugin.gauge import Gauge
+from pytest_crmeval.plugin.views import LATE, MINUTE, Bottom, Log
+from pytest_crmeval.runs.progress import Progress
+
+ROW = Progress(suite="crm", subject="gpt-4.1", total=60, passed=9, failed=3, calls=50, cost=0.25, rate=12.0, eta=240.0)
+
+
+class Books:
+    """A gauge that says what it was told to say."""
+
+    def __init__(self, *rows: Progress, traffic: Sequence[str] = ()) -> None:
+        self.rows = rows
+        self._traffic = traffic
+
+    def read(self, now: float) -> tuple[Sequence[Progress], Progress]:
+        """Return the rows, and the first as the sum."""
+        del now
+        return self.rows, self.rows[0] if self.rows else Progress()
+
+    def traffic(self) -> Sequence[str]:
+        """Return the phrases."""
+        return self._traffic
+
+
+class Pytest:
+    """As much of pytest as a view sees: a config, a reporter and a writer in one."""
+
+    def __init__(self, file: io.TextIOWrapper | io.StringIO) -> None:
+        self._file = file
+        self._current_line = ""
+        self.hasmarkup = False
+        self.pluginmanager = self
+
+    def get_plugin(self, _: str) -> "Pytest":
+        """Be the reporter."""
+        return self
+
+    def get_terminal_writer(self) -> "Pytest":
+        """Be the writer."""
+        return self
+
+    @property
+    def width_of_current_line(self) -> int:
+        """Return how much is written."""
+        return len(self._current_line)
+
+    def ensure_newline(self) -> None:
+        """Do nothing, as with xdist."""
+
+    def write(self, text: str) -> None:
+        """Write."""
+        self._current_line = (self._current_line + text).rpartition("\n")[2]
+        self._file.write(text)
+        self._file.flush()
+
+    def line(self, text: str = "") -> None:
+        """Write a line."""
+        self.write(f"{text}\n")
+
+    write_line = line
+
+
+class Clock:
+    """Shows what it was set to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+
+def log(pytest_: Pytest, books: Books, clock: Clock) -> Log:
+    """Return a log."""
+    config: Any = pytest_
+    return Log(config, cast("Gauge", books), clock)
+
+
+def test_a_log_has_a_line_a_minute() -> None:
+    """Not before the first, and none twice."""
+    told, clock = Pytest(io.StringIO()), Clock()
+    view = log(told, Books(ROW), clock)
+    counts = []
+    for now in (1.0, MINUTE - 1, MINUTE, MINUTE + 1, 2 * MINUTE + 1):
+        clock.now = now
+        view.calm()
+        counts.append(told._file.getvalue().count("\n"))  # type: ignore[union-attr] # noqa: SLF001
+
+    assert [0, 0, 1, 1, 2] == counts
+
+
+def test_a_line_of_a_log_begins_a_line() -> None:
+    """Whatever pytest was in the middle of."""
+    told, clock = Pytest(io.StringIO()), Clock()
+    view = log(told, Books(ROW), clock)
+    told.write("....")
+    clock.now = MINUTE
+    view.calm()
+
+    first, second = told._file.getvalue().splitlines()  # type: ignore[union-attr] # noqa: SLF001
+    assert "...." == first
+    assert second.startswith("crmeval: 12/60 done, ")
+
+
+@pytest.mark.parametrize("many", [1, 3, 9])
+def test_a_log_has_a_line_for_each_or_one_for_all(snapshot: SnapshotAssertion, many: int) -> None:
+    """Nine of them would be too many."""
+    told, clock = Pytest(io.StringIO()), Clock()
+    rows = [replace(ROW, subject=f"model {number}") for number in range(many)]
+    view = log(told, Books(*rows, traffic=["2 calls wait for a rate limit", "spent $0.25"]), clock)
+    clock.now = MINUTE
+    view.calm()
+
+    assert snapshot == told._file.getvalue()  # type: ignore[union-attr] # noqa: SLF001
+
+
+def test_a_log_of_nothing_is_empty() -> None:
+    """The run has not begun."""
+    told, clock = Pytest(io.StringIO()), Clock()
+    view = log(told, Books(), clock)
+    told.write("....")
+    clock.now = MINUTE
+    view.calm()
+
+    assert "...." == told._file.getvalue()  # type: ignore[union-attr] # noqa: SLF001
+
+
+def test_a_log_is_written_to_while_nothing_comes_to_its_end(tmp_path: Path) -> None:
+    """Even if pytest's output is taken away meanwhile, as it is while a test runs; then not again for a minute."""
+    path, clock = tmp_path / "log", Clock()
+    with path.open("w") as file, Path(os.devnull).open("w") as elsewhere:
+        told = Pytest(file)
+        view = log(told, Books(ROW), clock)
+        told.write("test_crm.py ")
+        os.dup2(elsewhere.fileno(), file.fileno())
+        for now in (MINUTE, MINUTE + LATE, MINUTE + LATE + 1):
+            clock.now = now
+            view.tick()
+        view.close()
+
+    first, second = path.read_text().splitlines()
+    assert "test_crm.py " == first
+    assert second.startswith("crmeval: 12/60 done, ")
+    assert 0 == told.width_of_current_line
+
+
+class Bare(Bottom):
+    """Lines for the bottom of a terminal that is not there."""
+
+    def __init__(self, books: Books) -> None:
+        self._gauge = cast("Gauge", books)
+        self._clock = Clock()
+        self._writer = Pytest(io.StringIO())
+
+    def lines(self, width: int, height: int = 12) -> str:
+        """Return them."""
+        return "\n".join(self._lines(width, height))
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_the_bottom_of_a_terminal(snapshot: SnapshotAssertion, width: int) -> None:
+    """Who, how far, how fast; below that how it goes with models."""
+    rows = [replace(ROW, in_flight=5), replace(ROW, subject="claude", in_flight=3, retries=2, errored=1)]
+    traffic = ["3 calls wait for a rate limit", "7 made again", "2 refused as too many", "spent $0.52"]
+
+    assert snapshot == Bare(Books(*rows, traffic=traffic)).lines(width)
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_there_is_room_for_pytest(snapshot: SnapshotAssertion, width: int) -> None:
+    """Twenty subjects don't take the whole screen."""
+    rows = [replace(ROW, subject=f"model {number}") for number in range(20)]
+
+    found = Bare(Books(*rows)).lines(width, 8)
+
+    assert found.count("\n") < 8
+    assert snapshot == found
+
+
+def test_nothing_is_shown_before_the_run_begins() -> None:
+    """There is nothing to tell."""
+    assert "" == Bare(Books()).lines(80)
