@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from pytest_crmeval.cli import calibrate, describe, generate, lint, report
+from pytest_crmeval.cli import calibrate, describe, generate, lint, merge, report
 from pytest_crmeval.cli.terminal import UsageError
 
 
@@ -37,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True)
     for name, module, what in (
         ("report", report, "show the figures of a run"),
+        ("merge", merge, "join the runs of shards"),
         ("lint", lint, "look for cases that nobody can pass"),
         ("describe", describe, "see what conversations are made of"),
         ("generate", generate, "write conversations"),

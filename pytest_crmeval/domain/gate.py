@@ -69,6 +69,8 @@ class Gate:
         standing = report.suite(self.suite)
         if standing is None:
             return self._ruling(f"the run has no suite {self.suite!r}")
+        if report.missing:
+            return self._ruling(f"the run is not whole: it lacks shard {', '.join(report.missing)}")
         if standing.not_run:
             return self._ruling(f"{standing.not_run} of {standing.planned} cases were not run")
         value = getattr(standing, self.metric)

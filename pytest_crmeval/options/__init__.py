@@ -1,7 +1,6 @@
 """Command line, ini and environment -> one frozen Options."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_crmeval.runs.ids import objection_to
+
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
     from pytest_crmeval.domain.gate import Gate
+    from pytest_crmeval.domain.shard import Shard
     from pytest_crmeval.providers.limits import Cap
 
 NAMED_AGENTS: Mapping[str, str] = {
@@ -27,9 +29,6 @@ DEFAULT_SCORERS = SCORERS[:3]
 INFLIGHT, MOST_INFLIGHT = 8, 256
 """Conversations that a worker plays at the same time with models, unless somebody says otherwise; and at most."""
 
-JUDGEMENTS = "judgements"
-"""Where, beside the runs, a judge's opinions are kept."""
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _KEY = pytest.StashKey["Options"]()
 
 
@@ -47,6 +46,10 @@ class Options:
     split: str
     sample: int | None
     seed: int
+    shard: "Shard | None"
+    """The part of what is selected that this invocation plays; None: all of it."""
+    durations: Path | None
+    """The report or journal that tells how long cases take, to balance shards by."""
     run: str
     resumable: bool
     """Whether the user named the run: only then can there be an earlier part of it."""
@@ -85,10 +88,12 @@ class Options:
             split=config.getoption("crmeval_split") or "",
             sample=_positive("--crmeval-sample", config.getoption("crmeval_sample")),
             seed=config.getoption("crmeval_seed") or 0,
+            shard=_shard(config),
+            durations=_durations(config),
             run=_new_run() if run is None else _checked_run(run),
             resumable=run is not None,
             gates=_gates(config.getini("crmeval_gates")),
-            reports=config.rootpath / Path(config.getini("crmeval_reports")).expanduser(),
+            reports=_reports(config),
             max_steps=_positive("crmeval_max_steps", _number("crmeval_max_steps", config)) or 1,
             inflight=_inflight(config),
             judge=config.getoption("crmeval_judge") or "",
@@ -110,6 +115,7 @@ class Options:
             f"tag {' or '.join(self.tags)}": self.tags,
             f"split {self.split}": self.split,
             f"a sample of {self.sample} (seed {self.seed})": self.sample,
+            f"shard {self.shard}": self.shard,
         }
         return ", ".join(words for words, asked in told.items() if asked)
 
@@ -150,12 +156,40 @@ def _new_run() -> str:
 
 
 def _checked_run(run: str) -> str:
-    if run in {"latest", JUDGEMENTS} or run.endswith((".json", ".part")) or not _RUN_ID.fullmatch(run):
-        raise pytest.UsageError(
-            f"--crmeval-run {run!r}: use up to 40 letters, digits, '.', '_' and '-', starting with a letter or digit; "
-            "'latest', 'judgements' and what ends with '.json' or '.part' are taken"
-        )
+    if why := objection_to(run):
+        raise pytest.UsageError(f"--crmeval-run {run!r}: {why}")
     return run
+
+
+def _reports(config: pytest.Config) -> Path:
+    return config.rootpath / Path(config.getini("crmeval_reports")).expanduser()
+
+
+def _shard(config: pytest.Config) -> "Shard | None":
+    text = config.getoption("crmeval_shard")
+    if text is None:
+        return None
+    from pytest_crmeval.domain.shard import Shard, ShardSyntaxError
+
+    try:
+        return Shard.parse(text)
+    except ShardSyntaxError as error:
+        raise pytest.UsageError(f"--crmeval-shard {error}") from None
+
+
+def _durations(config: pytest.Config) -> Path | None:
+    """Return the journal or report that shards are balanced by."""
+    named = config.getoption("crmeval_durations")
+    if named is None:
+        return None
+    if config.getoption("crmeval_shard") is None:
+        raise pytest.UsageError("--crmeval-durations is for --crmeval-shard: choose a part, too: 1/4")
+    from pytest_crmeval.runs.places import NoRunError, place_of
+
+    try:
+        return place_of(named, _reports(config), config.invocation_params.dir)
+    except NoRunError as error:
+        raise pytest.UsageError(f"--crmeval-durations {error}") from None
 
 
 def _scorers(names: Sequence[str] | None) -> tuple[str, ...]:

@@ -104,10 +104,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if _SIDE in session.config.stash:
         from pytest_crmeval.fixtures.ahead import foresee
         from pytest_crmeval.fixtures.cases import objection, plan_of
+        from pytest_crmeval.fixtures.shards import dealt_of
 
         side = session.config.stash[_SIDE]
         if why := objection(session):
             side.refuse(f"crmeval: {why}")
+        if dealt := dealt_of(session.config):
+            side.deal(dealt)
         side.tell(plan_of(session.items), foresee(session.items))
         if Options.from_config(session.config).estimate:
             from pytest_crmeval.plugin.forecast import forecast

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.fixtures.ahead import Foresight
 from pytest_crmeval.lookahead.ledger import Ledger
@@ -60,6 +61,10 @@ class Controller:
         self._told = plan, foresight
         self._understand()
 
+    def deal(self, dealt: JsonObject) -> None:
+        """Take what the shard is a part of."""
+        self.recorder.dealt = dealt
+
     def foretell(self, lines: Sequence[str]) -> None:
         """Take what the run would take, for the summary."""
         self.recorder.forecast = lines
@@ -79,6 +84,7 @@ class Controller:
                     "begin": self._begin,
                     "address": self._address,
                     "plan": self._take,
+                    "deal": self.deal,
                     "refuse": self._note,
                     **shared.answers(),
                     **self._ledger_answers(),
@@ -230,6 +236,10 @@ class Worker:
     def tell(self, plan: Plan, foresight: Foresight) -> None:
         """Tell the controller what is to be played."""
         self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], foresight.to_dict()])
+
+    def deal(self, dealt: JsonObject) -> None:
+        """Tell the controller what the shard is a part of."""
+        self._line.ask("deal", dealt)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:

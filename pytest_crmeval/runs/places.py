@@ -1,0 +1,39 @@
+"""Where a run is that somebody names: by its id, or by a path to its folder, its journal or its report."""
+
+from pathlib import Path
+
+JOURNAL = "trials.jsonl"
+
+
+class NoRunError(Exception):
+    """No run is where somebody said; the message says what to name."""
+
+
+def place_of(given: str, reports: Path, here: Path | None = None) -> Path:
+    """Return the journal of a run, or its report if there is no journal; an id goes before a path."""
+    path = (here or Path()) / Path(given).expanduser()
+    candidates = [] if Path(given).name != given else _in(reports / given)
+    candidates += [path] if path.is_file() else _in(path)
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    if path.is_dir():
+        raise NoRunError(f"{given!r}: the folder has no journal ({JOURNAL}); name the folder of a run")
+    raise NoRunError(f"{given!r}: there is neither a run of this id in {reports} nor a file or folder of this name")
+
+
+def journal_beside(report: Path, run: str) -> Path | None:
+    """Return the journal of a run whose report is there; None if it was not kept."""
+    journal = report.parent / run / JOURNAL
+    return journal if journal.is_file() else None
+
+
+def report_beside(journal: Path) -> Path | None:
+    """Return the report of a run whose journal is there; None if it has not come to one."""
+    folder = journal.resolve().parent
+    report = folder.with_name(f"{folder.name}.json")
+    return report if report.is_file() else None
+
+
+def _in(run: Path) -> list[Path]:
+    return [run / JOURNAL, run.with_name(f"{run.name}.json")] if run.name else []
