@@ -98,8 +98,7 @@ def _told(report: Report, odd: Sequence[str], rulings: Sequence[Ruling]) -> Iter
     yield from bills.lines(report)
     yield from summary.invalid(report)
     yield from (f"allowed: {text}" for text in odd)
-    if report.missing:
-        yield f"missing: shard {', '.join(report.missing)}"
+    yield from summary.missing(report)
     yield from summary.gates(rulings)
     if not report.complete:
         yield "the run is not complete: no gate can pass"

@@ -234,7 +234,9 @@ class Worker:
         self._id: str = config.workerinput["workerid"]  # type: ignore[attr-defined] # xdist's own
 
     def tell(self, plan: Plan, foresight: Foresight) -> None:
-        """Tell the controller what is to be played."""
+        """Tell the controller what is to be played; nothing is where it can't be told, and that is told by xdist."""
+        if self.server.out_of_reach:
+            return
         self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], foresight.to_dict()])
 
     def deal(self, dealt: JsonObject) -> None:
@@ -247,6 +249,8 @@ class Worker:
 
         When it is interrupted, what is in flight is brought to its end.
         """
+        if self.server.out_of_reach:
+            return (yield)
         with in_flight(session, self.ledger, self._id) as slots:
             over = True
             try:

@@ -75,9 +75,12 @@ def _shards(sources: Sequence[Source]) -> Iterator[str]:
     whole, parts = [name for name in dealt if not dealt[name]], [name for name in dealt if dealt[name]]
     if whole and parts:
         yield f"{parts[0]} is shard {dealt[parts[0]][0][1]}, and {whole[0]} is no shard"
-    sizes = {shard.of: (shard, name) for name in reversed(parts) for _, shard in dealt[name]}
+    sizes: dict[int, str] = {}
+    for name in parts:
+        for _, shard in dealt[name]:
+            sizes.setdefault(shard.of, f"{name} is shard {shard}")
     if len(sizes) > 1:
-        yield " and ".join(f"{name} is shard {shard}" for shard, name in sizes.values())
+        yield " and ".join(sizes.values())
     taken: dict[tuple[str, Shard], str] = {}
     for name in parts:
         for agent, shard in dict.fromkeys(dealt[name]):
@@ -134,8 +137,9 @@ def _outcomes(sources: Sequence[Source]) -> Iterator[str]:
     for source in sources:
         for key, trial in source.past.trials.items():
             other = known.setdefault(key, source)
-            if other.past.trials[key] != trial:
-                verdicts = f"{other.past.trials[key].verdict} in {other.name}, {trial.verdict} in {source.name}"
+            before = other.past.trials[key]
+            if before.planned.same_as(trial.planned) and before != trial:  # of another case or agent it is told above
+                verdicts = f"{before.verdict} in {other.name}, {trial.verdict} in {source.name}"
                 yield f"{key} was played in two runs, and not the same way: {verdicts}"
 
 

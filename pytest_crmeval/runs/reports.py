@@ -19,7 +19,9 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
     """Sum up a run: every planned case counts, played or not."""
     groups: dict[tuple[str, str], list[Trial]] = {}
     missing: dict[tuple[str, str], int] = {}
-    for trial in trials.values():
+    # In one order, whatever order they were played in: fractions add up otherwise in another.
+    ordered = sorted(trials.values(), key=lambda trial: trial.planned.key)
+    for trial in ordered:
         groups.setdefault((trial.planned.suite, trial.planned.subject), []).append(trial)
     for case in planned:
         if case.key not in trials:
@@ -28,7 +30,6 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
         standing_of(*group, groups.get(group, []), missing.get(group, 0))
         for group in sorted(groups.keys() | missing.keys())
     ]
-    ordered = sorted(trials.values(), key=lambda trial: trial.planned.key)
     return Report(run=run, standings=standings, trials=ordered)
 
 

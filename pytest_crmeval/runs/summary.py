@@ -54,6 +54,12 @@ def invalid(report: Report) -> Iterator[str]:
         yield f"for example {_cut(next(iter(broken.values())))}"
 
 
+def missing(report: Report) -> Iterator[str]:
+    """Yield which shards are not in it; nothing if it is whole."""
+    if report.missing:
+        yield f"a part of an evaluation: without shard {', '.join(report.missing)}"
+
+
 def details(report: Report) -> Iterator[str]:
     """Yield what the table leaves out, suite by suite: the metrics of its subjects side by side, then breakdowns."""
     for suite in dict.fromkeys(standing.suite for standing in report.standings):
