@@ -20,7 +20,7 @@ def part(shard: str = "", *, agents: Sequence[str] = ("oracle",), **changes: Any
     return {
         "started": STARTED,
         "command": "pytest",
-        "agents": {agent: "oracle" for agent in agents},
+        "agents": dict.fromkeys(agents, "oracle"),
         "sample": None,
         "seed": 0,
         **({"shard": {"index": int(index), "of": int(of), "tests": dealt, "narrowed": ""}} if shard else {}),

@@ -20,6 +20,7 @@ from pytest_crmeval.runs.places import JOURNAL
 from pytest_crmeval.runs.sources import TRANSCRIPTS, Source
 from pytest_crmeval.runs.transcripts import path_of
 
+_REPORT = "report.json"
 _RULES = ("tags", "split", "sample", "seed", "scorers", "invalid", "judge")
 Parts = list[tuple[JsonObject, Sequence[PlannedCase]]]
 
@@ -30,15 +31,15 @@ def merge(sources: Sequence[Source], folder: Path, run: str, *, allowed: Sequenc
     Of a case that several have played the last one counts; ``allowed`` says what did not fit together.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    draft, home = folder / f".{run}.{os.getpid()}.part", folder / run
+    draft = folder / f".{run}.{os.getpid()}.part"
     try:
         draft.mkdir()
         journal.compose(draft / JOURNAL, _parts(sources, run, allowed), joined(sources))
         _copy_transcripts(sources, draft / TRANSCRIPTS)
         past = journal.read(draft / JOURNAL)  # the report tells what is on disk
         report = reports.build(_facts(sources, past, run), past.trials, past.planned.values())
-        draft.rename(home)
-        _write(report, folder, home)
+        reports.save(report, draft / _REPORT)
+        _publish(draft, folder, run)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return report
@@ -57,13 +58,16 @@ def joined(sources: Sequence[Source]) -> Past:
     return past
 
 
-def _write(report: Report, folder: Path, home: Path) -> None:
-    """Write the report of a run whose folder is there; if that fails, neither is."""
+def _publish(draft: Path, folder: Path, run: str) -> None:
+    """Put all that was written where a run belongs, at once; if that fails, nothing is there."""
+    home, report = folder / run, folder / f"{run}.json"
+    draft.rename(home)
     try:
-        reports.write(report, folder)
+        (home / _REPORT).rename(report)
+        reports.point_latest(folder, run)
     except BaseException:
+        report.unlink(missing_ok=True)
         shutil.rmtree(home, ignore_errors=True)
-        home.with_name(f"{home.name}.json").unlink(missing_ok=True)
         raise
 
 

@@ -37,6 +37,13 @@ def write(report: Report, folder: Path) -> Path:
     """Write ``<run>.json`` whole or not at all, and point ``latest`` at the run."""
     run = str(report.run["id"])
     path = folder / f"{run}.json"
+    save(report, path)
+    point_latest(folder, run)
+    return path
+
+
+def save(report: Report, path: Path) -> None:
+    """Write a report, whole or not at all."""
     draft = path.with_suffix(".json.part")
     try:
         draft.write_text(
@@ -47,9 +54,12 @@ def write(report: Report, folder: Path) -> Path:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def point_latest(folder: Path, run: str) -> None:
+    """Have ``latest`` and ``latest.json`` lead to a run."""
     _point(folder / "latest", run)
-    _point(folder / "latest.json", path.name)
-    return path
+    _point(folder / "latest.json", f"{run}.json")
 
 
 def load(path: Path) -> Report:

@@ -231,7 +231,7 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, where: object, name: str, error:
         pytest.param(lambda: (os, "fsync"), id="journal"),
         pytest.param(lambda: (merging, "_link"), id="transcripts"),
         pytest.param(lambda: (reports, "build"), id="figures"),
-        pytest.param(lambda: (reports, "write"), id="report"),
+        pytest.param(lambda: (reports, "save"), id="report"),
         pytest.param(lambda: (reports, "_point"), id="latest"),
     ],
 )
