@@ -50,7 +50,7 @@ def keep(  # noqa: PLR0913 (each may be left out)
     path.parent.mkdir(parents=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     past = journal.read(path)
-    facts = {
+    facts: dict[str, Any] = {
         "id": run,
         "started": STARTED,
         "ended": ENDED,

@@ -18,9 +18,7 @@ def test_a_shard_is_read_as_it_is_shown() -> None:
     assert (Shard(index=2, of=4), "2/4") == (Shard.parse("2/4"), str(Shard.parse("2/4")))
 
 
-@pytest.mark.parametrize(
-    "text", ["", "2", "0/4", "5/4", "-1/4", "2/0", "a/b", "2/4/6", " 2/4", "2/4\n", "٢/٤", "1/1e3"]
-)
+@pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "-1/4", "2/0", "a/b", "2/4/6", " 2/4", "2/4\n", "٢/٤"])
 def test_what_is_no_shard_is_refused(text: str) -> None:
     """With what was written, and how to write it."""
     with pytest.raises(ShardSyntaxError, match="write I/N, the I-th of N parts") as error:

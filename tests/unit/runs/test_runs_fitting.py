@@ -56,9 +56,7 @@ ONE, TWO, MUTE = [trial("one")], [trial("two")], [trial(planned("one", subject="
         pytest.param([(ONE, part("1/2")), (MUTE, part("1/2", agents=["mute"]))], id="the same shard of other agents"),
         pytest.param([(ONE, part()), ([*ONE, *TWO], part())], id="the same trial"),
         pytest.param([(ONE, part()), (ONE, part(sample=5, seed=7))], id="other samples"),
-        pytest.param(
-            [(ONE, part()), ([changed(key="test_other.py::test[one]", fingerprint="beef")], part())], id="test"
-        ),
+        pytest.param([(ONE, part()), ([changed(key="test_b.py::test[one]", fingerprint="beef")], part())], id="test"),
     ],
 )
 def test_these_fit_together(tmp_path: Path, runs: list[tuple[list[Trial], Facts]]) -> None:
