@@ -23,9 +23,9 @@ def place_of(given: str, reports: Path, here: Path | None = None) -> Path:
 
 
 def journal_beside(report: Path, run: str) -> Path | None:
-    """Return the journal of a run whose report is there; None if it was not kept."""
-    journal = report.parent / run / JOURNAL
-    return journal if journal.is_file() else None
+    """Return the journal of a run whose report is there, perhaps renamed; None if it was not kept."""
+    journals = (report.parent / name / JOURNAL for name in (run, report.stem))
+    return next((journal for journal in journals if journal.is_file()), None)
 
 
 def report_beside(journal: Path) -> Path | None:
