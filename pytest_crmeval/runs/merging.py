@@ -64,7 +64,8 @@ def _publish(draft: Path, folder: Path, run: str) -> None:
     draft.rename(home)
     try:
         (home / _REPORT).rename(report)
-        reports.point_latest(folder, run)
+        if (folder / "latest").is_symlink() or not (folder / "latest").exists():
+            reports.point_latest(folder, run)  # not where a copy of the reports has folders for links
     except BaseException:
         report.unlink(missing_ok=True)
         shutil.rmtree(home, ignore_errors=True)

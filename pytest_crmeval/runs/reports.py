@@ -83,8 +83,6 @@ def _report(document: Mapping[str, Any]) -> Report:
 
 
 def _point(link: Path, target: str) -> None:
-    if link.is_dir() and not link.is_symlink():
-        return  # whoever copied the reports has made a folder of the link: it is his
     draft = link.with_name(f".{link.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     draft.symlink_to(target)

@@ -126,6 +126,16 @@ def test_a_shard_is_complete_and_not_the_whole(two: Path) -> None:
     assert (False, ["2/2"]) == ((report := merged(two, "s1")).complete, report.missing)
 
 
+def test_a_folder_called_latest_is_left_alone(two: Path) -> None:
+    """Artifacts have no links: they have copies."""
+    (two / "latest").unlink()
+    (two / "latest").mkdir()
+
+    merged(two, "s1", "s2")
+
+    assert (True, True) == ((two / "latest").is_dir(), (two / "out.json").is_file())
+
+
 def test_merged_runs_are_merged_again(two: Path) -> None:
     """When the last shard comes late."""
     merged(two, "s1", out="first")

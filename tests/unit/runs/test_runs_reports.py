@@ -101,16 +101,6 @@ def document(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
     return {**build().to_dict(), **changes}
 
 
-def test_a_folder_called_latest_is_left_alone(tmp_path: Path) -> None:
-    """Artifacts have no links: they have copies."""
-    (tmp_path / "latest").mkdir()
-    (tmp_path / "latest.json").write_text("{}")
-
-    reports.write(reports.build(RUN, {}, []), tmp_path)
-
-    assert (True, "mine.json") == ((tmp_path / "latest").is_dir(), str((tmp_path / "latest.json").readlink()))
-
-
 def test_every_planned_case_counts_once() -> None:
     """Played or not, for each suite and subject; also for one that was never played."""
     assert {
