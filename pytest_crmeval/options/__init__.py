@@ -187,9 +187,13 @@ def _durations(config: pytest.Config) -> Path | None:
     from pytest_crmeval.runs.places import NoRunError, place_of
 
     try:
-        return place_of(named, _reports(config), config.invocation_params.dir)
+        place = place_of(named, _reports(config), config.invocation_params.dir)
     except NoRunError as error:
         raise pytest.UsageError(f"--crmeval-durations {error}") from None
+    run = run_of_controller(config) or config.getoption("crmeval_run")
+    if run in {place.resolve().stem, place.resolve().parent.name}:
+        raise pytest.UsageError(f"--crmeval-durations {named!r}: this is the run that is played; name an earlier one")
+    return place
 
 
 def _scorers(names: Sequence[str] | None) -> tuple[str, ...]:

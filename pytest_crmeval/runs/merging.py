@@ -31,9 +31,10 @@ def merge(sources: Sequence[Source], folder: Path, run: str, *, allowed: Sequenc
     Of a case that several have played the last one counts; ``allowed`` says what did not fit together.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f".{run}.{os.getpid()}.part"
+    desk = folder / f".{run}.{os.getpid()}.part"
+    draft = desk / run  # a level below the runs: whoever looks for journals does not find half a one
     try:
-        draft.mkdir()
+        draft.mkdir(parents=True)
         journal.compose(draft / JOURNAL, _parts(sources, run, allowed), joined(sources))
         _copy_transcripts(sources, draft / TRANSCRIPTS)
         past = journal.read(draft / JOURNAL)  # the report tells what is on disk
@@ -41,7 +42,7 @@ def merge(sources: Sequence[Source], folder: Path, run: str, *, allowed: Sequenc
         reports.save(report, draft / _REPORT)
         _publish(draft, folder, run)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(desk, ignore_errors=True)
     return report
 
 

@@ -200,6 +200,10 @@ def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
             ["--crmeval-shard", "1/4", "--crmeval-durations", "x"],
             "--crmeval-durations 'x': there is neither a run of this id in *",
         ),
+        (
+            ["--crmeval-shard", "1/4", "--crmeval-durations", "cases.jsonl", "--crmeval-run", "cases"],
+            "--crmeval-durations 'cases.jsonl': this is the run that is played; name an earlier one",
+        ),
     ],
 )
 def test_mistakes_are_answered_with_a_line(project: Project, options: list[str], why: str) -> None:
