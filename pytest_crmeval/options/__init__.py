@@ -184,14 +184,14 @@ def _durations(config: pytest.Config) -> Path | None:
         return None
     if config.getoption("crmeval_shard") is None:
         raise pytest.UsageError("--crmeval-durations is for --crmeval-shard: choose a part, too: 1/4")
-    from pytest_crmeval.runs.places import NoRunError, place_of
+    from pytest_crmeval.runs.places import NoRunError, is_of, place_of
 
     try:
         place = place_of(named, _reports(config), config.invocation_params.dir)
     except NoRunError as error:
         raise pytest.UsageError(f"--crmeval-durations {error}") from None
     run = run_of_controller(config) or config.getoption("crmeval_run")
-    if run in {place.resolve().stem, place.resolve().parent.name}:
+    if run and is_of(place, _reports(config) / run):
         raise pytest.UsageError(f"--crmeval-durations {named!r}: this is the run that is played; name an earlier one")
     return place
 

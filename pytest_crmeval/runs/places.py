@@ -22,6 +22,11 @@ def place_of(given: str, reports: Path, here: Path | None = None) -> Path:
     raise NoRunError(f"{given!r}: there is neither a run of this id in {reports} nor a file or folder of this name")
 
 
+def is_of(place: Path, run: Path) -> bool:
+    """Whether a journal or report is that of the run whose folder is ``run``."""
+    return place.resolve() in [candidate.resolve() for candidate in _in(run)]
+
+
 def journal_beside(report: Path, run: str) -> Path | None:
     """Return the journal of a run whose report is there, perhaps renamed; None if it was not kept."""
     journals = (report.parent / name / JOURNAL for name in (run, report.stem))

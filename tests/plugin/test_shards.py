@@ -201,14 +201,19 @@ def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
             "--crmeval-durations 'x': there is neither a run of this id in *",
         ),
         (
-            ["--crmeval-shard", "1/4", "--crmeval-durations", "cases.jsonl", "--crmeval-run", "cases"],
-            "--crmeval-durations 'cases.jsonl': this is the run that is played; name an earlier one",
+            ["--crmeval-shard", "1/4", "--crmeval-durations", "latest", "--crmeval-run", "mine"],
+            "--crmeval-durations 'latest': this is the run that is played; name an earlier one",
         ),
     ],
 )
 def test_mistakes_are_answered_with_a_line(project: Project, options: list[str], why: str) -> None:
     """Before anything is collected."""
-    result = project().runpytest(*options, *NO_XDIST)
+    pytester = project()
+    reports = pytester.mkdir("reports")
+    (reports / "mine.json").write_text("{}")
+    (reports / "latest.json").symlink_to("mine.json")
+
+    result = pytester.runpytest(*options, *NO_XDIST)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines([f"ERROR: {why}"])
