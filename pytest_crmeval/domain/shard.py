@@ -9,7 +9,9 @@ from typing import Self
 
 from pytest_crmeval.domain.json import Json, JsonObject
 
-_WRITTEN = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
+_WRITTEN = re.compile(r"([0-9]{1,4})/([0-9]{1,4})")
+SHOWN = 12
+"""How many shards a person wants to read."""
 
 
 class ShardSyntaxError(ValueError):
@@ -55,7 +57,10 @@ def deal(suite: str, weights: Mapping[str, float], of: int) -> dict[str, int]:
 
 
 def shard_of(part: JsonObject) -> Shard | None:
-    """Return the shard that a part of a run was; None if it was asked for everything."""
+    """Return the shard that a part of a run was; None if it was asked for everything.
+
+    KeyError or TypeError if what is kept of it is no shard.
+    """
     told = part.get("shard")
     if not isinstance(told, Mapping):
         return None
@@ -79,6 +84,12 @@ def missing_shards(parts: Json) -> list[str]:
     for shard in (Shard(index=index, of=of) for of in sorted(sizes) for index in range(1, of + 1)):
         lacking[shard] = [agent for agent, shards in there.items() if shard not in shards]
     return [_told(shard, agents, len(there)) for shard, agents in lacking.items() if agents]
+
+
+def listed(shards: Sequence[str]) -> str:
+    """Return shards as they are told: all of them if they are few."""
+    more = f" ... and {len(shards) - SHOWN} more" if len(shards) > SHOWN else ""
+    return ", ".join(shards[:SHOWN]) + more
 
 
 def agents_of(part: JsonObject) -> list[str]:

@@ -234,14 +234,14 @@ class Worker:
         self._id: str = config.workerinput["workerid"]  # type: ignore[attr-defined] # xdist's own
 
     def tell(self, plan: Plan, foresight: Foresight) -> None:
-        """Tell the controller what is to be played; nothing is where it can't be told, and that is told by xdist."""
-        if self.server.out_of_reach:
-            return
-        self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], foresight.to_dict()])
+        """Tell the controller what is to be played; where it can't be told, nothing is, and the error goes by xdist."""
+        if not self.server.out_of_reach:
+            self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], foresight.to_dict()])
 
     def deal(self, dealt: JsonObject) -> None:
         """Tell the controller what the shard is a part of."""
-        self._line.ask("deal", dealt)
+        if not self.server.out_of_reach:
+            self._line.ask("deal", dealt)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pytest_crmeval.domain.json import Json, JsonObject
-from pytest_crmeval.domain.shard import Shard, is_merged, missing_shards, shard_of
+from pytest_crmeval.domain.shard import Shard, is_merged, listed, missing_shards, shard_of
 
 
 def other_shard(parts: Sequence[JsonObject], now: Shard | None, dealt: JsonObject) -> str:
@@ -30,7 +30,7 @@ def _other_than_merged(parts: Sequence[JsonObject], now: Shard | None) -> str:
     if now:
         return f"was merged, and can't go on as shard {now}: leave --crmeval-shard out"
     if missing:
-        return f"was merged without the shards {', '.join(missing)}: merge them, too"
+        return f"was merged without the shards {listed(missing)}: merge them, too"
     return ""
 
 

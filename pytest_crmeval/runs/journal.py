@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.shard import shard_of
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 
 ROUNDING = 1e-9
@@ -161,6 +162,7 @@ def _take(past: Past, line: bytes, path: Path, number: int) -> None:
             past.spent += float(record["spent"])
         else:
             part = {**record["part"], "started": record["part"]["started"]}
+            shard_of(part)  # what is kept of it can be read
             past.begin(part, [PlannedCase.from_dict(case) for case in record["planned"]])
     except (ValueError, KeyError, TypeError) as error:
         raise JournalError(f"{path}:{number}: not a line of a journal: {error!r}; move it away") from error

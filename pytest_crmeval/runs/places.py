@@ -13,11 +13,11 @@ def place_of(given: str, reports: Path, here: Path | None = None) -> Path:
     """Return the journal of a run, or its report if there is no journal; an id goes before a path."""
     path = (here or Path()) / Path(given).expanduser()
     candidates = [] if Path(given).name != given else _in(reports / given)
-    candidates += [path] if path.is_file() else _in(path)
+    candidates += [path] if _is_file(path) else _in(path)
     for candidate in candidates:
-        if candidate.is_file():
+        if _is_file(candidate):
             return candidate
-    if path.is_dir():
+    if _is_file(path, folder=True):
         raise NoRunError(f"{given!r}: the folder has no journal ({JOURNAL}); name the folder of a run")
     raise NoRunError(f"{given!r}: there is neither a run of this id in {reports} nor a file or folder of this name")
 
@@ -38,6 +38,13 @@ def report_beside(journal: Path) -> Path | None:
     folder = journal.resolve().parent
     report = folder.with_name(f"{folder.name}.json")
     return report if report.is_file() else None
+
+
+def _is_file(path: Path, *, folder: bool = False) -> bool:
+    try:
+        return path.is_dir() if folder else path.is_file()
+    except OSError:  # a name that is too long for any file, a folder that can't be looked into
+        return False
 
 
 def _in(run: Path) -> list[Path]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import SCHEMA, Report, Standing, standing_of
+from pytest_crmeval.domain.shard import missing_shards
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 
 
@@ -79,7 +80,9 @@ def _report(document: Mapping[str, Any]) -> Report:
     run = document["run"]
     standings = [Standing.from_dict(result) for result in document["results"]]
     trials = [Trial.from_dict(trial) for trial in document["trials"]]
-    return Report(run={**run, "id": run["id"], "started": run["started"]}, standings=standings, trials=trials)
+    facts = {**run, "id": run["id"], "started": run["started"]}
+    missing_shards(facts.get("parts"))  # what it tells of shards can be read
+    return Report(run=facts, standings=standings, trials=trials)
 
 
 def _point(link: Path, target: str) -> None:

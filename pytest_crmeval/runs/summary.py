@@ -10,6 +10,7 @@ from pytest_crmeval.domain.gate import Ruling
 from pytest_crmeval.domain.metrics import KINDS, Group, reading_order
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.shard import listed
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.runs import bills
 
@@ -57,7 +58,7 @@ def invalid(report: Report) -> Iterator[str]:
 def missing(report: Report) -> Iterator[str]:
     """Yield which shards are not in it; nothing if it is whole."""
     if report.missing:
-        yield f"a part of an evaluation: without shard {', '.join(report.missing)}"
+        yield f"a part of an evaluation: without shard {listed(report.missing)}"
 
 
 def details(report: Report) -> Iterator[str]:

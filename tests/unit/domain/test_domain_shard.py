@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from pytest_crmeval.domain.shard import Shard, ShardSyntaxError, deal, missing_shards
+from pytest_crmeval.domain.shard import Shard, ShardSyntaxError, deal, listed, missing_shards
 from tests.kept_runs import part
 
 
@@ -18,7 +18,7 @@ def test_a_shard_is_read_as_it_is_shown() -> None:
     assert (Shard(index=2, of=4), "2/4") == (Shard.parse("2/4"), str(Shard.parse("2/4")))
 
 
-@pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "-1/4", "2/0", "a/b", "2/4/6", " 2/4", "2/4\n", "٢/٤"])
+@pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "-1/4", "a/b", "2/4/6", " 2/4", "2/4\n", "٢/٤", "1/10000"])
 def test_what_is_no_shard_is_refused(text: str) -> None:
     """With what was written, and how to write it."""
     with pytest.raises(ShardSyntaxError, match="write I/N, the I-th of N parts") as error:
@@ -42,6 +42,14 @@ def test_every_case_is_dealt_once_and_loads_are_level(seed: int) -> None:
         loads[index] += int(weights[case])
     assert set(range(1, of + 1)) == loads.keys()
     assert max(loads.values()) - min(loads.values()) <= max(weights.values())
+
+
+def test_many_shards_are_told_in_a_line() -> None:
+    """Not in a book."""
+    told = listed(missing_shards([part("1/9999")]))
+
+    assert told.startswith("2/9999, 3/9999, ")
+    assert told.endswith(", 13/9999 ... and 9986 more")
 
 
 def test_the_order_of_cases_does_not_matter() -> None:

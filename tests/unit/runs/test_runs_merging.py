@@ -90,7 +90,8 @@ def test_shards_merged_are_the_run_without_shards(tmp_path: Path, seed: int) -> 
 def two(tmp_path: Path) -> Path:
     """Return a folder with the two shards of an evaluation."""
     keep(tmp_path, "s1", [trial("one"), trial("two", Verdict.FAILED)], parts=[part("1/2")])
-    keep(tmp_path, "s2", [trial("three")], parts=[part("2/2", started="2026-11-15T00:00:00+00:00")], spent=0.25)
+    early = part("2/2", started="2026-11-15T00:00:00+00:00")
+    keep(tmp_path, "s2", [trial("three")], parts=[early], spent=0.25, red=[planned("three").key])
     return tmp_path
 
 

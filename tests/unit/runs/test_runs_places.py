@@ -43,6 +43,7 @@ def test_a_run_is_found(reports: Path, given: str, found: str) -> None:
         ("other", "'other': there is neither a run of this id in "),
         ("reports/other", "'reports/other': there is neither"),
         ("reports", "'reports': the folder has no journal (trials.jsonl); name the folder of a run"),
+        ("x" * 300, "there is neither"),
         ("", "the folder has no journal"),
         ("..", "the folder has no journal"),
     ],

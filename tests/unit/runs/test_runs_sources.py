@@ -12,6 +12,9 @@ from pytest_crmeval.runs.sources import SourceError, source_of
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
 
+FACTS = {"id": "x", "started": "", "parts": [{"shard": {}}]}
+SHARDLESS = json.dumps({"schema": "crmeval.report/1", "run": FACTS, "results": [], "trials": []})
+
 
 def test_a_run_that_was_killed_has_no_report(tmp_path: Path) -> None:
     """Its journal tells what was played; a line that was cut off did not happen."""
@@ -49,7 +52,17 @@ def test_a_report_alone_does_not_know_what_was_not_run(tmp_path: Path) -> None:
     [
         ("mine/trials.jsonl", "", "nothing was begun in this run"),
         ("mine/trials.jsonl", "{}\n", "trials.jsonl:1: not a line of a journal"),
+        (
+            "mine/trials.jsonl",
+            '{"part": {"started": "", "shard": {"index": "1", "of": 2}}, "planned": []}\n',
+            "trials.jsonl:1: not a line of a journal: TypeError(\"expected a number, found '1'\")",
+        ),
         ("mine.json", "", "not a report (crmeval.report/1)"),
+        (
+            "mine.json",
+            SHARDLESS,
+            "not a report (crmeval.report/1): 'index'",
+        ),
         ("mine.json", "[]", "not a report (crmeval.report/1)"),
         ("mine.json", '{"schema": "crmeval.report/2", "run": {"id": "mine"}}', "not a report (crmeval.report/1)"),
     ],
