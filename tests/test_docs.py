@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval import cli
+from tests.fakes import trial
+from tests.kept_runs import keep, part
 
 ROOT = Path(__file__).parents[1]
 
@@ -78,3 +80,30 @@ def test_figures_are_those_of_the_bundled_suite() -> None:
 
     assert f"{count:,} of {count:,}" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"`evals/data/crm.jsonl`, {count:,} cases" in (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
+
+
+def test_the_last_job_of_the_matrix_merges_what_the_others_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each artifact has a folder with the journal of a shard, and its report."""
+    monkeypatch.chdir(tmp_path)
+    for index in (1, 2, 3, 4):
+        run = f"shard-{index}"
+        keep(tmp_path / "artifacts" / run, run, [trial(f"case-{index}")], parts=[part(f"{index}/4")])
+    (job,) = blocks("shards.md", "yaml")
+    (command,) = re.findall(r"- run: crmeval (merge .*)", job)
+    words = [
+        str(found) for word in command.split() for found in (sorted(tmp_path.glob(word)) if "*" in word else [word])
+    ]
+
+    assert 0 == cli.main(words), capsys.readouterr()
+    assert 4 == json.loads(Path("reports/whole.json").read_text())["results"][0]["passed"]
+
+
+def test_the_options_of_the_matrix_are_ours() -> None:
+    """And the name of the run is what the last job looks for."""
+    (job,) = blocks("shards.md", "yaml")
+    declared = (ROOT / "pytest_crmeval" / "options" / "declared.py").read_text()
+
+    assert set(re.findall(r"--crmeval-[a-z]+", job)) <= set(re.findall(r"--crmeval-[a-z]+", declared))
+    assert "RUN: shard-${{ matrix.shard }}" in job

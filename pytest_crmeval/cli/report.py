@@ -23,6 +23,7 @@ def run(options: argparse.Namespace) -> int:
     except reports.ReportError as error:
         raise UsageError(error) from error
     head = f"run {report.run['id']}, {report.run['started']}"
-    lines = [head, *summary.table(report), *bills.lines(report), *summary.invalid(report), *summary.details(report)]
+    figures = [*summary.table(report), *bills.lines(report), *summary.invalid(report), *summary.missing(report)]
+    lines = [head, *figures, *summary.details(report)]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from pytest_crmeval.domain.report import Report, Standing
+from pytest_crmeval.domain.shard import listed
 
 METRICS = ("pass_rate", "passed", "failed", "errored", "invalid", "not_run", "cost", "cost_per_pass")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -69,6 +70,8 @@ class Gate:
         standing = report.suite(self.suite)
         if standing is None:
             return self._ruling(f"the run has no suite {self.suite!r}")
+        if report.missing:
+            return self._ruling(f"the run is not whole: it lacks shard {listed(report.missing)}")
         if standing.not_run:
             return self._ruling(f"{standing.not_run} of {standing.planned} cases were not run")
         value = getattr(standing, self.metric)

@@ -31,6 +31,11 @@ def place(suite: str, subject: str, case: str) -> PurePath:
     return PurePath(slug(suite), slug(subject), stem)
 
 
+def own_name(case: str, key: str) -> str:
+    """Return what the files of a case are called where another test of its suite plays it, too."""
+    return f"{case}~{sha256(key.encode()).hexdigest()[:8]}"
+
+
 def _marked(name: str) -> str:
     digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     readable = _UNSAFE.sub("-", name)[:LONGEST].strip("-.")

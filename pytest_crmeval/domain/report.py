@@ -10,6 +10,7 @@ from pytest_crmeval.domain.agreement import Agreement, agreement_of
 from pytest_crmeval.domain.json import Json, JsonObject, printable
 from pytest_crmeval.domain.metrics import Breakdown, Metrics, breakdown_from, breakdown_of, metrics_of
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.shard import is_merged, missing_shards
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, total
 
@@ -138,8 +139,17 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether every planned case has a trial."""
-        return not any(standing.not_run for standing in self.standings)
+        """Whether every planned case has a trial; what was merged of shards has all of them, too.
+
+        The run of one shard is complete when its own part is.
+        """
+        parts = self.run.get("parts")
+        return not any(standing.not_run for standing in self.standings) and not (is_merged(parts) and self.missing)
+
+    @property
+    def missing(self) -> list[str]:
+        """The shards that are not in it, and would make it whole."""
+        return missing_shards(self.run.get("parts"))
 
     def suite(self, name: str) -> Standing | None:
         """Return the standing of all subjects of a suite together; None if the run has no such suite."""

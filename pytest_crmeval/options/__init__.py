@@ -13,6 +13,7 @@ from pytest_crmeval.runs.ids import new_run, problem_of
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
     from pytest_crmeval.domain.gate import Gate
+    from pytest_crmeval.domain.shard import Shard
     from pytest_crmeval.providers.limits import Cap
 
 SCORERS = ("state", "calls", "reply", "clbench")
@@ -41,6 +42,10 @@ class Options:
     split: str
     sample: int | None
     seed: int
+    shard: "Shard | None"
+    """The part of what is selected that this invocation plays; None: all of it."""
+    durations: Path | None
+    """The report or journal that tells how long cases take, to balance shards by."""
     run: str
     resumable: bool
     """Whether the user named the run: only then can there be an earlier part of it."""
@@ -81,10 +86,12 @@ class Options:
             split=config.getoption("crmeval_split") or "",
             sample=_positive("--crmeval-sample", config.getoption("crmeval_sample")),
             seed=config.getoption("crmeval_seed") or 0,
+            shard=_shard(config),
+            durations=_durations(config),
             run=new_run() if run is None else _checked_run(run),
             resumable=run is not None,
             gates=_gates(config.getini("crmeval_gates")),
-            reports=config.rootpath / Path(config.getini("crmeval_reports")).expanduser(),
+            reports=_reports(config),
             max_steps=_positive("crmeval_max_steps", _number("crmeval_max_steps", config)) or 1,
             inflight=_inflight(config),
             judge=config.getoption("crmeval_judge") or "",
@@ -107,6 +114,7 @@ class Options:
             f"tag {' or '.join(self.tags)}": self.tags,
             f"split {self.split}": self.split,
             f"a sample of {self.sample} (seed {self.seed})": self.sample,
+            f"shard {self.shard}": self.shard,
         }
         return ", ".join(words for words, asked in told.items() if asked)
 
@@ -157,6 +165,41 @@ def _checked_run(run: str) -> str:
     if problem := problem_of(run):
         raise pytest.UsageError(f"--crmeval-run {run!r}: {problem}")
     return run
+
+
+def _reports(config: pytest.Config) -> Path:
+    return config.rootpath / Path(config.getini("crmeval_reports")).expanduser()
+
+
+def _shard(config: pytest.Config) -> "Shard | None":
+    text = config.getoption("crmeval_shard")
+    if text is None:
+        return None
+    from pytest_crmeval.domain.shard import Shard, ShardSyntaxError
+
+    try:
+        return Shard.parse(text)
+    except ShardSyntaxError as error:
+        raise pytest.UsageError(f"--crmeval-shard {error}") from None
+
+
+def _durations(config: pytest.Config) -> Path | None:
+    """Return the journal or report that shards are balanced by."""
+    named = config.getoption("crmeval_durations")
+    if named is None:
+        return None
+    if config.getoption("crmeval_shard") is None:
+        raise pytest.UsageError("--crmeval-durations is for --crmeval-shard: choose a part, too: 1/4")
+    from pytest_crmeval.runs.places import NoRunError, is_of, place_of
+
+    try:
+        place = place_of(named, _reports(config), config.invocation_params.dir)
+    except NoRunError as error:
+        raise pytest.UsageError(f"--crmeval-durations {error}") from None
+    run = run_of_controller(config) or config.getoption("crmeval_run")
+    if run and is_of(place, _reports(config) / run):
+        raise pytest.UsageError(f"--crmeval-durations {named!r}: this is the run that is played; name an earlier one")
+    return place
 
 
 def _scorers(names: Sequence[str] | None) -> tuple[str, ...]:

@@ -72,6 +72,17 @@ def _add_selection(group: pytest.OptionGroup) -> None:
         "--crmeval-sample", type=int, metavar="N", help="play N cases of each suite, the same for every agent"
     )
     group.addoption("--crmeval-seed", type=int, metavar="S", help="seed of the sample (default 0)")
+    group.addoption(
+        "--crmeval-shard",
+        metavar="I/N",
+        help="play the I-th of N parts of what is selected, as one of N machines; crmeval merge joins their runs",
+    )
+    group.addoption(
+        "--crmeval-durations",
+        metavar="RUN",
+        help="balance the shards by what this run (id, or path of its report) took, the same for all of them "
+        "(default: by the number of turns)",
+    )
 
 
 def _add_models(group: pytest.OptionGroup) -> None:

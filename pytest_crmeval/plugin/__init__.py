@@ -113,12 +113,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if _SIDE in session.config.stash:
         from pytest_crmeval.fixtures.ahead import foresee
         from pytest_crmeval.fixtures.cases import leave_out, need_server, objection, plan_of
+        from pytest_crmeval.fixtures.shards import dealt_of
 
         side, left_out = session.config.stash[_SIDE], leave_out(session)
         if why := objection(session, left_out):
             side.refuse(f"crmeval: {why}")
         if need_server(session.items) and not is_dry_run(session.config):
             side.server.begin()
+        if dealt := dealt_of(session.config):
+            side.deal(dealt)
         side.tell(plan_of(session.items), foresee(session.items, left_out))
         if Options.from_config(session.config).estimate:
             from pytest_crmeval.plugin.forecast import forecast

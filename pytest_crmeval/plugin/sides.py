@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.fixtures.ahead import Foresight
 from pytest_crmeval.lookahead.ledger import Ledger
@@ -65,6 +66,10 @@ class Controller:
         self._told = plan, foresight
         self._understand()
 
+    def deal(self, dealt: JsonObject) -> None:
+        """Take what the shard is a part of."""
+        self.recorder.dealt = dealt
+
     def foretell(self, lines: Sequence[str]) -> None:
         """Take what the run would take, for the summary."""
         self.recorder.forecast = lines
@@ -84,6 +89,7 @@ class Controller:
                     "begin": self._begin,
                     "address": self._address,
                     "plan": self._take,
+                    "deal": self.deal,
                     "refuse": self._note,
                     **shared.answers(),
                     **self._ledger_answers(),
@@ -243,8 +249,14 @@ class Worker:
         self._id: str = config.workerinput["workerid"]  # type: ignore[attr-defined] # xdist's own
 
     def tell(self, plan: Plan, foresight: Foresight) -> None:
-        """Tell the controller what is to be played."""
-        self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], foresight.to_dict()])
+        """Tell the controller what is to be played; where it can't be told, nothing is, and the error goes by xdist."""
+        if not self.server.out_of_reach:
+            self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], foresight.to_dict()])
+
+    def deal(self, dealt: JsonObject) -> None:
+        """Tell the controller what the shard is a part of."""
+        if not self.server.out_of_reach:
+            self._line.ask("deal", dealt)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -252,6 +264,8 @@ class Worker:
 
         When it is interrupted, what is in flight is brought to its end.
         """
+        if self.server.out_of_reach:
+            return (yield)
         with in_flight(session, self.ledger, self._id) as slots:
             over = True
             try:

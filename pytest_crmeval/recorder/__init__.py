@@ -20,7 +20,7 @@ from pytest_crmeval.recorder.counting import counted, group_of, outcome_of
 from pytest_crmeval.recorder.jobfile import JobFile
 from pytest_crmeval.recorder.locking import RunLock
 from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
-from pytest_crmeval.recorder.telling import announcement, counts, omissions, stops
+from pytest_crmeval.recorder.telling import announcement, counts, endings, omissions, stops
 from pytest_crmeval.runs import journal, reports, summary
 from pytest_crmeval.runs.bills import lines as bill_lines
 from pytest_crmeval.runs.ids import JOURNAL
@@ -65,6 +65,8 @@ class Recorder:
         self._forgivable = 0
         self._forgiven = False
         self._trouble = self._full = ""
+        self.dealt: JsonObject = {}
+        """What the shard of this invocation is a part of; nothing if there are no shards."""
         self.forecast: Sequence[str] = ()
         """What the run would take, when it is only estimated."""
         self.ahead = ""
@@ -105,9 +107,9 @@ class Recorder:
 
     def begin(self) -> None:
         """Wait for the server and open the journal, once, before the first case is played."""
-        if self._journal or is_dry_run(self._config) or not (self._planned or self.past.trials):
+        if self._journal or is_dry_run(self._config) or not (self._planned or self.past.trials or self._is_dealt):
             return
-        check_rules(self.past.parts, self._options)
+        check_rules(self.past.parts, self._options, self.dealt)
         done = len(self.done)
         if self._planned:
             self._ready()
@@ -224,11 +226,16 @@ class Recorder:
                 terminalreporter.write_line(line)
 
     @property
+    def _is_dealt(self) -> bool:
+        """Whether there is something to play, though perhaps in other shards only: this one is kept, to be merged."""
+        return bool(self.dealt.get("tests"))
+
+    @property
     def _path(self) -> Path:
         return self._options.folder / JOURNAL
 
     def _opened(self) -> journal.Journal:
-        part = part_of(self._config, self._server())
+        part = part_of(self._config, self._server(), self.dealt)
         self._lock.take()
         try:
             opened = journal.Journal.open(self._path, after=self.past.size)
@@ -290,9 +297,10 @@ class Recorder:
         except OSError as error:
             self._trouble = f"the report could not be written: {error}"
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
-        partial = bool(self.left_out) or is_partial(self._config)
-        self._gates, self._idle = concerned(self._options.gates, self._report, partial=partial)
-        self._rulings = [gate.judge(self._report) for gate in self._gates]
+        if self._options.shard is None:  # a part can't be held against a rule on the whole: crmeval merge does that
+            partial = bool(self.left_out) or is_partial(self._config)
+            self._gates, self._idle = concerned(self._options.gates, self._report, partial=partial)
+            self._rulings = [gate.judge(self._report) for gate in self._gates]
 
     def _close(self) -> None:
         """Note what was spent since; a worker may have ended its last call after the report was written."""
@@ -312,7 +320,7 @@ class Recorder:
     def _may_forgive(self, session: pytest.Session) -> bool:
         """Whether everything that is red is a failed trial, and the gates say that those may be."""
         only_ours = 0 < session.testsfailed == self._forgivable
-        return only_ours and bool(self._rulings) and not self._red()
+        return only_ours and bool(self._options.gates) and not self._red()
 
     def _red(self) -> bool:
         """Whether the run, earlier parts included, is red for reasons of ours."""
@@ -322,7 +330,7 @@ class Recorder:
             return True
         if any(standing.errored for standing in self._report.standings):
             return True
-        if self._rulings:
+        if self._options.gates:
             return not (self._report.complete and all(ruling.holds for ruling in self._rulings))
         return any(trial.verdict is Verdict.FAILED for trial in self._earlier())
 
@@ -331,7 +339,8 @@ class Recorder:
 
     def _decided(self, status: int) -> int:
         """Return the exit status of the whole run; what others have found stays."""
-        nothing_left = status == pytest.ExitCode.NO_TESTS_COLLECTED and self._report is not None and self._earlier()
+        nothing = status == pytest.ExitCode.NO_TESTS_COLLECTED and self._report is not None
+        nothing_left = nothing and (self._earlier() or self._is_dealt)
         return int(self._red()) if status == pytest.ExitCode.OK or nothing_left else status
 
     def _dry_run(self) -> Iterable[str]:
@@ -350,10 +359,7 @@ class Recorder:
         yield from omissions(self.left_out)
         yield from summary.gates(self._rulings)
         yield from (f"gate {gate.text}: not judged (there is no {gate.suite} in this run)" for gate in self._idle)
-        if self._rulings and not self._report.complete:
-            yield "the run is not complete: no gate can pass"
-        if self._forgiven:
-            yield "the gates hold: failed cases are forgiven"
+        yield from endings(self._options, self._report, forgiven=self._forgiven)
         if self._job.trouble:
             yield f"the job is not up to date: {self._job.trouble}"
         yield self._trouble or f"report: {summary.short(self._options.reports / f'{self._options.run}.json')}"

@@ -2,7 +2,7 @@
 
 import platform
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
@@ -11,13 +11,14 @@ import pytest
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.options import Options
 from pytest_crmeval.options.environment import redactor_of
+from pytest_crmeval.recorder.shards import other_shard
 from pytest_crmeval.runs.journal import Past
 
 SECRET_OPTION = "--postgresql-password"  # noqa: S105 (its name, to hide its value)
 
 
-def part_of(config: pytest.Config, server: str) -> JsonObject:
-    """Return what is kept of this part."""
+def part_of(config: pytest.Config, server: str, dealt: JsonObject) -> JsonObject:
+    """Return what is kept of this part; ``dealt`` is what its shard is a part of."""
     options = Options.from_config(config)
     arguments = _without_secret(config.invocation_params.args)
     return {
@@ -28,6 +29,7 @@ def part_of(config: pytest.Config, server: str) -> JsonObject:
         "split": options.split or None,
         "sample": options.sample,
         "seed": options.seed,
+        **({"shard": {"index": shard.index, "of": shard.of, **dealt}} if (shard := options.shard) else {}),
         "scorers": list(options.scorers),
         "invalid": "play" if options.play_invalid else "report",
         **_given(
@@ -48,6 +50,7 @@ def facts_of(past: Past, options: Options) -> JsonObject:
         "ended": _now(),
         "spent": round(past.spent, 8),
         "parts": past.parts,
+        **_given(red=sorted(past.red)),
         "machine": platform.platform(),
         "versions": {
             "python": platform.python_version(),
@@ -56,9 +59,11 @@ def facts_of(past: Past, options: Options) -> JsonObject:
     }
 
 
-def check_rules(parts: Iterable[JsonObject], options: Options) -> None:
-    """Refuse to resume a run under other rules: two kinds of verdict do not add up."""
+def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject) -> None:
+    """Refuse to resume a run under other rules: two kinds of verdict do not add up, nor do two kinds of shard."""
     begun = f"crmeval: the run {options.run!r} was begun"
+    if why := other_shard(parts, options.shard, dealt):
+        raise pytest.UsageError(f"crmeval: the run {options.run!r} {why}, or choose another --crmeval-run")
     for part in parts:
         before, now = _scorers_of(part), options.scorers
         if before and set(before) != set(now):

@@ -40,6 +40,19 @@ def omissions(left_out: Mapping[str, int]) -> Iterator[str]:
         yield f"crmeval leaves out {count} case{'s' * (count != 1)}: {why}"
 
 
+def endings(options: Options, report: Report, *, forgiven: bool) -> Iterator[str]:
+    """Yield what becomes of failed cases, when there are gates; and who judges them, when this is only a part."""
+    if options.shard:
+        rest = f"this is shard {options.shard}: crmeval merge joins it with the others"
+        yield f"{rest}, and judges the gates" if options.gates else rest
+        if forgiven:
+            yield "failed cases are forgiven here, and count there"
+    elif options.gates and not report.complete:
+        yield "the run is not complete: no gate can pass"
+    elif forgiven:
+        yield "the gates hold: failed cases are forgiven"
+
+
 def counts(cases: Iterable[PlannedCase]) -> Iterator[str]:
     """Yield how many cases each suite has for each subject."""
     found: dict[tuple[str, str], int] = {}

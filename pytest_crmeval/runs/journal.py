@@ -4,14 +4,18 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
 from typing import Self
 
 from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.shard import shard_of
 from pytest_crmeval.domain.trial import PlannedCase, Trial
+
+ROUNDING = 1e-9
+"""Dollars that adding up may leave."""
 
 
 class JournalError(Exception):
@@ -103,9 +107,7 @@ class Journal:
 
     def _write(self, record: JsonObject) -> None:
         """Write one line, whole: what a full disk took of it is taken back."""
-        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-        # Half a surrogate pair, as in an argument that is no UTF-8, becomes its escape, which JSON reads back.
-        line = memoryview(text.encode("utf-8", "backslashreplace") + b"\n")
+        line = memoryview(_line(record))
         before = os.fstat(self._file.fileno()).st_size
         try:
             while line:
@@ -114,6 +116,23 @@ class Journal:
         except OSError:
             self._file.truncate(before)
             raise
+
+
+def compose(path: Path, parts: Iterable[tuple[JsonObject, Sequence[PlannedCase]]], past: Past) -> None:
+    """Write the journal of a run that is over, at once: its parts with what they planned, then what ``past`` tells."""
+    trials = past.trials.values()
+    unexplained = past.spent - sum(map(spent_on, trials))
+    with path.open("xb") as file:
+        for part, planned in parts:
+            file.write(_line({"part": part, "planned": [case.to_dict() for case in planned]}))
+        for trial in trials:
+            file.write(_line({"trial": trial.to_dict()}))
+        for key in sorted(past.red):
+            file.write(_line({"red": key}))
+        if abs(unexplained) > ROUNDING:
+            file.write(_line({"spent": unexplained}))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read(path: Path) -> Past:
@@ -144,9 +163,16 @@ def _take(past: Past, line: bytes, path: Path, number: int) -> None:
             past.spent += float(record["spent"])
         else:
             part = {**record["part"], "started": record["part"]["started"]}
+            shard_of(part)  # what is kept of it can be read
             past.begin(part, [PlannedCase.from_dict(case) for case in record["planned"]])
     except (ValueError, KeyError, TypeError) as error:
         raise JournalError(f"{path}:{number}: not a line of a journal: {error!r}; move it away") from error
+
+
+def _line(record: JsonObject) -> bytes:
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    # Half a surrogate pair, as in an argument that is no UTF-8, becomes its escape, which JSON reads back.
+    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _cut_torn_line(file: FileIO) -> int:

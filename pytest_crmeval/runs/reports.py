@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import SCHEMA, Report, Standing, standing_of
+from pytest_crmeval.domain.shard import missing_shards
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.runs.ids import LATEST
 from pytest_crmeval.runs.shelf import point
@@ -20,7 +21,9 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
     """Sum up a run: every planned case counts, played or not."""
     groups: dict[tuple[str, str], list[Trial]] = {}
     missing: dict[tuple[str, str], int] = {}
-    for trial in trials.values():
+    # In one order, whatever order they were played in: fractions add up otherwise in another.
+    ordered = sorted(trials.values(), key=lambda trial: trial.planned.key)
+    for trial in ordered:
         groups.setdefault((trial.planned.suite, trial.planned.subject), []).append(trial)
     for case in planned:
         if case.key not in trials:
@@ -29,7 +32,6 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
         standing_of(*group, groups.get(group, []), missing.get(group, 0))
         for group in sorted(groups.keys() | missing.keys())
     ]
-    ordered = sorted(trials.values(), key=lambda trial: trial.planned.key)
     return Report(run=run, standings=standings, trials=ordered)
 
 
@@ -37,6 +39,13 @@ def write(report: Report, folder: Path) -> Path:
     """Write ``<run>.json`` whole or not at all, and point ``latest`` at the run."""
     run = str(report.run["id"])
     path = folder / f"{run}.json"
+    save(report, path)
+    point_latest(folder, run)
+    return path
+
+
+def save(report: Report, path: Path) -> None:
+    """Write a report, whole or not at all."""
     draft = path.with_suffix(".json.part")
     try:
         draft.write_text(
@@ -47,9 +56,12 @@ def write(report: Report, folder: Path) -> Path:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def point_latest(folder: Path, run: str) -> None:
+    """Have ``latest`` and ``latest.json`` lead to a run."""
     point(folder / LATEST, run)
-    point(folder / f"{LATEST}.json", path.name)
-    return path
+    point(folder / f"{LATEST}.json", f"{run}.json")
 
 
 def load(path: Path) -> Report:
@@ -69,4 +81,6 @@ def _report(document: Mapping[str, Any]) -> Report:
     run = document["run"]
     standings = [Standing.from_dict(result) for result in document["results"]]
     trials = [Trial.from_dict(trial) for trial in document["trials"]]
-    return Report(run={**run, "id": run["id"], "started": run["started"]}, standings=standings, trials=trials)
+    facts = {**run, "id": run["id"], "started": run["started"]}
+    missing_shards(facts.get("parts"))  # what it tells of shards can be read
+    return Report(run=facts, standings=standings, trials=trials)

@@ -10,6 +10,7 @@ from pytest_crmeval.domain.gate import Ruling
 from pytest_crmeval.domain.metrics import KINDS, Group, reading_order
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.shard import listed
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.runs import bills
 from pytest_crmeval.runs.tables import Row, aligned
@@ -61,6 +62,12 @@ def invalid(report: Report) -> Iterator[str]:
         files = [shlex.quote(short(Path(place))) for place in dict.fromkeys(places)] or ["FILE"]
         yield f"{len(broken)} {'case is' if len(broken) == 1 else 'cases are'} invalid: crmeval lint {' '.join(files)}"
         yield f"for example {_cut(next(iter(broken.values())))}"
+
+
+def missing(report: Report) -> Iterator[str]:
+    """Yield which shards are not in it; nothing if it is whole."""
+    if report.missing:
+        yield f"a part of an evaluation: without shard {listed(report.missing)}"
 
 
 def details(report: Report) -> Iterator[str]:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Literal
 
+import pytest
+
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.providers.control import Control, Feedback
 from pytest_crmeval.server.line import LineToController
@@ -18,10 +20,18 @@ class LinkedServer:
     def __init__(self, line: LineToController, run: str) -> None:
         self._line = line
         self._run = run
+        self.out_of_reach = False
 
     def begin(self) -> None:
-        """Ask the controller to start it."""
-        self._line.ask("begin")
+        """Ask the controller to start it; CollectError if this worker is on a machine that has no line to it."""
+        try:
+            self._line.ask("begin")
+        except OSError as error:
+            self.out_of_reach = True
+            raise pytest.Collector.CollectError(
+                f"this worker can't reach the controller on loopback ({error.strerror}): workers have to be on the "
+                "machine of the controller; --crmeval-shard splits an evaluation over several"
+            ) from None
 
     def databases(self) -> "RunDatabases":
         """Wait until the controller says that it is ready."""

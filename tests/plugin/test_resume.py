@@ -156,6 +156,7 @@ def test_a_test_that_is_red_in_spite_of_its_trial_is_played_again(project: Proje
         assert pytest.ExitCode.TESTS_FAILED == result.ret
         assert 1 == result.parseoutcomes()["failed"]
     assert 4 == len(journal(pytester.path))
+    assert ["test_crm.py::test_conversation[oracle-two]"] == report_of(pytester.path)["run"]["red"]
 
 
 @WAYS

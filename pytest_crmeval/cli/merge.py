@@ -1,0 +1,140 @@
+"""`crmeval merge`: join the runs of shards, and judge the whole."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.domain.gate import Gate, GateSyntaxError, Ruling
+from pytest_crmeval.domain.report import Report
+from pytest_crmeval.runs import bills, journal, reports, summary
+from pytest_crmeval.runs.fitting import KINDS, Misfit, misfits
+from pytest_crmeval.runs.ids import problem_of
+from pytest_crmeval.runs.places import NoRunError
+from pytest_crmeval.runs.sources import Source, SourceError, sources
+
+HELP = f"""\
+Join runs to one, as if it had been one: the shards of an evaluation (pytest --crmeval-shard 2/4), or runs of several
+agents. A run is named by its id in the reports folder, or by a path to its folder, its journal or its report.
+
+    crmeval merge nightly-1 nightly-2 nightly-3 nightly-4 -o nightly
+    crmeval merge artifacts/*/reports/shard-* -o nightly --gate 'crm.pass_rate >= 0.60'
+
+Runs that don't fit together are refused. --allow KIND takes them all the same: later runs win, and the report says so.
+
+{chr(10).join(f"    {kind:9} {what}" for kind, what in KINDS.items())}
+
+Gates are those of the command line, else crmeval_gates in pyproject.toml.
+
+Exit status: 0 if the merged run is complete, nothing in it errored or is red for other reasons, and all gates hold;
+1 if not, a missing shard included (the run is merged all the same); 2 if nothing was merged.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="id of a run, or path of its folder, journal or report")
+    parser.add_argument("-o", "--output", required=True, metavar="ID", help="id of the run that they are together")
+    parser.add_argument(
+        "--reports", type=Path, default=Path("reports"), help="folder of the reports (default: reports)"
+    )
+    parser.add_argument(
+        "--allow", action="append", choices=tuple(KINDS), default=[], help="take this misfit; repeatable"
+    )
+    parser.add_argument(
+        "--gate", action="append", metavar="RULE", help="rule that the merged run must obey; repeatable"
+    )
+    parser.add_argument("--no-gates", action="store_true", help="judge no gates")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Join the runs, show the whole, and say whether it is good enough."""
+    gates = _gates(options)
+    _check_output(options.output, options.reports)
+    try:
+        found = sources(options.runs, options.reports)
+    except (NoRunError, SourceError, journal.JournalError, reports.ReportError) as error:
+        raise UsageError(error) from error
+    odd = _taken(list(misfits(found)), options.allow)
+    report = _merged(found, options, odd)
+    rulings = [gate.judge(report) for gate in gates]
+    path = options.reports / f"{options.output}.json"
+    sys.stdout.write("\n".join([*_told(report, odd, rulings), f"report: {path}"]) + "\n")
+    return 0 if _is_fine(report, rulings) else 1
+
+
+def _check_output(run: str, folder: Path) -> None:
+    if why := problem_of(run):
+        raise UsageError(f"-o {run!r}: {why}")
+    for path in (folder / run, folder / f"{run}.json"):
+        if path.exists() or path.is_symlink():
+            raise UsageError(f"-o {run}: {path} is there already; choose another id, or move it away")
+
+
+def _taken(odd: Sequence[Misfit], allowed: Sequence[str]) -> list[str]:
+    """Return what does not fit together and is to be taken all the same; UsageError about the rest."""
+    refused = [misfit for misfit in odd if misfit.kind not in allowed]
+    if refused:
+        first = refused[0]
+        more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+        options = " ".join(f"--allow {kind}" for kind in dict.fromkeys(misfit.kind for misfit in refused))
+        raise UsageError(f"these runs don't fit together: {first.text}{more}; {options} joins them all the same")
+    return [f"{misfit.kind}: {misfit.text}" for misfit in odd]
+
+
+def _merged(found: Sequence[Source], options: argparse.Namespace, odd: Sequence[str]) -> Report:
+    from pytest_crmeval.runs.merging import merge
+
+    try:
+        return merge(found, options.reports, options.output, allowed=odd)
+    except OSError as error:
+        raise UsageError(f"{error.filename or options.reports}: {error.strerror}; nothing was merged") from error
+
+
+def _told(report: Report, odd: Sequence[str], rulings: Sequence[Ruling]) -> Iterator[str]:
+    yield from summary.table(report)
+    yield from bills.lines(report)
+    yield from summary.invalid(report)
+    yield from (f"allowed: {text}" for text in odd)
+    yield from summary.missing(report)
+    yield from summary.gates(rulings)
+    if not report.complete:
+        yield "the run is not complete: no gate can pass"
+
+
+def _is_fine(report: Report, rulings: Sequence[Ruling]) -> bool:
+    errored = any(standing.errored for standing in report.standings)
+    fine = report.complete and report.trials and not errored and not report.run.get("red")
+    return bool(fine) and all(ruling.holds for ruling in rulings)
+
+
+def _gates(options: argparse.Namespace) -> list[Gate]:
+    """Return the gates of the command line, else those of the project."""
+    where, lines = ("--gate", options.gate) if options.gate else ("crmeval_gates", _configured())
+    try:
+        return [] if options.no_gates else [Gate.parse(line) for line in lines]
+    except GateSyntaxError as error:
+        raise UsageError(f"{where}: {error}") from error
+
+
+def _configured() -> list[str]:
+    """Return the gates that pyproject.toml, here or above, has for pytest; a list or lines."""
+    path = next((folder / "pyproject.toml" for folder in _upwards() if (folder / "pyproject.toml").is_file()), None)
+    if path is None:
+        return []
+    import tomllib
+
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: can't be read: {error}; --no-gates does without") from error
+    settings: Mapping[str, Any] = document.get("tool", {}).get("pytest", {})
+    found = settings.get("ini_options", settings).get("crmeval_gates", ())
+    return [line for line in (found.splitlines() if isinstance(found, str) else map(str, found)) if line.strip()]
+
+
+def _upwards() -> Iterator[Path]:
+    here = Path.cwd()
+    yield from (here, *here.parents)

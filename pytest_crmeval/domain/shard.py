@@ -1,0 +1,116 @@
+"""A part of an evaluation that one machine plays: which cases are in it, and which parts are not there yet."""
+
+import heapq
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Self
+
+from pytest_crmeval.domain.json import Json, JsonObject
+
+_WRITTEN = re.compile(r"([0-9]{1,4})/([0-9]{1,4})")
+SHOWN = 12
+"""How many shards a person wants to read."""
+
+
+class ShardSyntaxError(ValueError):
+    """A shard that can't be read; the message says how one is written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Shard:
+    """The ``index``-th of so many parts: 2/4."""
+
+    of: int
+    index: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a shard, strictly."""
+        match = _WRITTEN.fullmatch(text)
+        index, of = map(int, match.groups()) if match else (0, 0)
+        if not 1 <= index <= of:
+            raise ShardSyntaxError(f"{text!r}: write I/N, the I-th of N parts: 1/4, 2/4, 3/4 or 4/4")
+        return cls(index=index, of=of)
+
+    def __str__(self) -> str:
+        """Return the shard as it is written on the command line."""
+        return f"{self.index}/{self.of}"
+
+
+def deal(suite: str, weights: Mapping[str, float], of: int) -> dict[str, int]:
+    """Return the shard of each case of a suite, counted from 1: the heaviest first, each to who has least so far.
+
+    Only ids, weights and the number of shards decide. Cases of one weight are dealt in an order that has nothing to do
+    with their names, and each suite begins with another shard, so that none has the odd ones of all of them.
+    """
+    first = int(_mixed(suite, ""), 16) % of
+    hands = [(0.0, (index - first) % of, index + 1) for index in range(of)]
+    heapq.heapify(hands)
+    dealt = {}
+    for case in sorted(weights, key=lambda case: (-weights[case], _mixed(suite, case))):
+        load, turn, index = hands[0]
+        dealt[case] = index
+        heapq.heapreplace(hands, (load + weights[case], turn, index))
+    return dealt
+
+
+def shard_of(part: JsonObject) -> Shard | None:
+    """Return the shard that a part of a run was; None if it was asked for everything.
+
+    KeyError or TypeError if what is kept of it is no shard.
+    """
+    told = part.get("shard")
+    if not isinstance(told, Mapping):
+        return None
+    return Shard(index=_number(told["index"]), of=_number(told["of"]))
+
+
+def is_merged(parts: Json) -> bool:
+    """Whether a run was put together from others."""
+    return any("merged" in part for part in _objects(parts))
+
+
+def missing_shards(parts: Json) -> list[str]:
+    """Return the shards that would make a run of shards whole: 3/4, or 3/4 of an agent; none if nobody dealt."""
+    there: dict[str, set[Shard]] = {}
+    for part in _objects(parts):
+        if shard := shard_of(part):
+            for agent in agents_of(part):
+                there.setdefault(agent, set()).add(shard)
+    sizes = {shard.of for shards in there.values() for shard in shards}
+    lacking: dict[Shard, list[str]] = {}
+    for shard in (Shard(index=index, of=of) for of in sorted(sizes) for index in range(1, of + 1)):
+        lacking[shard] = [agent for agent, shards in there.items() if shard not in shards]
+    return [_told(shard, agents, len(there)) for shard, agents in lacking.items() if agents]
+
+
+def listed(shards: Sequence[str]) -> str:
+    """Return shards as they are told: all of them if they are few."""
+    more = f" ... and {len(shards) - SHOWN} more" if len(shards) > SHOWN else ""
+    return ", ".join(shards[:SHOWN]) + more
+
+
+def agents_of(part: JsonObject) -> list[str]:
+    """Return the names of the agents that a part was asked for."""
+    agents = part.get("agents")
+    return list(agents) if isinstance(agents, Mapping) else []
+
+
+def _told(shard: Shard, agents: Sequence[str], of_all: int) -> str:
+    return str(shard) if len(agents) == of_all else f"{shard} of {', '.join(agents)}"
+
+
+def _objects(parts: Json) -> list[JsonObject]:
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list | tuple) else []
+
+
+def _number(value: Json) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"expected a number, found {value!r}")
+    return value
+
+
+def _mixed(suite: str, case: str) -> str:
+    return sha256(f"{suite}\0{case}".encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,253 @@
+"""``--crmeval-shard``: one of several machines plays its part, and the parts are merged."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_crmeval import cli
+from pytest_crmeval.domain.shard import deal
+from tests.projects import case, failing, report_of
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+GATE = "crmeval_gates = crm.pass_rate >= 0.60"
+MINE = os.environ.get("PYTEST_XDIST_WORKER", "main")  # workers share a server
+NO_XDIST = ("-p", "no:xdist")
+HALF = ("--crmeval-agent", "bots:Half")
+
+
+def run(name: str) -> tuple[str, str]:
+    """Name a run as no other test does at the same time."""
+    return "--crmeval-run", f"{name}-{MINE}"
+
+
+def cases(passing: int, wrong: int) -> list[dict[str, Any]]:
+    """Return cases of which ``bots:Half`` passes and fails the given numbers."""
+    return [case(f"right-{n}") for n in range(passing)] + [failing(f"wrong-{n}") for n in range(wrong)]
+
+
+def long(case_id: str, turns: int) -> dict[str, Any]:
+    """Return a case of so many turns."""
+    turn = case(case_id)["turns"][0]
+    return case(case_id, turns=[{**turn, "turn_id": number} for number in range(1, turns + 1)])
+
+
+def figures(report: dict[str, Any]) -> dict[str, Any]:
+    """Return what is the same however long it took."""
+
+    def timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{name: value for name, value in record.items() if name != "seconds"} for record in records]
+
+    trials, results = timeless(report["trials"]), timeless(report["results"])
+    return {"complete": report["complete"], "results": results, "trials": trials}
+
+
+def chosen(pytester: pytest.Pytester, *options: str) -> set[tuple[str, str]]:
+    """Return agent and case of what would be played."""
+    result = pytester.runpytest("--collect-only", "-q", *NO_XDIST, *options)
+    names = [line.partition("[")[2].rstrip("]") for line in result.outlines if "[" in line]
+    return {(agent, case_id) for agent, _, case_id in (name.partition("-") for name in names)}
+
+
+def test_shards_merged_are_the_run_without_shards(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Played with xdist and without; the gates are judged of the whole, which can go on like any run."""
+    pytester = project(cases(4, 2), ini=GATE)
+    monkeypatch.chdir(pytester.path)
+    agents = (*HALF, "--crmeval-agent", "oracle")
+    pytester.runpytest(*run("whole"), *agents, *NO_XDIST)
+    whole = report_of(pytester.path)
+
+    first = pytester.runpytest(*run("s1"), *agents, "--crmeval-shard", "1/2", "-n", "2")
+    second = pytester.runpytest(*run("s2"), *agents, "--crmeval-shard", "2/2", *NO_XDIST)
+
+    assert [0, 0] == [first.ret, second.ret]
+    first.stdout.fnmatch_lines(
+        [
+            "crmeval cases:  shard 1/2",
+            "this is shard 1/2: crmeval merge joins it with the others, and judges the gates",
+            "failed cases are forgiven here, and count there",
+        ]
+    )
+    shards = [f"s1-{MINE}", f"s2-{MINE}"]
+    capsys.readouterr()
+    assert 0 == cli.main(["merge", *shards, "-o", f"out-{MINE}", "--gate", "crm.pass_rate >= 0.60"])
+    assert 1 == cli.main(["merge", *shards, "-o", f"high-{MINE}", "--gate", "crm.pass_rate >= 0.95"])
+    assert 1 == cli.main(["merge", shards[0], "-o", f"half-{MINE}", "--gate", "crm.pass_rate >= 0.0"])
+    merged = json.loads(Path(f"reports/out-{MINE}.json").read_text())
+    assert figures(whole) == figures(merged)
+    transcripts = [len(list(Path(f"reports/{name}-{MINE}/transcripts").rglob("*.json"))) for name in ("whole", "out")]
+    assert [12, 12] == transcripts
+    again = pytester.runpytest(*run("out"), *agents, *NO_XDIST)
+    assert 0 == again.ret
+    again.stdout.fnmatch_lines(["crmeval run: * (0 to play, resumed: 12 done)", "gate crm.pass_rate >= 0.60: holds*"])
+    refused = pytester.runpytest(*run("half"), *agents, *NO_XDIST)
+    assert pytest.ExitCode.USAGE_ERROR == refused.ret
+    refused.stderr.fnmatch_lines(["ERROR: crmeval: the run * was merged without the shards 2/2: merge them, too, or *"])
+
+
+def test_a_merged_run_repeats_what_errored(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shard with an errored trial is red, gates or not; the merged run can be mended."""
+    pytester = project(cases(4, 0), ini=GATE)
+    monkeypatch.chdir(pytester.path)
+    pytester.makepyfile(
+        test_crm="""
+        import os, pytest
+
+        @pytest.mark.conversations("cases.jsonl", suite="crm")
+        def test_conversation(conversation, evaluate):
+            if os.environ.get("BROKEN"):
+                raise ConnectionError("no route to model")
+            assert evaluate(conversation).passed
+        """
+    )
+    pytester.runpytest(*run("m1"), "--crmeval-shard", "1/2", *NO_XDIST)
+    monkeypatch.setenv("BROKEN", "1")
+    assert 1 == pytester.runpytest(*run("m2"), "--crmeval-shard", "2/2", *NO_XDIST).ret
+    assert 1 == cli.main(["merge", f"m1-{MINE}", f"m2-{MINE}", "-o", f"m-{MINE}"])
+    monkeypatch.delenv("BROKEN")
+
+    result = pytester.runpytest(*run("m"), *NO_XDIST)
+
+    assert 0 == result.ret
+    result.assert_outcomes(passed=2, deselected=2)
+    assert (4, 4) == (report_of(pytester.path)["results"][0]["passed"], len(report_of(pytester.path)["trials"]))
+
+
+def test_shards_share_out_what_is_selected(project: Project) -> None:
+    """Disjoint, and together all; all agents of a case in the same; after the sample."""
+    pytester = project([case(f"case-{number}") for number in range(12)])
+    agents = ("--crmeval-agent", "oracle", "--crmeval-agent", "mute")
+    asked = (*agents, "--crmeval-sample", "9")
+    whole = chosen(pytester, *asked)
+
+    parts = [chosen(pytester, *asked, "--crmeval-shard", f"{index}/3") for index in (1, 2, 3)]
+
+    assert (18, [6, 6, 6]) == (len(whole), [len(part) for part in parts])
+    assert whole == parts[0] | parts[1] | parts[2]
+    for part in parts:
+        assert {case_id for agent, case_id in part if agent == "mute"} == {
+            case_id for agent, case_id in part if agent == "oracle"
+        }
+    other_order = ("--crmeval-agent", "mute", "--crmeval-agent", "oracle", "--crmeval-sample", "9")
+    assert parts[1] == chosen(pytester, *other_order, "--crmeval-shard", "2/3")
+
+
+def test_shards_are_balanced(project: Project) -> None:
+    """By turns; or by the seconds of a run that is named."""
+    pytester = project([long("long", 3), case("a"), case("b"), case("c")])
+
+    by_turns = [{name for _, name in chosen(pytester, "--crmeval-shard", f"{n}/2")} for n in (1, 2)]
+
+    assert [["a", "b", "c"], ["long"]] == sorted(map(sorted, by_turns))
+    trials = [
+        {"key": name, "suite": "crm", "case": name, "verdict": "passed", "seconds": seconds}
+        for name, seconds in {"long": 1.0, "a": 9.0, "b": 4.0, "c": 4.0}.items()
+    ]
+    Path(pytester.path, "earlier.json").write_text(json.dumps({"trials": trials}))
+    asked = ("--crmeval-durations", "earlier.json")
+    by_seconds = [{name for _, name in chosen(pytester, *asked, "--crmeval-shard", f"{n}/2")} for n in (1, 2)]
+    assert [["a"], ["b", "c", "long"]] == sorted(map(sorted, by_seconds))
+
+
+@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
+def test_an_empty_shard_is_a_part_like_any(project: Project, monkeypatch: pytest.MonkeyPatch, xdist: list[str]) -> None:
+    """Nothing is to be played in it, and nothing is missing with it."""
+    pytester = project([case("one")])
+    monkeypatch.chdir(pytester.path)
+    full = deal("crm", {"one": 1.0}, 2)["one"]
+    pytester.runpytest(*run("full"), "--crmeval-shard", f"{full}/2", *NO_XDIST)
+
+    result = pytester.runpytest(*run("empty"), "--crmeval-shard", f"{3 - full}/2", *xdist)
+
+    assert pytest.ExitCode.OK == result.ret
+    assert 1 == cli.main(["merge", f"full-{MINE}", "-o", f"half-{MINE}"])
+    assert 0 == cli.main(["merge", f"full-{MINE}", f"empty-{MINE}", "-o", f"both-{MINE}"])
+
+
+def test_without_gates_a_failure_is_pytests(project: Project) -> None:
+    """Nobody forgives."""
+    result = project(cases(0, 2)).runpytest(*HALF, "--crmeval-shard", "1/1", *NO_XDIST)
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(["this is shard 1/1: crmeval merge joins it with the others"])
+
+
+def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
+    """Nor as the same shard of other cases."""
+    pytester = project([case(f"case-{number}") for number in range(4)])
+    pytester.runpytest(*run("part"), "--crmeval-shard", "1/2", *NO_XDIST)
+
+    other = pytester.runpytest(*run("part"), "--crmeval-shard", "2/2", *NO_XDIST)
+    sample = pytester.runpytest(*run("part"), "--crmeval-shard", "1/2", "--crmeval-sample", "3", *NO_XDIST)
+
+    assert [pytest.ExitCode.USAGE_ERROR] * 2 == [other.ret, sample.ret]
+    other.stderr.fnmatch_lines(["*was begun as shard 1/2, and can't go on as shard 2/2: add --crmeval-shard 1/2, or*"])
+    sample.stderr.fnmatch_lines(["*was begun as shard 1/2 of other cases of test_crm.py::test_conversation: *"])
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--crmeval-shard", "5/4"], "--crmeval-shard '5/4': write I/N, the I-th of N parts: 1/4, 2/4, 3/4 or 4/4"),
+        (["--crmeval-durations", "x"], "--crmeval-durations is for --crmeval-shard: choose a part, too: 1/4"),
+        (
+            ["--crmeval-shard", "1/4", "--crmeval-durations", "x"],
+            "--crmeval-durations 'x': there is neither a run of this id in *",
+        ),
+        (
+            ["--crmeval-shard", "1/4", "--crmeval-durations", "latest", "--crmeval-run", "mine"],
+            "--crmeval-durations 'latest': this is the run that is played; name an earlier one",
+        ),
+    ],
+)
+def test_mistakes_are_answered_with_a_line(project: Project, options: list[str], why: str) -> None:
+    """Before anything is collected."""
+    pytester = project()
+    reports = pytester.mkdir("reports")
+    (reports / "mine.json").write_text("{}")
+    (reports / "latest.json").symlink_to("mine.json")
+
+    result = pytester.runpytest(*options, *NO_XDIST)
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines([f"ERROR: {why}"])
+
+
+def test_durations_that_can_not_be_read_are_told(project: Project) -> None:
+    """Where the cases would have been dealt."""
+    pytester = project()
+    Path(pytester.path, "odd.json").write_text("[]")
+
+    result = pytester.runpytest("--crmeval-shard", "1/2", "--crmeval-durations", "odd.json", *NO_XDIST)
+
+    assert pytest.ExitCode.INTERRUPTED == result.ret
+    result.stdout.fnmatch_lines(["--crmeval-durations: *odd.json: neither a report nor a journal: *"])
+
+
+def test_a_worker_on_another_machine_says_what_to_do(project: Project) -> None:
+    """It has no line to the controller: one message, no internal error."""
+    pytester = project()
+    pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.hookimpl(trylast=True)
+        def pytest_configure_node(node):
+            host, _, secret = node.workerinput["crmeval"]["line"]
+            node.workerinput["crmeval"]["line"] = [host, 1, secret]
+        """
+    )
+
+    result = pytester.runpytest("-n", "1")
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(
+        ["this worker can't reach the controller on loopback (*): workers have to be on the machine*"]
+    )
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")

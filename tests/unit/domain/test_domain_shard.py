@@ -1,0 +1,110 @@
+"""Shards: how they are written, what is in them, which are missing."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from pytest_crmeval.domain.shard import Shard, ShardSyntaxError, deal, listed, missing_shards
+from tests.kept_runs import part
+
+
+def test_a_shard_is_read_as_it_is_shown() -> None:
+    """Index first."""
+    assert (Shard(index=2, of=4), "2/4") == (Shard.parse("2/4"), str(Shard.parse("2/4")))
+
+
+@pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "-1/4", "a/b", "2/4/6", " 2/4", "2/4\n", "٢/٤", "1/10000"])
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    """With what was written, and how to write it."""
+    with pytest.raises(ShardSyntaxError, match="write I/N, the I-th of N parts") as error:
+        Shard.parse(text)
+
+    assert repr(text) in str(error.value)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_case_is_dealt_once_and_loads_are_level(seed: int) -> None:
+    """No shard is heavier than another by more than the heaviest case."""
+    dice = random.Random(seed)  # noqa: S311 (no secret)
+    weights = {f"case-{number}": float(dice.randint(1, 30)) for number in range(dice.randint(1, 300))}
+    of = dice.randint(1, 12)
+
+    dealt = deal("crm", weights, of)
+
+    assert weights.keys() == dealt.keys()
+    loads: Counter[int] = Counter(dict.fromkeys(range(1, of + 1), 0))
+    for case, index in dealt.items():
+        loads[index] += int(weights[case])
+    assert set(range(1, of + 1)) == loads.keys()
+    assert max(loads.values()) - min(loads.values()) <= max(weights.values())
+
+
+def test_many_shards_are_told_in_a_line() -> None:
+    """Not in a book."""
+    told = listed(missing_shards([part("1/9999")]))
+
+    assert told.startswith("2/9999, 3/9999, ")
+    assert told.endswith(", 13/9999 ... and 9986 more")
+
+
+def test_the_order_of_cases_does_not_matter() -> None:
+    """Files may be read in any order."""
+    weights = {f"case-{number}": float(number % 3) for number in range(100)}
+    backwards = dict(reversed(weights.items()))
+
+    assert deal("crm", weights, 4) == deal("crm", backwards, 4)
+
+
+def test_the_hash_seed_of_a_process_does_not_matter() -> None:
+    """Machines have each their own."""
+    program = (
+        "import json; from pytest_crmeval.domain.shard import deal; "
+        "print(json.dumps(deal('crm', {f'case-{n}': n % 5 for n in range(50)}, 3)))"
+    )
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+
+    assert deal("crm", {f"case-{n}": n % 5 for n in range(50)}, 3) == json.loads(found[0])
+    assert found[0] == found[1]
+
+
+def test_two_suites_may_have_the_same_ids() -> None:
+    """They are dealt each for itself, and not alike: the odd case does not always go to the first shard."""
+    dealt = [deal(f"suite-{number}", {"one": 1.0}, 4)["one"] for number in range(40)]
+
+    assert {1, 2, 3, 4} == set(dealt)
+
+
+def test_there_may_be_more_shards_than_cases() -> None:
+    """Then some are empty."""
+    assert 3 == len(set(deal("crm", {"one": 1.0, "two": 1.0, "three": 1.0}, 8).values()))
+
+
+@pytest.mark.parametrize(
+    ("parts", "missing"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param([part()], [], id="no shard"),
+        pytest.param([part("1/2"), part("2/2")], [], id="all"),
+        pytest.param([part("2/4")], ["1/4", "3/4", "4/4"], id="one"),
+        pytest.param([part("1/2"), part("1/2")], ["2/2"], id="one, resumed"),
+        pytest.param([part("1/2"), part("2/2", agents=["mute"])], ["1/2 of mute", "2/2 of oracle"], id="each his own"),
+        pytest.param([part("1/1"), part("1/2")], ["2/2"], id="of two sizes"),
+    ],
+)
+def test_shards_that_are_missing(parts: list[dict[str, object]], missing: list[str]) -> None:
+    """Agent by agent: a matrix may have one job for each."""
+    assert missing == missing_shards(parts)  # type: ignore[arg-type] # JSON

@@ -1,0 +1,79 @@
+"""Whether a run of shards may go on."""
+
+from typing import Any
+
+import pytest
+
+from pytest_crmeval.domain.shard import Shard
+from pytest_crmeval.recorder.shards import other_shard
+from tests.kept_runs import part
+
+TEST = "test_crm.py::test_conversation"
+MERGED = part(merged={"runs": ["a", "b"], "allowed": []})
+
+
+def dealt(digest: str, test: str = TEST) -> dict[str, Any]:
+    """Return what a shard is a part of."""
+    return {"tests": {test: {"cases": 9, "deal": digest, "content": "c"}}, "narrowed": ""}
+
+
+@pytest.mark.parametrize(
+    ("parts", "now", "what"),
+    [
+        pytest.param([], "1/2", dealt("d"), id="the first part"),
+        pytest.param([part()], "", {}, id="no shards"),
+        pytest.param([part("1/2")], "1/2", dealt("d"), id="the same shard"),
+        pytest.param([part("1/2")], "1/2", dealt("x", "test_other.py::test"), id="another test"),
+        pytest.param([part("1/2"), part("2/2"), MERGED], "", {}, id="merged, and whole"),
+        pytest.param([part(), MERGED, part()], "", {}, id="merged of no shards, and resumed"),
+    ],
+)
+def test_a_run_may_go_on(parts: list[dict[str, Any]], now: str, what: dict[str, Any]) -> None:
+    """As what it was."""
+    assert "" == other_shard(parts, Shard.parse(now) if now else None, what)
+
+
+@pytest.mark.parametrize(
+    ("parts", "now", "why"),
+    [
+        pytest.param(
+            [part("1/2")],
+            "2/2",
+            "was begun as shard 1/2, and can't go on as shard 2/2: add --crmeval-shard 1/2",
+            id="another shard",
+        ),
+        pytest.param(
+            [part("1/2")],
+            "",
+            "was begun as shard 1/2, and can't go on without shards: add --crmeval-shard 1/2",
+            id="no shard",
+        ),
+        pytest.param(
+            [part()],
+            "1/2",
+            "was begun without shards, and can't go on as shard 1/2: leave --crmeval-shard out",
+            id="a shard",
+        ),
+        pytest.param(
+            [part("1/2"), part("2/2"), MERGED],
+            "1/2",
+            "was merged, and can't go on as shard 1/2: leave --crmeval-shard out",
+            id="a shard of what was merged",
+        ),
+        pytest.param(
+            [part("1/3"), MERGED], "", "was merged without the shards 2/3, 3/3: merge them, too", id="not whole"
+        ),
+        pytest.param(
+            [part("1/2")],
+            "1/2 of others",
+            f"was begun as shard 1/2 of other cases of {TEST}: choose them as before (tags, split, sample, "
+            "--crmeval-durations)",
+            id="another whole",
+        ),
+    ],
+)
+def test_a_run_may_not_go_on(parts: list[dict[str, Any]], now: str, why: str) -> None:
+    """As something else."""
+    shard, _, others = now.partition(" of ")
+
+    assert why == other_shard(parts, Shard.parse(shard) if shard else None, dealt("x" if others else "d"))

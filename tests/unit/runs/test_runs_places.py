@@ -1,0 +1,56 @@
+"""Where a run is that somebody names."""
+
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.runs.places import NoRunError, place_of
+from tests.fakes import trial
+from tests.kept_runs import keep
+
+
+@pytest.fixture
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a project with a run, and with the report of another."""
+    monkeypatch.chdir(tmp_path)
+    keep(tmp_path / "reports", "mine", [trial("one")])
+    keep(tmp_path / "reports", "bare", [trial("one")])
+    (tmp_path / "reports" / "bare" / "trials.jsonl").unlink()
+    return tmp_path / "reports"
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("mine", "mine/trials.jsonl"),
+        ("reports/mine", "mine/trials.jsonl"),
+        ("reports/mine/", "mine/trials.jsonl"),
+        ("reports/mine.json", "mine.json"),
+        ("reports/mine/trials.jsonl", "mine/trials.jsonl"),
+        ("reports/latest.json", "latest.json"),
+        ("bare", "bare.json"),
+        ("reports/bare", "bare.json"),
+    ],
+)
+def test_a_run_is_found(reports: Path, given: str, found: str) -> None:
+    """By its id, or by a path."""
+    assert (reports / found).resolve() == place_of(given, reports).resolve()
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("other", "'other': there is neither a run of this id in "),
+        ("reports/other", "'reports/other': there is neither"),
+        ("reports", "'reports': the folder has no journal (trials.jsonl); name the folder of a run"),
+        ("x" * 300, "there is neither"),
+        ("", "the folder has no journal"),
+        ("..", "the folder has no journal"),
+    ],
+)
+def test_what_is_no_run_is_refused(reports: Path, given: str, why: str) -> None:
+    """With what to name."""
+    with pytest.raises(NoRunError) as error:
+        place_of(given, reports)
+
+    assert why in str(error.value)

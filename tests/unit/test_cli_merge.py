@@ -1,0 +1,182 @@
+"""``crmeval merge``: join runs, and judge the whole."""
+
+import errno
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_crmeval import cli
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.runs import journal
+from tests.fakes import planned, trial
+from tests.kept_runs import keep, part
+
+MERGE = ["merge", "s1", "s2", "-o", "out"]
+GATE = ["--gate", "crm.pass_rate >= 0.6"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a project with two shards of three cases, of which one failed, and return the reports."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("")
+    keep(tmp_path / "reports", "s1", [trial("one"), trial("two", Verdict.FAILED)], parts=[part("1/2")])
+    keep(tmp_path / "reports", "s2", [trial("three")], parts=[part("2/2")])
+    return tmp_path / "reports"
+
+
+def report_of(folder: Path) -> dict[str, Any]:
+    """Return the merged report."""
+    document: dict[str, Any] = json.loads((folder / "out.json").read_text())
+    return document
+
+
+def test_a_merge_shows_the_whole(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the end of a run does."""
+    assert 0 == cli.main([*MERGE, *GATE])
+    expected = [
+        "suite  subject  cases  passed  failed  errored  not run  pass rate",
+        "crm    oracle       3       2       1        0        0      0.667",
+        "gate crm.pass_rate >= 0.6: holds (pass_rate is 0.666667)",
+        "report: reports/out.json",
+    ]
+    assert expected == capsys.readouterr().out.splitlines()
+    assert report_of(folder)["complete"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_breach_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    """The run is merged all the same."""
+    assert 1 == cli.main([*MERGE, "--gate", "crm.pass_rate >= 0.7"])
+    assert "gate crm.pass_rate >= 0.7: BREACHED (pass_rate is 0.666667)" in capsys.readouterr().out
+
+
+def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not even one that what is there would pass."""
+    assert 1 == cli.main(["merge", "s2", "-o", "out", "--gate", "crm.pass_rate >= 0.0", "--gate", "crm.failed == 0"])
+    told = capsys.readouterr().out.splitlines()
+    assert [
+        "a part of an evaluation: without shard 1/2",
+        "gate crm.pass_rate >= 0.0: BREACHED (the run is not whole: it lacks shard 1/2)",
+        "gate crm.failed == 0: BREACHED (the run is not whole: it lacks shard 1/2)",
+        "the run is not complete: no gate can pass",
+        "report: reports/out.json",
+    ] == told[2:]
+    assert not report_of(folder)["complete"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_missing_shard_is_a_failure_without_gates_too() -> None:
+    """What is not whole is not good."""
+    assert 1 == cli.main(["merge", "s2", "-o", "out"])
+
+
+@pytest.mark.parametrize(
+    ("last", "red"),
+    [
+        pytest.param(trial("three", Verdict.ERRORED), [], id="errored"),
+        pytest.param(trial("three"), [planned("three").key], id="red"),
+    ],
+)
+def test_what_no_gate_forgives(folder: Path, last: Any, red: list[str]) -> None:  # noqa: ANN401 (a Trial)
+    """An errored trial, and a test that is red for another reason."""
+    keep(folder, "s3", [last], parts=[part("2/2")], red=red)
+
+    assert 1 == cli.main(["merge", "s1", "s3", "-o", "out", "--gate", "crm.pass_rate >= 0.1"])
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        '[tool.pytest.ini_options]\ncrmeval_gates = ["crm.pass_rate >= 0.9"]\n',
+        '[tool.pytest.ini_options]\ncrmeval_gates = """\ncrm.pass_rate >= 0.9\n"""\n',
+        '[tool.pytest]\ncrmeval_gates = ["crm.pass_rate >= 0.9"]\n',
+    ],
+)
+def test_the_gates_of_the_project_are_judged(folder: Path, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also from a folder below; those of the command line go before, and there may be none."""
+    (folder.parent / "pyproject.toml").write_text(setting)
+    monkeypatch.chdir(folder)
+
+    status = [
+        cli.main(["merge", "s1", "s2", "--reports", ".", "-o", f"out{number}", *options])
+        for number, options in enumerate([[], GATE, ["--no-gates"]])
+    ]
+
+    assert [1, 0, 0] == status
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["s1", "nope", "-o", "out"], "'nope': there is neither a run of this id in reports nor a file or folder"),
+        (["s1", "s2", "-o", "s1"], "-o s1: reports/s1 is there already; choose another id, or move it away"),
+        (["s1", "s2", "-o", "latest"], "-o 'latest': use up to 40 letters"),
+        (["s1", "s2", "-o", "../out"], "-o '../out': use up to 40 letters"),
+        (["s1", "s2", "-o", "out", "--gate", "crm.speed > 1"], "--gate: expected a metric"),
+    ],
+)
+def test_mistakes_are_answered_with_a_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
+) -> None:
+    """And nothing is written."""
+    before = sorted(folder.rglob("*"))
+
+    assert 2 == cli.main(["merge", *arguments])
+    assert why in capsys.readouterr().err
+    assert before == sorted(folder.rglob("*"))
+
+
+def test_runs_that_do_not_fit_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line that names the worst, and what would take them all the same."""
+    keep(folder, "s3", [trial("one", Verdict.FAILED), trial("two")], parts=[part("1/2", judge="openai:x")])
+
+    assert 2 == cli.main(["merge", "s1", "s3", "-o", "out"])
+    assert (
+        "crmeval: these runs don't fit together: judge in s1: none, in s3: openai:x (and 3 more); "
+        "--allow rules --allow shards --allow outcome joins them all the same\n"
+    ) == capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+
+def test_what_is_allowed_is_taken_and_noted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The later run wins."""
+    keep(folder, "s3", [trial("one", Verdict.FAILED), trial("two")], parts=[part("1/2")])
+
+    cli.main(["merge", "s1", "s2", "s3", "-o", "out", "--allow", "shards", "--allow", "outcome"])
+
+    key = planned("one").key
+    noted = [
+        "shards: s1 and s3 are both shard 1/2 of oracle",
+        f"outcome: {key} was played in two runs, and not the same way: passed in s1, failed in s3",
+        f"outcome: {planned('two').key} was played in two runs, and not the same way: failed in s1, passed in s3",
+    ]
+    report = report_of(folder)
+    assert noted == report["run"]["parts"][-1]["merged"]["allowed"]
+    assert [f"allowed: {note}" for note in noted] == capsys.readouterr().out.splitlines()[2:5]
+    assert {"one": "failed", "two": "passed", "three": "passed"} == {
+        each["case"]: each["verdict"] for each in report["trials"]
+    }
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_full_disk_is_told_in_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """And leaves nothing."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(journal, "compose", full)
+
+    assert 2 == cli.main(MERGE)
+    assert "crmeval: reports: No space left on device; nothing was merged\n" == capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_report_of_a_shard_says_that_it_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """It must not be taken for the whole."""
+    cli.main(["report", "s1"])
+
+    assert "a part of an evaluation: without shard 2/2" in capsys.readouterr().out
