@@ -243,7 +243,7 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, where: object, name: str, error:
         pytest.param(lambda: (merging, "_link"), id="transcripts"),
         pytest.param(lambda: (reports, "build"), id="figures"),
         pytest.param(lambda: (reports, "save"), id="report"),
-        pytest.param(lambda: (reports, "_point"), id="latest"),
+        pytest.param(lambda: (reports, "point"), id="latest"),
     ],
 )
 def test_what_ends_a_merge_leaves_nothing(
