@@ -48,13 +48,20 @@ class QuestionJudge:
         return replace(self._opinion(model, prompt), reason="")
 
     def _completed(self, model: ChatModel, prompt: Prompt) -> Completion:
-        """Ask with a tool; who refuses such a request is asked for words."""
-        if self._has_tools:
-            try:
-                return model.complete(prompt)
-            except ModelError as error:
-                if error.cause is not Cause.BAD_REQUEST:
-                    raise
-        completion = model.complete(in_words(prompt))
-        self._has_tools = False
+        """Ask with a tool; who refuses such a request is asked for words, also when that is replayed."""
+        if not self._has_tools:
+            return model.complete(in_words(prompt))
+        try:
+            return model.complete(prompt)
+        except ModelError as error:
+            if error.cause not in {Cause.BAD_REQUEST, Cause.NOT_RECORDED}:
+                raise
+            return self._in_words(model, prompt, error)
+
+    def _in_words(self, model: ChatModel, prompt: Prompt, refusal: ModelError) -> Completion:
+        try:
+            completion = model.complete(in_words(prompt))
+        except ModelError as error:
+            raise (refusal if error.cause is refusal.cause else error) from error
+        self._has_tools = refusal.cause is not Cause.BAD_REQUEST
         return completion

@@ -1,7 +1,7 @@
 """On the controller: trials in; journal, report and gate out."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -343,8 +343,9 @@ class Recorder:
         nothing_left = nothing and (self._earlier() or self._is_dealt)
         return int(self._red()) if status == pytest.ExitCode.OK or nothing_left else status
 
-    def _dry_run(self) -> Iterable[str]:
-        return self.forecast or counts(self._planned.values())
+    def _dry_run(self) -> Iterator[str]:
+        yield from self.forecast or counts(self._planned.values())
+        yield from omissions(self.left_out)
 
     def _result(self) -> Iterator[str]:
         if self._report is None:

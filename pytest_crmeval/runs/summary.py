@@ -140,7 +140,8 @@ def _figures(suite: str, standings: Sequence[Standing], names: Sequence[str]) ->
 
 def _breakdown(suite: str, kind: str, standings: Sequence[Standing]) -> Iterator[Row]:
     """Yield a row per label and subject, the subjects of a label one below the other."""
-    columns = (*(["turns"] if kind == "tool" else ["cases", "pass_rate"]), *_SUCCESSES)
+    some_turns = not all(map(_is_of_questions, standings))  # a question has none
+    columns = (*(["turns"] if kind == "tool" else ["cases", "pass_rate"]), *(_SUCCESSES if some_turns else ()))
     yield (f"{suite} by {kind}", "subject", *(_words(column).replace("success", "ok") for column in columns))
     groups = {standing.subject: standing.by.get(kind, {}) for standing in standings}
     for label in sorted(_most(_sizes(kind, standings)), key=reading_order):

@@ -26,7 +26,8 @@ import sys
 import pytest
 
 @pytest.mark.questions("q.csv", suite="secret", confidential=True)
-def test_question(question, evaluate):
+def test_question(question, evaluate, record_property):
+    record_property("asked", question.text)
     print(question.text)
     print(question.answer, file=sys.stderr)
     logging.getLogger("mine").warning("asked: %s", question.text)
@@ -59,7 +60,7 @@ def secret(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest
     monkeypatch.setenv("CRMEVAL_DSN", "host=127.0.0.1 port=1 connect_timeout=1")
     Path(pytester.path, "q.csv").write_text(browsecomp((f"{ASKED}?", RIGHT), (f"{ASKED} again?\nYes.", RIGHT)))
     pytester.makepyfile(test_q=TEST)
-    pytester.makeini("[pytest]\npythonpath = .\nfilterwarnings = error")
+    pytester.makeini("[pytest]\npythonpath = .\nfilterwarnings = error\njunit_family = xunit1")
     return pytester
 
 
@@ -99,7 +100,7 @@ def test_the_search_finds_what_is_there(pytester: pytest.Pytester, providers: Pr
     Path(pytester.path, "q.csv").write_text(lines(record("one", question=ASKED, answer=RIGHT, grader="judge")))
     Path(pytester.path, "q.csv").rename(Path(pytester.path, "q.jsonl"))
     pytester.makepyfile(test_q=TEST.replace("q.csv", "q.jsonl").replace(", confidential=True", ""))
-    pytester.makeini("[pytest]")
+    pytester.makeini("[pytest]\njunit_family = xunit1")
 
     result = pytester.runpytest(*M, *JUDGE, "-p", "no:xdist", "--junitxml", "junit.xml")
 

@@ -57,11 +57,12 @@ def test_an_earlier_run_knows_better(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("foresight", "each", "told"),
     [
-        (Foresight(weights={"a": 1.0}, alone={}), 8, "8 conversations in flight per worker"),
+        (Foresight(weights={"a": 1.0}, alone={}, kinds=["conversations"]), 8, "8 conversations in flight per worker"),
+        (Foresight(weights={"a": 1.0}, alone={}, kinds=["questions"]), 8, "8 questions in flight per worker"),
         (Foresight(weights={}, alone={}), 8, ""),
         (Foresight(weights={}, alone={"marked skip": 1}), 8, "1 case one at a time (marked skip)"),
         (
-            Foresight(weights={"a": 1.0}, alone={"marked skip": 2}),
+            Foresight(weights={"a": 1.0}, alone={"marked skip": 2}, kinds=["conversations"]),
             4,
             "4 conversations in flight per worker; 2 cases one at a time (marked skip)",
         ),

@@ -347,6 +347,7 @@ def test_questions_are_estimated(asking: Made, providers: Providers) -> None:
     result = asking().runpytest(*M, *JUDGE, "--crmeval-estimate")
 
     result.stdout.re_match_lines([r"q +openai:m\S* +4 +4 .*", r"judge +openai:judge\S* +1 +1 .*"])
+    asking().runpytest(*M, "--crmeval-estimate").stdout.fnmatch_lines(["q *3 *3 *", "crmeval leaves out 1 case: *"])
 
 
 def test_a_budget_holds_for_questions(asking: Made, providers: Providers) -> None:

@@ -206,6 +206,14 @@ def test_who_has_no_tools_is_asked_for_words() -> None:
     assert "correct: yes or no" in model.prompts[1].system
 
 
+def test_words_that_were_recorded_are_replayed() -> None:
+    """The refused request is in no cassette."""
+    missing = ModelError(Cause.NOT_RECORDED, "the first request differs")
+
+    assert (Attempt.CORRECT, "") == verdicts(missing, says("correct: yes"))
+    assert (None, str(missing)) == verdicts(missing, ModelError(Cause.NOT_RECORDED, "the second one, too"))
+
+
 def test_words_have_three_verdicts_where_the_tool_has() -> None:
     """It is the same request."""
     prompt = in_words(asking(asked("judge", may_abstain=True), "?"))
