@@ -287,6 +287,8 @@ class Recorder:
         if self._journal is None or self._report is not None:
             return
         with self._guard:  # somebody may still tell of a trial
+            if self._interrupted:
+                self._look_again()
             self._settle(self._journal)
             left, facts = list(self._early.values()), facts_of(self.past, self._options)
             self._report = reports.build(facts, self.past.trials, self.past.planned.values())
@@ -301,6 +303,13 @@ class Recorder:
             partial = bool(self.left_out) or is_partial(self._config)
             self._gates, self._idle = concerned(self._options.gates, self._report, partial=partial)
             self._rulings = [gate.judge(self._report) for gate in self._gates]
+
+    def _look_again(self) -> None:
+        """Know all that is in the journal: an interrupt may have come between a line and its being noted."""
+        for key, trial in journal.read(self._path).trials.items():
+            if self.past.trials.get(key) != trial:
+                self.past.take(trial)
+                self._played.add(key)
 
     def _close(self) -> None:
         """Note what was spent since; a worker may have ended its last call after the report was written."""
