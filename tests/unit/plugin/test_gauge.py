@@ -35,7 +35,7 @@ def test_calls_that_were_made_again_and_refused_are_counted() -> None:
 
     gauge = Gauge(books, Ledger(lambda _: None), control)
 
-    assert ["1 made again", "1 refused as too many", "spent $0.25"] == gauge.traffic()
+    assert ["1 call made again", "1 refused as too many", "spent $0.25"] == gauge.traffic()
     control.close()
 
 
