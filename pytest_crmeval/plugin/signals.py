@@ -1,11 +1,15 @@
 """SIGTERM and SIGHUP end a run as Ctrl-C does: the first time gracefully, the second time at once."""
 
+import os
 import signal
 import threading
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
 GRACEFUL = ("SIGTERM", "SIGHUP")
+_FILES = 256
+"""How many open files are looked at: a terminal is opened early."""
 
 
 class Signals:
@@ -13,22 +17,36 @@ class Signals:
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
+        self._terminals: set[int] = set()
 
     def take(self) -> None:
         """Begin to, with those that nobody else has an opinion on: ``nohup`` has, and so has whoever handles them."""
         if threading.current_thread() is threading.main_thread():
+            # Not only the first three: while pytest collects, it has the terminal under another number.
+            self._terminals = {os.fstat(file).st_rdev for file in range(_FILES) if os.isatty(file)}
             for number in (getattr(signal, name) for name in GRACEFUL if hasattr(signal, name)):
                 if signal.getsignal(number) is signal.SIG_DFL:
-                    self._before[number] = signal.signal(number, interrupt)
+                    self._before[number] = signal.signal(number, self._interrupt)
 
     def give_back(self) -> None:
         """Let them be what they were, unless somebody has taken them since."""
         for number, before in self._before.items():
-            if signal.getsignal(number) is interrupt:
+            if signal.getsignal(number) == self._interrupt:
                 signal.signal(number, before)
         self._before.clear()
 
+    def _interrupt(self, number: int, _: FrameType | None) -> None:
+        """Interrupt the main thread; pytest does the rest."""
+        if number == signal.SIGHUP:
+            turn_away(self._terminals)
+        raise KeyboardInterrupt(signal.Signals(number).name)
 
-def interrupt(number: int, _: FrameType | None) -> None:
-    """Interrupt the main thread; pytest does the rest."""
-    raise KeyboardInterrupt(signal.Signals(number).name)
+
+def turn_away(terminals: set[int]) -> None:
+    """Let what is said to a terminal that hangs up go nowhere: an error would end the run before its report."""
+    for file in range(_FILES if terminals else 0):
+        with suppress(OSError):  # it is not open
+            if os.fstat(file).st_rdev in terminals:
+                nowhere = os.open(os.devnull, os.O_RDWR)
+                os.dup2(nowhere, file, inheritable=os.get_inheritable(file))
+                os.close(nowhere)
