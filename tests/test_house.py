@@ -193,3 +193,24 @@ def test_crmeval_never_imports_pytest() -> None:
     assert result.stdout.startswith("usage: crmeval")
     assert "pytest_crmeval.cli" in imported
     assert set() == {"pytest", "_pytest", *SLOW} & {name.partition(".")[0] for name in imported}
+
+
+ANSWERING = """
+import atexit, json, sys
+from pytest_crmeval import cli
+
+atexit.register(lambda: sys.stderr.write(json.dumps(list(sys.modules))))
+cli.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("command", [["list"], ["submit", "--hold", "."], ["stop", "latest"], ["run", "--help"]])
+def test_what_is_asked_of_runs_is_answered_without_anything_slow(tmp_path: Path, command: list[str]) -> None:
+    """A command loads itself, and no other one."""
+    result = run(sys.executable, "-c", ANSWERING, *command, cwd=tmp_path)
+
+    imported = set(json.loads(result.stderr.splitlines()[-1]))
+    modules = {"submit", "run", "stop", "listing", "report", "lint", "describe", "generate", "calibrate"}
+    loaded = {name for name in modules if f"pytest_crmeval.cli.{name}" in imported}
+    assert {{"list": "listing"}.get(command[0], command[0])} == loaded
+    assert set() == {"pytest", "_pytest", "rich", *SLOW} & {name.partition(".")[0] for name in imported}

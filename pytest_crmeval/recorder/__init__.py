@@ -275,6 +275,8 @@ class Recorder:
         if self._journal is None or self._report is not None:
             return
         with self._guard:  # somebody may still tell of a trial
+            if self._interrupted:
+                self._look_again()
             self._settle(self._journal)
             left, facts = list(self._early.values()), facts_of(self.past, self._options)
             self._report = reports.build(facts, self.past.trials, self.past.planned.values())
@@ -286,6 +288,13 @@ class Recorder:
             self._trouble = f"the report could not be written: {error}"
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
         self._rulings = [gate.judge(self._report) for gate in self._options.gates]
+
+    def _look_again(self) -> None:
+        """Know all that is in the journal: an interrupt may have come between a line and its being noted."""
+        for key, trial in journal.read(self._path).trials.items():
+            if self.past.trials.get(key) != trial:
+                self.past.take(trial)
+                self._played.add(key)
 
     def _close(self) -> None:
         """Note what was spent since; a worker may have ended its last call after the report was written."""

@@ -36,8 +36,9 @@ def many(count: int) -> list[dict[str, Any]]:
 
 
 def asked(server: Loopback) -> list[str]:
-    """Return the case of every call that the server has seen."""
-    return [found[1] for seen in server.seen if (found := re.search(r"Add (\w+) Ltd", seen.last_user_text))]
+    """Return the case of every call that the server has seen; a worker that was killed may have sent half of one."""
+    whole = [seen for seen in server.seen if seen.body]
+    return [found[1] for seen in whole if (found := re.search(r"Add (\w+) Ltd", seen.last_user_text))]
 
 
 class Meeting:

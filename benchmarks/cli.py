@@ -1,0 +1,70 @@
+"""How long ``crmeval`` takes to answer. Run by ``make bench``; takes half a minute.
+
+Beside ``python -c pass``, which is what no program of ours can be faster than. The aim is under 150 ms for a list of 50
+runs, submitted ones and others, and for a submit that only writes its job.
+"""
+
+import sys
+import tempfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from benchmarks.measuring import Spread, heading, take_turns, timed, warm_up
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.runs import reports
+from pytest_crmeval.runs.counts import tasks_in
+from pytest_crmeval.runs.jobs import Job, State, write_job
+from pytest_crmeval.runs.journal import Past
+
+ROUNDS = 20
+RUNS = 50
+CASES = 300
+STARTED = "2026-11-17T06:00:00+00:00"
+
+
+def fill(folder: Path) -> None:
+    """Leave runs behind, every other one submitted."""
+    past = Past()
+    cases = [
+        PlannedCase(key=f"t[{number}]", suite="crm", subject="oracle", case=str(number), fingerprint="", spec="oracle")
+        for number in range(CASES)
+    ]
+    past.begin({"started": STARTED}, cases)
+    for case in cases:
+        past.take(Trial(planned=case, verdict=Verdict.PASSED, seconds=1.0))
+    for number in range(RUNS):
+        run = folder / f"run-{number:02}"
+        run.mkdir(parents=True)
+        if number % 2:
+            job = Job(id=run.name, command=["pytest"], cwd="/", submitted=STARTED, state=State.FINISHED)
+            write_job(run, replace(job, tasks=tasks_in(past)))
+        reports.write(reports.build({"id": run.name, "started": STARTED}, past.trials, cases), folder)
+
+
+def main() -> None:
+    """Measure."""
+    with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name:
+        folder = Path(name)
+        fill(folder / "reports")
+        (folder / "evals").mkdir()
+        crmeval = [sys.executable, "-m", "pytest_crmeval.cli"]
+        commands = {
+            "python -c pass": [sys.executable, "-c", "pass"],
+            "crmeval --help": [*crmeval, "--help"],
+            f"crmeval list ({RUNS} runs)": [*crmeval, "list"],
+            "crmeval submit --hold": [*crmeval, "submit", "--hold", "--reports", "held"],
+        }
+        contenders = {what: partial(timed, command, folder) for what, command in commands.items()}
+        warm_up(contenders)
+        measured = take_turns(contenders, ROUNDS)
+    heading(f"Answers of crmeval ({ROUNDS} each, in turn)")
+    bare = Spread([timing.seconds for timing in measured["python -c pass"]]).median
+    for what, timings in measured.items():
+        spread = Spread([timing.seconds for timing in timings])
+        print(f"{what:28}", spread.shown("ms", 1e3, 0), f"{spread.median / bare:.1f} times python -c pass")
+
+
+if __name__ == "__main__":
+    main()

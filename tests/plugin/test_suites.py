@@ -1,0 +1,47 @@
+"""``--crmeval-suite``: only what is asked for by the name of its suite."""
+
+from collections.abc import Callable
+
+import pytest
+
+Project = Callable[..., pytest.Pytester]
+TWO_SUITES = """
+import pytest
+
+@pytest.mark.conversations("cases.jsonl", suite="crm")
+def test_crm(conversation, evaluate):
+    assert evaluate(conversation).passed
+
+@pytest.mark.conversations("cases.jsonl", suite="other")
+def test_other(conversation, evaluate):
+    assert evaluate(conversation).passed
+"""
+
+
+def test_only_the_suites_that_were_named_are_there(project: Project) -> None:
+    """For every agent."""
+    pytester = project(test=TWO_SUITES)
+
+    result = pytester.runpytest_inprocess("--collect-only", "--crmeval-suite", "other", "--crmeval-agent", "mute")
+
+    assert "other × mute: 3 cases" in result.outlines
+    assert "crm × mute" not in result.stdout.str()
+
+
+def test_several_suites_may_be_named(project: Project) -> None:
+    """In any order."""
+    pytester = project(test=TWO_SUITES)
+
+    result = pytester.runpytest_inprocess("--collect-only", "--crmeval-suite=other", "--crmeval-suite=crm")
+
+    assert {"crm × oracle: 3 cases", "other × oracle: 3 cases"} <= set(result.outlines)
+
+
+def test_a_suite_that_is_not_there_is_refused(project: Project) -> None:
+    """With those that are."""
+    pytester = project(test=TWO_SUITES)
+
+    result = pytester.runpytest_inprocess("--crmeval-suite", "orm")
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines(["*--crmeval-suite 'orm': there is no such suite; there are crm, other"])

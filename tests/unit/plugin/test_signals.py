@@ -1,0 +1,84 @@
+"""Signals that are taken for Ctrl-C."""
+
+import os
+import pty
+import signal
+from collections.abc import Iterator
+from threading import Thread
+
+import pytest
+
+from pytest_crmeval.plugin.signals import Signals, turn_away
+
+BOTH = (signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture(autouse=True)
+def nobody_cares() -> Iterator[None]:
+    """Have nobody else's opinion on signals, as at the beginning of a process."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in BOTH}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", BOTH)
+def test_a_signal_interrupts_each_time_it_comes(number: signal.Signals) -> None:
+    """With its name."""
+    signals = Signals()
+    signals.take()
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt, match=number.name):
+            signal.raise_signal(number)
+    signals.give_back()
+    assert signal.SIG_DFL is signal.getsignal(number)
+
+
+def test_what_somebody_else_handles_or_ignores_is_left_alone() -> None:
+    """As with ``nohup``."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signals = Signals()
+    signals.take()
+    signal.raise_signal(signal.SIGHUP)
+
+    signals.give_back()
+    assert signal.SIG_IGN is signal.getsignal(signal.SIGHUP)
+
+
+def test_what_somebody_has_taken_since_is_not_given_back() -> None:
+    """It is his now."""
+    signals = Signals()
+    signals.take()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    signals.give_back()
+    assert signal.SIG_IGN is signal.getsignal(signal.SIGTERM)
+
+
+def test_another_thread_takes_nothing() -> None:
+    """Python would not let it: pytest may be run in one."""
+    signals = Signals()
+    thread = Thread(target=signals.take)
+    thread.start()
+    thread.join()
+
+    assert signal.SIG_DFL is signal.getsignal(signal.SIGTERM)
+
+
+def test_what_is_said_to_a_terminal_that_hangs_up_is_no_error() -> None:
+    """Neither under its own number nor under another; other files are left alone."""
+    ours, terminal = pty.openpty()
+    another = os.dup(terminal)
+    device = os.fstat(terminal).st_rdev
+    reading, writing = os.pipe()
+    os.close(ours)
+
+    turn_away({device})
+
+    written = [os.write(file, b"to nobody") for file in (terminal, another)]
+    os.write(writing, b"heard")
+    assert [9, 9] == written
+    assert b"heard" == os.read(reading, 9)
+    for file in (terminal, another, reading, writing):
+        os.close(file)
