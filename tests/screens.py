@@ -17,6 +17,7 @@ import pyte
 
 from tests.postgres.processes import eventually
 
+SECONDS = 90.0
 FOREIGN = ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "COLUMNS", "LINES")
 """Variables of whoever runs the tests that would change what is shown."""
 
@@ -57,7 +58,7 @@ class Terminal:
     def until(self, words: str) -> None:
         """Wait until these words are on the screen."""
         try:
-            eventually(lambda: self.shows(words), words)
+            eventually(lambda: self.shows(words), words, SECONDS)
         except AssertionError as error:
             raise AssertionError("\n".join([str(error), *self.everything])) from None
 
@@ -67,7 +68,7 @@ class Terminal:
 
     def end(self) -> int:
         """Wait for the end of the process and return its exit status."""
-        status = self.process.wait(60)
+        status = self.process.wait(SECONDS)
         self._reader.join(10)
         return status
 

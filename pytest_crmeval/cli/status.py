@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shlex
 import sys
 import time
 
@@ -36,7 +37,8 @@ def run(options: argparse.Namespace) -> int:
     """Show a run."""
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # it is no file only in tests
     try:
-        watch = Watch(find(reports_of(options), options.run))
+        where = f" --reports {shlex.quote(str(options.reports))}" if options.reports else ""
+        watch = Watch(find(reports_of(options), options.run), where)
         if not options.watch:
             _show(watch.look(time.time()), options)
             return 0

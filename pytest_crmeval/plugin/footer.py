@@ -86,8 +86,10 @@ class Footer:
 
     def close(self) -> None:
         """Take the lines away, and let the terminal go."""
-        self.clear()
-        self._out.close()
+        try:
+            self.clear()
+        finally:
+            self._out.close()
 
     def _drawing(self, width: int) -> str:
         """Return what draws the lines, and know whether there is anything to draw.

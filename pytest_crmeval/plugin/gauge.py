@@ -31,10 +31,14 @@ class Gauge:
     def _traffic(self) -> Iterator[str]:
         control = self._control
         if control.waiting:
-            yield f"{control.waiting} calls wait for a rate limit"
+            yield f"{_calls(control.waiting)} waiting for a rate limit"
         if control.again:
-            yield f"{control.again} made again"
+            yield f"{_calls(control.again)} made again"
         if control.throttled:
             yield f"{control.throttled} refused as too many"
         if control.spent:
             yield f"spent {money(control.spent)}"
+
+
+def _calls(number: int) -> str:
+    return f"{number} call{'s' * (number != 1)}"

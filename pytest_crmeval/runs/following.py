@@ -1,7 +1,6 @@
 """A journal that somebody else is writing, read as it grows: nothing is read twice."""
 
 import json
-import os
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -73,9 +72,7 @@ class Follower:
         self._before = b""
 
     def _is_the_same(self, file: BinaryIO) -> bool:
-        """Whether what was read is still there, and leave the file where it ends."""
-        if os.fstat(file.fileno()).st_size < self._offset:
-            return False
+        """Whether what was read is still there: a journal that was cut has other bytes in that place, or none."""
         file.seek(self._offset - len(self._before))
         return file.read(len(self._before)) == self._before
 

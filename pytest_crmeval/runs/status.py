@@ -46,6 +46,8 @@ class Status:
     unpriced: int = 0
     resume: str = ""
     """The command that goes on with it; nothing if there is nothing to go on with."""
+    where: str = ""
+    """What a command about it has to be told besides its id, with a space before it."""
     log: Sequence[str] = ()
     """The last that was said, if it has ended in trouble."""
 
@@ -88,8 +90,9 @@ class Status:
 class Watch:
     """Looks at one run, as often as you like; what it has read it does not read again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, where: str = "") -> None:
         self._folder = folder
+        self._where = where
         self._follower = Follower(folder / JOURNAL)
 
     def look(self, now: float) -> Status:
@@ -115,9 +118,17 @@ class Watch:
             exit_status=job.exit_status if job and not running else None,
             spent=told.tally.spent,
             unpriced=told.tally.unpriced,
-            resume=_resumed_by(self._folder.name, state, job, told.command),
+            resume=self._resumed_by(state, job, told.command),
+            where=self._where,
             log=list(_tail(self._folder / LOG)) if _is_trouble(state, job, whole) else (),
         )
+
+    def _resumed_by(self, state: State, job: Job | None, command: str) -> str:
+        if state in {State.RUNNING, State.FINISHED}:
+            return ""
+        if job is not None or not command:
+            return f"crmeval run {self._folder.name}{self._where}"
+        return command if "--crmeval-run" in command else f"{command} --crmeval-run {self._folder.name}"
 
     def _ended(self, told: Followed) -> State:
         """Return how a run ended that nobody submitted: a report that is not of an earlier part tells of its end."""
@@ -181,14 +192,6 @@ def _rows(told: Followed, job: Job | None, now: float) -> tuple[list[Progress], 
 
 def _planned(task: Task) -> Progress:
     return Progress(suite=task.suite, subject=task.subject, total=task.total)
-
-
-def _resumed_by(run: str, state: State, job: Job | None, command: str) -> str:
-    if state in {State.RUNNING, State.FINISHED}:
-        return ""
-    if job is not None or not command:
-        return f"crmeval run {run}"
-    return command if "--crmeval-run" in command else f"{command} --crmeval-run {run}"
 
 
 def _is_trouble(state: State, job: Job | None, whole: Progress) -> bool:

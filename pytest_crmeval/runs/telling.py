@@ -46,7 +46,7 @@ def foot(status: Status, width: int | None) -> Iterator[str]:
         }.get(status.state, "go on with:")
         yield f"  {status.resume}"
     elif status.state is State.FINISHED:
-        yield f"its figures: crmeval report {status.run}"
+        yield f"its figures: crmeval report {status.run}{status.where}"
 
 
 def in_a_line(status: Status) -> str:

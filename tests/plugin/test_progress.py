@@ -11,7 +11,7 @@ import pytest
 from pytest_crmeval.plugin.live import Live, Mode, mode_of
 from tests.postgres.processes import eventually
 from tests.projects import case, failing
-from tests.screens import Terminal, terminal
+from tests.screens import SECONDS, Terminal, terminal
 
 Project = Callable[..., pytest.Pytester]
 HEAD = "suite × subject"
@@ -70,7 +70,7 @@ def test_workers_are_watched_at_the_bottom_of_a_terminal(gated: Path) -> None:
             found.update(figures(shown))
             return ("2/3", "1") == (found.get("done"), found.get("in flight"))
 
-        eventually(is_waiting, "two are done, and one is in flight")
+        eventually(is_waiting, "two are done, and one is in flight", SECONDS)
         (gated / "open").touch()
 
         assert 1 == shown.end()

@@ -91,6 +91,20 @@ def test_scripts_have_a_document(nightly: Nightly, capsys: pytest.CaptureFixture
     assert ("crmeval.status/1", "running", 1) == (document["schema"], document["state"], document["total"]["failed"])
 
 
+def test_commands_are_told_where_the_run_is(
+    nightly: Nightly, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If it is elsewhere."""
+    nightly.play("one")
+    nightly.play("two")
+    nightly.end()
+    monkeypatch.chdir("/")
+
+    cli.main(["status", "--reports", str(nightly.reports)])
+
+    assert capsys.readouterr().out.endswith(f"its figures: crmeval report nightly --reports {nightly.reports}\n")
+
+
 @pytest.mark.usefixtures("nightly")
 def test_a_run_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """With the nearest."""

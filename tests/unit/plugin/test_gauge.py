@@ -1,11 +1,15 @@
 """How it goes with models, by the control of the run."""
 
+from contextlib import suppress
+from threading import Thread
 from typing import Any
 
 from pytest_crmeval.lookahead.ledger import Ledger
 from pytest_crmeval.plugin.gauge import Gauge
 from pytest_crmeval.providers.control import Feedback
+from pytest_crmeval.providers.limits import Cap, LimitsClosed
 from pytest_crmeval.providers.shared import SharedControl
+from tests.postgres.processes import eventually
 
 
 class Books:
@@ -35,8 +39,27 @@ def test_calls_that_were_made_again_and_refused_are_counted() -> None:
 
     gauge = Gauge(books, Ledger(lambda _: None), control)
 
-    assert ["1 made again", "1 refused as too many", "spent $0.25"] == gauge.traffic()
+    assert ["1 call made again", "1 refused as too many", "spent $0.25"] == gauge.traffic()
     control.close()
+
+
+def test_calls_that_wait_are_told_as_long_as_they_do() -> None:
+    """Here for a cap that lets one go in ten seconds."""
+    control = SharedControl([Cap.parse("openai:* 6rpm")])
+    books: Any = Books()
+    gauge = Gauge(books, Ledger(lambda _: None), control)
+    assert control.acquire("openai:gpt-4.1", 100) is not None
+
+    def wait() -> None:
+        with suppress(LimitsClosed):
+            control.acquire("openai:gpt-4.1", 100, 600.0)
+
+    waiting = Thread(target=wait)
+    waiting.start()
+    told = ["1 call waiting for a rate limit", "1 call made again"]
+    eventually(lambda: told == gauge.traffic(), "it waits")
+    control.close()
+    waiting.join()
 
 
 def test_who_asks_no_model_has_no_traffic() -> None:

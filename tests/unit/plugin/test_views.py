@@ -119,7 +119,7 @@ def test_a_log_has_a_line_for_each_or_one_for_all(snapshot: SnapshotAssertion, m
     """Nine of them would be too many."""
     told, clock = Pytest(io.StringIO()), Clock()
     rows = [replace(ROW, subject=f"model {number}") for number in range(many)]
-    view = log(told, Books(*rows, traffic=["2 calls wait for a rate limit", "spent $0.25"]), clock)
+    view = log(told, Books(*rows, traffic=["2 calls waiting for a rate limit", "spent $0.25"]), clock)
     clock.now = MINUTE
     view.calm()
 
@@ -173,7 +173,7 @@ class Bare(Bottom):
 def test_the_bottom_of_a_terminal(snapshot: SnapshotAssertion, width: int) -> None:
     """Who, how far, how fast; below that how it goes with models."""
     rows = [replace(ROW, in_flight=5), replace(ROW, subject="claude", in_flight=3, retries=2, errored=1)]
-    traffic = ["3 calls wait for a rate limit", "7 made again", "2 refused as too many", "spent $0.52"]
+    traffic = ["3 calls waiting for a rate limit", "7 calls made again", "2 refused as too many", "spent $0.52"]
 
     assert snapshot == Bare(Books(*rows, traffic=traffic)).lines(width)
 

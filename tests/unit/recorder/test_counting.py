@@ -1,0 +1,41 @@
+"""How far the run is, with what earlier parts of it have done."""
+
+from dataclasses import replace
+
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.recorder.counting import counted, group_of, outcome_of
+from pytest_crmeval.runs.journal import Past
+from pytest_crmeval.runs.progress import Outcome
+from tests.fakes import planned, trial
+
+
+def test_earlier_parts_are_counted_without_a_pace() -> None:
+    """Nobody knows any more how long they took, with the pauses between them."""
+    past = Past()
+    past.begin({"started": "2026-11-16T02:18:47+00:00"}, [planned("one"), planned("two")])
+    past.take(trial("one"))
+
+    (row,) = counted(past).rows(100.0)
+
+    assert (1, 2, None, None) == (row.done, row.total, row.rate, row.eta)
+
+
+def test_what_is_played_again_is_not_done() -> None:
+    """What errored before is in the plan of this part."""
+    past = Past()
+    past.begin({"started": "2026-11-16T02:18:47+00:00"}, [planned("one"), planned("two")])
+    past.take(trial("one"))
+    past.take(trial("two", Verdict.ERRORED))
+    tally = counted(past)
+
+    tally.begin({planned("two").key: group_of(planned("two"))})
+
+    assert (1, 0) == (tally.whole(0.0).done, tally.whole(0.0).errored)
+
+
+def test_a_trial_is_counted_as_its_journal_would_be() -> None:
+    """Who looks from outside sees the same figures."""
+    played = replace(trial("one"), bill=Bill(usage=Usage(input=7, output=3, calls=1), cost=0.25))
+
+    assert Outcome.from_dict(played.to_dict()) == outcome_of(played)
