@@ -15,8 +15,8 @@ def test_question(question: Question, evaluate: Callable[[Question], Trial]) -> 
     assert trial.passed, trial.explain()
 
 
-@pytest.mark.questions("data/browse.csv", confidential=True)
-def test_browse(question: Question, evaluate: Callable[[Question], Trial]) -> None:
+@pytest.mark.questions("data/browse.csv", suite="browsecomp", confidential=True)
+def test_browsecomp(question: Question, evaluate: Callable[[Question], Trial]) -> None:
     """The agent finds what takes several steps to find. The questions are encrypted, and stay so."""
     trial = evaluate(question)
 

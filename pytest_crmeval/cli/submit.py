@@ -3,7 +3,7 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_crmeval.agents.named import NAMED_AGENTS, OWN
@@ -22,7 +22,7 @@ the terminal is closed, and can be watched, stopped and resumed.
     crmeval submit evals/ --agent claude --agent gpt-4.1 --limit 30 --workers 3
     crmeval submit evals/test_crm.py -k quote --agent openai:gpt-4.1-mini --concurrent 16
     crmeval submit evals/ --agent gpt-4.1 -- --crmeval-budget 5 --crmeval-judge openai:gpt-4.1
-    crmeval submit --eval crm --models gpt-4o,gpt-3.5-turbo --limit 10 --output-dir results
+    crmeval submit --eval browsecomp --models gpt-4o,gpt-3.5-turbo --limit 10 --output-dir results
 
 What comes after -- is for pytest. The command is kept in reports/RUN/job.json: give secrets in the environment or in a
 .env file, not here.
@@ -30,6 +30,9 @@ What comes after -- is for pytest. The command is kept in reports/RUN/job.json: 
 Exit status: 0 if the run was started, 2 if it can't be.
 """
 TARGET = "evals"
+GRADED = ("browsecomp", "simpleqa")
+"""Suites whose answers only a judge can grade."""
+JUDGE = "gpt-4.1"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +43,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     who.add_argument("--agent", action="append", default=[], metavar="SPEC", help="who is evaluated; repeatable")
     who.add_argument(
         "--models", default="", metavar="A,B", help="the same, with commas; a bare name is one of openai's"
+    )
+    who.add_argument(
+        "--judge",
+        default="",
+        metavar="SPEC",
+        help=f"who grades what only a judge can (default: {JUDGE} with --eval {' or '.join(GRADED)}, else nobody)",
     )
     what = parser.add_argument_group("how much")
     what.add_argument(
@@ -97,7 +106,10 @@ def _arguments(options: argparse.Namespace) -> Iterator[str]:
     paths = [name for name in options.eval if _is_path(name)]
     yield from _targets([*options.targets, *paths])
     yield from (f"--crmeval-suite={name}" for name in suites)
-    yield from (f"--crmeval-agent={spec}" for spec in [*options.agent, *_models(options.models)])
+    agents = [*options.agent, *_models(options.models)]
+    yield from (f"--crmeval-agent={spec}" for spec in agents)
+    if judge := options.judge or _usual_judge(options, agents):
+        yield f"--crmeval-judge={judge}"
     for option, value in (
         ("--crmeval-sample", options.limit),
         ("--crmeval-inflight", options.concurrent),
@@ -109,6 +121,13 @@ def _arguments(options: argparse.Namespace) -> Iterator[str]:
         if expression is not None:
             yield from (option, expression)
     yield from options.rest
+
+
+def _usual_judge(options: argparse.Namespace, agents: Sequence[str]) -> str:
+    """Return who grades if nobody was named; nothing if nobody has to."""
+    named = any(argument.startswith("--crmeval-judge") for argument in options.rest)
+    is_graded = not named and bool(set(agents) - set(OWN)) and any(name in GRADED for name in options.eval)
+    return JUDGE if is_graded else ""
 
 
 def _targets(given: list[str]) -> list[str]:

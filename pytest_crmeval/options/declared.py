@@ -16,31 +16,8 @@ def add_options(parser: pytest.Parser) -> None:
         "gpt-4.1-mini, openai:MODEL or anthropic:MODEL (?temperature=0&max_output_tokens=800&base_url=...), "
         "module:attr of your own, or a name from the ini setting crmeval_agents",
     )
-    group.addoption(
-        "--crmeval-conversations",
-        action="append",
-        metavar="FILE",
-        help="play this JSON Lines file instead of the marker's; repeatable",
-    )
-    group.addoption(
-        "--crmeval-questions",
-        action="append",
-        metavar="FILE",
-        help="ask the questions of this file (JSON Lines, or a CSV of BrowseComp, SimpleQA or multiple choice) instead "
-        "of the marker's; repeatable",
-    )
-    group.addoption(
-        "--crmeval-scorer",
-        action="append",
-        metavar="NAME",
-        help="what decides the verdict; repeatable, all must pass: state, calls, reply (default: these three), or "
-        "clbench, the published benchmark's own; the fixture 'scorers' goes before",
-    )
-    group.addoption(
-        "--crmeval-invalid",
-        choices=("report", "play"),
-        help="what to do with a case that nobody can pass: report it apart (default), or play it all the same",
-    )
+    _add_files(group)
+    _add_scoring(group)
     _add_selection(group)
     _add_models(group)
     group.addoption(
@@ -55,6 +32,37 @@ def add_options(parser: pytest.Parser) -> None:
         "on (also with -q and in CI), or off",
     )
     _add_settings(parser)
+
+
+def _add_files(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--crmeval-conversations",
+        action="append",
+        metavar="FILE",
+        help="play this JSON Lines file instead of the marker's; repeatable",
+    )
+    group.addoption(
+        "--crmeval-questions",
+        action="append",
+        metavar="FILE",
+        help="ask the questions of this file (JSON Lines, or a CSV of BrowseComp, SimpleQA or multiple choice) instead "
+        "of the marker's; repeatable",
+    )
+
+
+def _add_scoring(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--crmeval-scorer",
+        action="append",
+        metavar="NAME",
+        help="what decides the verdict; repeatable, all must pass: state, calls, reply (default: these three), or "
+        "clbench, the published benchmark's own; the fixture 'scorers' goes before",
+    )
+    group.addoption(
+        "--crmeval-invalid",
+        choices=("report", "play"),
+        help="what to do with a case that nobody can pass: report it apart (default), or play it all the same",
+    )
 
 
 def _add_selection(group: pytest.OptionGroup) -> None:

@@ -50,6 +50,15 @@ def submitted(*arguments: str) -> list[str]:
         ("evals -- -x --crmeval-budget 5", "evals -x --crmeval-budget 5"),
         ("--agent mute -- -k one", "evals --crmeval-agent=mute -k one"),
         ("--eval browsecomp", "evals --crmeval-suite=browsecomp"),
+        ("--eval browsecomp --agent oracle", "evals --crmeval-suite=browsecomp --crmeval-agent=oracle"),
+        (
+            "--eval browsecomp --agent claude --judge mine",
+            "evals --crmeval-suite=browsecomp --crmeval-agent=claude --crmeval-judge=mine",
+        ),
+        (
+            "--eval browsecomp --agent claude -- --crmeval-judge=mine",
+            "evals --crmeval-suite=browsecomp --crmeval-agent=claude --crmeval-judge=mine",
+        ),
         ("--eval evals/test_crm.py --eval crm", "evals/test_crm.py --crmeval-suite=crm"),
         (
             "--models gpt-4o,gpt-3.5-turbo",
@@ -81,6 +90,7 @@ def test_the_command_of_the_seed_works(here: Path, capsys: pytest.CaptureFixture
         "--crmeval-suite=browsecomp",
         "--crmeval-agent=openai:gpt-4o",
         "--crmeval-agent=openai:gpt-3.5-turbo",
+        "--crmeval-judge=gpt-4.1",
         "--crmeval-sample=10",
     ] == told
     assert (here / "async_results/mine/job.json").is_file()
