@@ -23,8 +23,10 @@ def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_stay_home)
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # `make test &`: a shell has it ignored, and all its children
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# `make test &`, `nohup make test`: whoever started us has a signal ignored, and so would all that we start.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 
 @pytest.fixture(scope="session")
