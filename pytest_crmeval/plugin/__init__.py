@@ -116,7 +116,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from pytest_crmeval.fixtures.shards import dealt_of
 
         side, left_out = session.config.stash[_SIDE], leave_out(session)
-        if why := objection(session, left_out):
+        if why := objection(session, left_out, begun=bool(side.done)):
             side.refuse(f"crmeval: {why}")
         if need_server(session.items) and not is_dry_run(session.config):
             side.server.begin()

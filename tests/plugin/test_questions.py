@@ -21,6 +21,7 @@ WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids="
 M = ("--crmeval-agent", "openai:m?retries=0&price=1/1")
 JUDGE = ("--crmeval-judge", "openai:judge?samples=1&retries=0&price=1/1")
 NO_XDIST = ("-p", "no:xdist")
+RIGHT = ("--crmeval-agent", "bots:Right")
 SOON = 20.0
 TEST = """
 import pytest
@@ -39,6 +40,12 @@ class Wrong:
     def reply(self, messages, tools):
         assert not tools
         return Reply(text="Answer: Rome")
+
+class Right:
+    name = "right"
+
+    def reply(self, messages, tools):
+        return Reply(text="Answer: Paris")
 
 class Broken:
     name = "broken"
@@ -324,6 +331,27 @@ def test_a_run_of_which_nothing_is_left_is_refused(asking: Made, providers: Prov
     told = "*crmeval: none of 1 cases can be played: only a judge can grade the answer: give --crmeval-judge SPEC"
     assert any(told[1:] in line for line in [*result.outlines, *result.errlines])
     assert not server.seen
+
+
+def test_a_run_that_is_done_but_for_what_is_left_out_is_resumed(asking: Made) -> None:
+    """Nothing is left to play, which is not the same as that nothing can be played."""
+    pytester, options = asking(lines(FOUR[0], FOUR[3])), (*NO_XDIST, *RIGHT, "--crmeval-run", "twice")
+    pytester.runpytest(*options).assert_outcomes(passed=1, deselected=1)
+
+    result = pytester.runpytest(*options)
+
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.fnmatch_lines(["crmeval run:    twice (0 to play, resumed: 1 done)"])
+
+
+def test_a_shard_of_which_nothing_is_left_is_a_run_like_any(asking: Made) -> None:
+    """It is kept, to be merged."""
+    pytester = asking(lines(FOUR[3]))
+
+    result = pytester.runpytest(*NO_XDIST, *RIGHT, "--crmeval-shard", "1/2")
+
+    assert pytest.ExitCode.OK == result.ret
+    assert [] == report_of(pytester.path)["trials"]
 
 
 def test_answers_are_recorded_and_replayed(asking: Made, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
