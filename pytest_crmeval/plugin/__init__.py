@@ -90,9 +90,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         from pytest_crmeval.fixtures.kinds import kind_of
 
         kind, marker = kind_of(metafunc)
-        parametrize(metafunc, kind, marker)
+        some = parametrize(metafunc, kind, marker)
         side = _side(metafunc.config)
-        if kind.needs_server and not is_dry_run(metafunc.config) and not is_selective(metafunc.config):
+        if some and kind.needs_server and not is_dry_run(metafunc.config) and not is_selective(metafunc.config):
             side.server.begin()
 
 

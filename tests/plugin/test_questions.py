@@ -333,6 +333,18 @@ def test_a_run_of_which_nothing_is_left_is_refused(asking: Made, providers: Prov
     assert not server.seen
 
 
+def test_questions_beside_conversations_that_nobody_asks_for_need_no_server(asking: Made) -> None:
+    """None can be had here: a server that is begun would end the run."""
+    pytester = asking(lines(FOUR[0]))
+    pytester.makepyfile(test_crm=TEST_FILE)
+    Path(pytester.path, "cases.jsonl").write_text(json.dumps(case("one")) + "\n", encoding="utf-8")
+
+    result = pytester.runpytest(*NO_XDIST, "--crmeval-suite", "q")
+
+    assert pytest.ExitCode.OK == result.ret
+    result.assert_outcomes(passed=1, deselected=1)
+
+
 def test_a_run_that_is_done_but_for_what_is_left_out_is_resumed(asking: Made) -> None:
     """Nothing is left to play, which is not the same as that nothing can be played."""
     pytester, options = asking(lines(FOUR[0], FOUR[3])), (*NO_XDIST, *RIGHT, "--crmeval-run", "twice")
