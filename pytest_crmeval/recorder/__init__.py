@@ -70,7 +70,7 @@ class Recorder:
         self.forecast: Sequence[str] = ()
         """What the run would take, when it is only estimated."""
         self.ahead = ""
-        """How many conversations are in flight, for people; empty if that is nothing special."""
+        """How many cases are in flight, for people; empty if that is nothing special."""
         self.left_out: Mapping[str, int] = {}
         """Why cases are not played, and how many."""
         self.lacking: Callable[[], str] = str
@@ -365,7 +365,7 @@ class Recorder:
         yield from summary.invalid(self._report)
         yield from stops(self._options, self._control.stopped, self._report)
         if why := self.lacking():
-            yield f"fewer conversations were in flight than there could have been: {why}"
+            yield f"fewer cases were in flight than there could have been: {why}"
         yield from omissions(self.left_out)
         yield from summary.gates(self._rulings)
         yield from (f"gate {gate.text}: not judged (there is no {gate.suite} in this run)" for gate in self._idle)
