@@ -9,7 +9,7 @@ from importlib.metadata import version
 import pytest
 
 from pytest_crmeval.domain.json import Json, JsonObject
-from pytest_crmeval.options import Options
+from pytest_crmeval.options import Options, is_partial
 from pytest_crmeval.options.environment import redactor_of
 from pytest_crmeval.recorder.shards import other_shard
 from pytest_crmeval.runs.journal import Past
@@ -25,6 +25,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject) -> JsonObject
         "started": _now(),
         "command": redactor_of(config).text(shlex.join(["pytest", *arguments])),
         "agents": {agent: options.spec(agent) for agent in options.agents},
+        **_given(suites=list(options.suites), partial=is_partial(config)),
         "tags": list(options.tags),
         "split": options.split or None,
         "sample": options.sample,

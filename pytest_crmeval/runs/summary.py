@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pytest_crmeval.domain.gate import Ruling
+from pytest_crmeval.domain.gate import Gate, Ruling
 from pytest_crmeval.domain.metrics import KINDS, Group, reading_order
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.score import Verdict
@@ -49,6 +49,12 @@ def gates(rulings: Sequence[Ruling]) -> Iterator[str]:
     """Yield one line per gate."""
     for ruling in rulings:
         yield f"gate {ruling.gate}: {'holds' if ruling.holds else 'BREACHED'} ({ruling.explanation})"
+
+
+def idle(gates: Sequence[Gate]) -> Iterator[str]:
+    """Yield one line per gate that says nothing about the run."""
+    for gate in gates:
+        yield f"gate {gate.text}: not judged (there is no {gate.suite} in this run)"
 
 
 def invalid(report: Report) -> Iterator[str]:

@@ -308,7 +308,7 @@ def test_what_the_judge_can_not_grade_is_not_graded(asking: Made, providers: Pro
 def test_without_a_judge_what_needs_one_is_left_out(asking: Made, providers: Providers) -> None:
     """And that is said twice; the rest is asked."""
     server = providers(brain)
-    pytester = asking(ini="crmeval_gates = q.pass_rate >= 0.9\n    other.pass_rate >= 0.9")
+    pytester = asking(ini="crmeval_gates = q.pass_rate >= 0.9")
 
     result = pytester.runpytest(*M)
 
@@ -317,7 +317,6 @@ def test_without_a_judge_what_needs_one_is_left_out(asking: Made, providers: Pro
     assert 2 == result.outlines.count(told)
     assert 3 == len(server.seen)
     assert pytest.ExitCode.OK == result.ret
-    result.stdout.fnmatch_lines(["gate other.pass_rate >= 0.9: not judged (there is no other in this run)"])
 
 
 @WAYS
@@ -343,6 +342,19 @@ def test_questions_beside_conversations_that_nobody_asks_for_need_no_server(aski
 
     assert pytest.ExitCode.OK == result.ret
     result.assert_outcomes(passed=1, deselected=1)
+
+
+@pytest.mark.parametrize(("agent", "status"), [("Right", pytest.ExitCode.OK), ("Wrong", pytest.ExitCode.TESTS_FAILED)])
+def test_a_suite_that_was_named_is_not_judged_by_the_gates_of_others(
+    asking: Made, agent: str, status: pytest.ExitCode
+) -> None:
+    """Where none is left, nobody forgives: the status is pytest's own."""
+    pytester = asking(lines(FOUR[0]), ini="crmeval_gates = crm.pass_rate >= 0.0")
+
+    result = pytester.runpytest(*NO_XDIST, "--crmeval-suite", "q", "--crmeval-agent", f"bots:{agent}")
+
+    assert status == result.ret
+    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.0: not judged (there is no crm in this run)"])
 
 
 def test_a_run_that_is_done_but_for_what_is_left_out_is_resumed(asking: Made) -> None:
