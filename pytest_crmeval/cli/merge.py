@@ -101,6 +101,7 @@ def _told(report: Report, odd: Sequence[str], rulings: Sequence[Ruling]) -> Iter
     yield from summary.invalid(report)
     yield from (f"allowed: {text}" for text in odd)
     yield from summary.missing(report)
+    yield from summary.omissions(report)
     yield from summary.gates(rulings)
     if not report.complete:
         yield "the run is not complete: no gate can pass"

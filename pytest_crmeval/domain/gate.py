@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from pytest_crmeval.domain.asked import is_unasked, may_be_unasked
+from pytest_crmeval.domain.asked import is_unasked, left_out_of, may_be_unasked
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.shard import listed
 
@@ -95,10 +95,12 @@ class Gate:
 def concerned(gates: Sequence[Gate], report: Report) -> tuple[Sequence[Gate], Sequence[Gate]]:
     """Return the gates that a run has to pass, and those that say nothing about it.
 
-    Who asks for suites by name is not judged by gates of the others; who asks for some of the tests neither, as long
-    as any gate is left. Who asks for everything is: a misspelt suite is a breach.
+    Who asks for suites by name is not judged by gates of the others, nor by those of a suite of which all was left
+    out; who asks for some of the tests neither, as long as any gate is left. Who asks for everything is: a misspelt
+    suite is a breach.
     """
     absent = [gate for gate in gates if report.suite(gate.suite) is None]
-    idle = is_unasked if len(absent) == len(gates) else may_be_unasked
-    unasked = [gate for gate in absent if idle(report.run, gate.suite)]
-    return [gate for gate in gates if gate not in unasked], unasked
+    unasked = is_unasked if len(absent) == len(gates) else may_be_unasked
+    left_out = left_out_of(report.run)
+    idle = [gate for gate in absent if gate.suite in left_out or unasked(report.run, gate.suite)]
+    return [gate for gate in gates if gate not in idle], idle

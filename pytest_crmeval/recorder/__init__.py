@@ -1,13 +1,14 @@
 """On the controller: trials in; journal, report and gate out."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
 
 import pytest
 
+from pytest_crmeval.domain.asked import LeftOut
 from pytest_crmeval.domain.gate import Gate, Ruling, concerned
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
@@ -70,8 +71,8 @@ class Recorder:
         """What the run would take, when it is only estimated."""
         self.ahead = ""
         """How many cases are in flight, for people; empty if that is nothing special."""
-        self.left_out: Mapping[str, int] = {}
-        """Why cases are not played, and how many."""
+        self.left_out: LeftOut = {}
+        """What is not played at all."""
         self.lacking: Callable[[], str] = str
         """Returns why there were fewer."""
 
@@ -234,7 +235,7 @@ class Recorder:
         return self._options.folder / JOURNAL
 
     def _opened(self) -> journal.Journal:
-        part = part_of(self._config, self._server(), self.dealt)
+        part = part_of(self._config, self._server(), self.dealt, self.left_out)
         self._lock.take()
         try:
             opened = journal.Journal.open(self._path, after=self.past.size)

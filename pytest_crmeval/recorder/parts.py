@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 import pytest
 
+from pytest_crmeval.domain.asked import LeftOut
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.options import Options, is_partial
 from pytest_crmeval.options.environment import redactor_of
@@ -17,7 +18,7 @@ from pytest_crmeval.runs.journal import Past
 SECRET_OPTION = "--postgresql-password"  # noqa: S105 (its name, to hide its value)
 
 
-def part_of(config: pytest.Config, server: str, dealt: JsonObject) -> JsonObject:
+def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: LeftOut) -> JsonObject:
     """Return what is kept of this part; ``dealt`` is what its shard is a part of."""
     options = Options.from_config(config)
     arguments = _without_secret(config.invocation_params.args)
@@ -38,6 +39,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject) -> JsonObject
             budget=options.budget,
             record=str(options.record or ""),
             replay=str(options.replay or ""),
+            left_out={suite: dict(reasons) for suite, reasons in left_out.items()},
         ),
         "server": server,
     }

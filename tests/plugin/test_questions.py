@@ -306,7 +306,7 @@ def test_what_the_judge_can_not_grade_is_not_graded(asking: Made, providers: Pro
 
 
 def test_without_a_judge_what_needs_one_is_left_out(asking: Made, providers: Providers) -> None:
-    """And that is said twice; the rest is asked."""
+    """And that is said twice, and kept; the rest is asked."""
     server = providers(brain)
     pytester = asking(ini="crmeval_gates = q.pass_rate >= 0.9")
 
@@ -315,6 +315,7 @@ def test_without_a_judge_what_needs_one_is_left_out(asking: Made, providers: Pro
     result.assert_outcomes(passed=3, deselected=1)
     told = "crmeval leaves out 1 case: only a judge can grade the answer: give --crmeval-judge SPEC"
     assert 2 == result.outlines.count(told)
+    assert {"q": {told.partition(": ")[2]: 1}} == report_of(pytester.path)["run"]["parts"][0]["left_out"]
     assert 3 == len(server.seen)
     assert pytest.ExitCode.OK == result.ret
 
@@ -330,6 +331,25 @@ def test_a_run_of_which_nothing_is_left_is_refused(asking: Made, providers: Prov
     told = "*crmeval: none of 1 cases can be played: only a judge can grade the answer: give --crmeval-judge SPEC"
     assert any(told[1:] in line for line in [*result.outlines, *result.errlines])
     assert not server.seen
+
+
+def test_a_gate_is_not_judged_if_all_of_its_suite_was_left_out(asking: Made) -> None:
+    """One of a suite that nobody has ever heard of is breached all the same."""
+    gates = "crmeval_gates = q.pass_rate >= 0.9\n    judged.pass_rate >= 0.9\n    qq.pass_rate >= 0.9"
+    pytester = asking(lines(FOUR[0]), ini=gates)
+    pytester.makepyfile(test_judged=TEST.replace("q.jsonl", "judged.jsonl"))
+    Path(pytester.path, "judged.jsonl").write_text(lines(FOUR[3]), encoding="utf-8")
+
+    result = pytester.runpytest(*NO_XDIST, *RIGHT)
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(
+        [
+            "gate q.pass_rate >= 0.9: holds (pass_rate is 1)",
+            "gate qq.pass_rate >= 0.9: BREACHED (the run has no suite 'qq')",
+            "gate judged.pass_rate >= 0.9: not judged (there is no judged in this run)",
+        ]
+    )
 
 
 def test_questions_beside_conversations_that_nobody_asks_for_need_no_server(asking: Made) -> None:

@@ -68,6 +68,23 @@ def test_gates_of_suites_that_no_shard_was_asked_for_are_not_judged(
     assert f"gate q.passed > 0: {told}" in capsys.readouterr().out.splitlines()
 
 
+def test_what_the_shards_have_left_out_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the merge and by the report of it; a suite of which nothing is left is not judged, a misspelt one is."""
+    keep(folder, "a", [trial("one")], parts=[part("1/2", left_out={"q": {"no judge": 2}})])
+    keep(folder, "b", [trial("two")], parts=[part("2/2", left_out={"q": {"no judge": 1}, "crm": {"secret": 1}})])
+    left_out = ["3 cases of q were left out: no judge", "1 case of crm was left out: secret"]
+
+    assert 1 == cli.main(["merge", "a", "b", "-o", "out", "--gate", "q.passed > 0", "--gate", "crn.passed > 0"])
+    told = capsys.readouterr().out.splitlines()
+    cli.main(["report", "out"])
+    assert [
+        *left_out,
+        "gate crn.passed > 0: BREACHED (the run has no suite 'crn')",
+        "gate q.passed > 0: not judged (there is no q in this run)",
+    ] == told[2:-1]
+    assert set(left_out) <= set(capsys.readouterr().out.splitlines())
+
+
 def test_where_no_gate_says_anything_failures_are_not_forgiven(folder: Path) -> None:
     """The shards have forgiven them, for somebody else to judge."""
     keep(folder, "a", [trial("one", Verdict.FAILED)], parts=[part("1/2", suites=["crm"])])

@@ -220,6 +220,14 @@ def test_who_asks_for_suites_by_name_is_not_judged_by_gates_of_others() -> None:
     assert (["browse"], []) == concerning("browse.passed > 0", parts=[named, {}])
 
 
+def test_a_suite_of_which_all_was_left_out_is_not_judged() -> None:
+    """Another that is not there is misspelt."""
+    left: JsonObject = {"left_out": {"browse": {"no judge": 3}, "q": {"no judge": 1}}}
+
+    assert ([], ["browse"]) == concerning("browse.passed > 0", parts=[left])
+    assert (["crn", "q"], ["browse"]) == concerning("crn.passed > 0", "browse.passed > 0", "q.passed > 0", parts=[left])
+
+
 def test_what_a_merge_was_asked_for_is_what_its_runs_were_asked_for() -> None:
     """It plays nothing itself."""
     merged: JsonObject = {"merged": {"runs": ["a", "b"]}}
