@@ -24,6 +24,6 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(error) from error
     head = f"run {report.run['id']}, {report.run['started']}"
     figures = [*summary.table(report), *bills.lines(report), *summary.invalid(report), *summary.missing(report)]
-    lines = [head, *figures, *summary.details(report)]
+    lines = [head, *figures, *summary.omissions(report), *summary.details(report)]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0

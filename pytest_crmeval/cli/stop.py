@@ -16,8 +16,8 @@ from pytest_crmeval.runs.locks import Holder, Lock, LockedError, holder_of, is_h
 from pytest_crmeval.runs.shelf import NoSuchRunError, RunOnDisk, folder_of, run_of
 
 HELP = """\
-Stop a run gracefully, whoever started it: nothing more is begun, conversations in flight have at most a minute to come
-to their end, what is finished is in the journal and in the report. Waits until it has stopped. A second time, or with
+Stop a run gracefully, whoever started it: nothing more is begun, cases in flight have at most a minute to come to
+their end, what is finished is in the journal and in the report. Waits until it has stopped. A second time, or with
 --now, what is in flight is given up.
 
     crmeval stop latest

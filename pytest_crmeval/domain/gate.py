@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from pytest_crmeval.domain.asked import is_unasked, left_out_of, may_be_unasked
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.shard import listed
 
@@ -91,13 +92,15 @@ class Gate:
         return Ruling(gate=self.text, holds=holds, explanation=explanation)
 
 
-def concerned(gates: Sequence[Gate], report: Report, *, partial: bool) -> tuple[Sequence[Gate], Sequence[Gate]]:
+def concerned(gates: Sequence[Gate], report: Report) -> tuple[Sequence[Gate], Sequence[Gate]]:
     """Return the gates that a run has to pass, and those that say nothing about it.
 
-    Who asks for a part of the suites is not judged by gates of the others, as long as any gate is left. Who asks for
-    all of them is: a misspelt suite is a breach.
+    Who asks for suites by name is not judged by gates of the others, nor by those of a suite of which all was left
+    out; who asks for some of the tests neither, as long as any gate is left. Who asks for everything is: a misspelt
+    suite is a breach.
     """
-    ours = [gate for gate in gates if report.suite(gate.suite) is not None]
-    if not partial or not ours:
-        return gates, ()
-    return ours, [gate for gate in gates if gate not in ours]
+    absent = [gate for gate in gates if report.suite(gate.suite) is None]
+    unasked = is_unasked if len(absent) == len(gates) else may_be_unasked
+    left_out = left_out_of(report.run)
+    idle = [gate for gate in absent if gate.suite in left_out or unasked(report.run, gate.suite)]
+    return [gate for gate in gates if gate not in idle], idle

@@ -69,13 +69,13 @@ def shard_of(part: JsonObject) -> Shard | None:
 
 def is_merged(parts: Json) -> bool:
     """Whether a run was put together from others."""
-    return any("merged" in part for part in _objects(parts))
+    return any("merged" in part for part in objects(parts))
 
 
 def missing_shards(parts: Json) -> list[str]:
     """Return the shards that would make a run of shards whole: 3/4, or 3/4 of an agent; none if nobody dealt."""
     there: dict[str, set[Shard]] = {}
-    for part in _objects(parts):
+    for part in objects(parts):
         if shard := shard_of(part):
             for agent in agents_of(part):
                 there.setdefault(agent, set()).add(shard)
@@ -92,6 +92,11 @@ def listed(shards: Sequence[str]) -> str:
     return ", ".join(shards[:SHOWN]) + more
 
 
+def objects(parts: Json) -> list[JsonObject]:
+    """Return the parts of a run that can be read as such."""
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list | tuple) else []
+
+
 def agents_of(part: JsonObject) -> list[str]:
     """Return the names of the agents that a part was asked for."""
     agents = part.get("agents")
@@ -100,10 +105,6 @@ def agents_of(part: JsonObject) -> list[str]:
 
 def _told(shard: Shard, agents: Sequence[str], of_all: int) -> str:
     return str(shard) if len(agents) == of_all else f"{shard} of {', '.join(agents)}"
-
-
-def _objects(parts: Json) -> list[JsonObject]:
-    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list | tuple) else []
 
 
 def _number(value: Json) -> int:

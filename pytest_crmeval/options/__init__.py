@@ -20,7 +20,7 @@ SCORERS = ("state", "calls", "reply", "clbench")
 DEFAULT_SCORERS = SCORERS[:3]
 
 INFLIGHT, MOST_INFLIGHT = 8, 256
-"""Conversations that a worker plays at the same time with models, unless somebody says otherwise; and at most."""
+"""Cases that a worker plays at the same time with models, unless somebody says otherwise; and at most."""
 
 _KEY = pytest.StashKey["Options"]()
 
@@ -53,7 +53,7 @@ class Options:
     reports: Path
     max_steps: int
     inflight: int | None
-    """Conversations that a worker plays at the same time; None if nobody has said."""
+    """Cases that a worker plays at the same time; None if nobody has said."""
     judge: str
     """Spec of the judge; empty if there is none."""
     budget: float | None

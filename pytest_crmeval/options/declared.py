@@ -98,7 +98,7 @@ def _add_models(group: pytest.OptionGroup) -> None:
         "--crmeval-inflight",
         type=int,
         metavar="K",
-        help="conversations that each worker plays at the same time (default: 8 with models, else 1)",
+        help="cases that each worker plays at the same time (default: 8 with models, else 1)",
     )
     group.addoption(
         "--crmeval-judge",

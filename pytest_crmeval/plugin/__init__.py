@@ -90,9 +90,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         from pytest_crmeval.fixtures.kinds import kind_of
 
         kind, marker = kind_of(metafunc)
-        parametrize(metafunc, kind, marker)
+        some = parametrize(metafunc, kind, marker)
         side = _side(metafunc.config)
-        if kind.needs_server and not is_dry_run(metafunc.config) and not is_selective(metafunc.config):
+        if some and kind.needs_server and not is_dry_run(metafunc.config) and not is_selective(metafunc.config):
             side.server.begin()
 
 
@@ -116,7 +116,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from pytest_crmeval.fixtures.shards import dealt_of
 
         side, left_out = session.config.stash[_SIDE], leave_out(session)
-        if why := objection(session, left_out):
+        if why := objection(session, left_out, begun=bool(side.done)):
             side.refuse(f"crmeval: {why}")
         if need_server(session.items) and not is_dry_run(session.config):
             side.server.begin()

@@ -1,4 +1,4 @@
-"""Conversations in flight while pytest's loop runs: when they are begun, and how they end with it."""
+"""Cases in flight while pytest's loop runs: when they are begun, and how they end with it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from pytest_crmeval.options import INFLIGHT, Options
 from pytest_crmeval.runs.history import asked, case_of, history
 
 GRACE = 60.0
-"""Seconds that conversations in flight have to come to their end when a run is interrupted."""
+"""Seconds that cases in flight have to come to their end when a run is interrupted."""
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def in_flight(session: pytest.Session, book: Book, player: str) -> Iterator[Slot
 
 
 def at_once(config: pytest.Config) -> int:
-    """Return how many conversations a process plays at the same time."""
+    """Return how many cases a process plays at the same time."""
     return Options.from_config(config).inflight or INFLIGHT
 
 

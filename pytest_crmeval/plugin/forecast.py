@@ -39,7 +39,7 @@ def forecast(session: pytest.Session) -> Sequence[str]:
 
 
 def _at_once(session: pytest.Session) -> int:
-    """Return how many conversations each worker will have in flight."""
+    """Return how many cases each worker will have in flight."""
     ahead = any(item.stash.get(MAY_BE_AHEAD, False) for item in session.items)
     return at_once(session.config) if ahead else 1
 

@@ -141,7 +141,7 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Have conversations in flight while the loop runs, in this process if there are no workers; and land them.
+        """Have cases in flight while the loop runs, in this process if there are no workers; and land them.
 
         The recorder, which was registered later, is around this: the run has begun, if it is to begin.
         """
@@ -181,7 +181,7 @@ class Controller:
         return plan, foresight
 
     def _take_off(self) -> None:
-        """Let conversations be begun."""
+        """Let cases be begun."""
         plan, foresight = self._plan
         self.ledger.open(
             weighed(foresight, [planned for _, planned in plan], Options.from_config(self._config).reports),
@@ -190,11 +190,11 @@ class Controller:
         )
 
     def _land(self) -> None:
-        """Begin no more conversations, and wait for those in flight: they are paid for."""
+        """Begin no more cases, and wait for those in flight: they are paid for."""
         left = self.ledger.close()
         if left:
             self.recorder.say(
-                f"crmeval: {left} conversation{'s are' if left != 1 else ' is'} in flight, and will be waited for, "
+                f"crmeval: {left} case{'s are' if left != 1 else ' is'} in flight, and will be waited for, "
                 f"at most {GRACE:.0f} s; Ctrl-C gives them up"
             )
             self.ledger.close(GRACE)
@@ -260,7 +260,7 @@ class Worker:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Have conversations in flight while the loop runs, and go on until there are no more: others' items want them.
+        """Have cases in flight while the loop runs, and go on until there are no more: others' items want them.
 
         When it is interrupted, what is in flight is brought to its end.
         """

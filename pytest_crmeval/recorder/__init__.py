@@ -1,19 +1,20 @@
 """On the controller: trials in; journal, report and gate out."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
 
 import pytest
 
+from pytest_crmeval.domain.asked import LeftOut
 from pytest_crmeval.domain.gate import Gate, Ruling, concerned
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.options import Options, is_dry_run, is_partial
+from pytest_crmeval.options import Options, is_dry_run
 from pytest_crmeval.providers.control import EVERYBODY
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder.counting import counted, group_of, outcome_of
@@ -58,7 +59,6 @@ class Recorder:
         self._journal: journal.Journal | None = None
         self._closed = self._interrupted = False
         self._report: Report | None = None
-        self._gates: Sequence[Gate] = ()
         self._idle: Sequence[Gate] = ()
         """Those for suites that nobody has asked for."""
         self._rulings: Sequence[Ruling] = ()
@@ -70,9 +70,9 @@ class Recorder:
         self.forecast: Sequence[str] = ()
         """What the run would take, when it is only estimated."""
         self.ahead = ""
-        """How many conversations are in flight, for people; empty if that is nothing special."""
-        self.left_out: Mapping[str, int] = {}
-        """Why cases are not played, and how many."""
+        """How many cases are in flight, for people; empty if that is nothing special."""
+        self.left_out: LeftOut = {}
+        """What is not played at all."""
         self.lacking: Callable[[], str] = str
         """Returns why there were fewer."""
 
@@ -235,7 +235,7 @@ class Recorder:
         return self._options.folder / JOURNAL
 
     def _opened(self) -> journal.Journal:
-        part = part_of(self._config, self._server(), self.dealt)
+        part = part_of(self._config, self._server(), self.dealt, self.left_out)
         self._lock.take()
         try:
             opened = journal.Journal.open(self._path, after=self.past.size)
@@ -300,9 +300,8 @@ class Recorder:
             self._trouble = f"the report could not be written: {error}"
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
         if self._options.shard is None:  # a part can't be held against a rule on the whole: crmeval merge does that
-            partial = bool(self.left_out) or is_partial(self._config)
-            self._gates, self._idle = concerned(self._options.gates, self._report, partial=partial)
-            self._rulings = [gate.judge(self._report) for gate in self._gates]
+            gates, self._idle = concerned(self._options.gates, self._report)
+            self._rulings = [gate.judge(self._report) for gate in gates]
 
     def _look_again(self) -> None:
         """Know all that is in the journal: an interrupt may have come between a line and its being noted."""
@@ -329,7 +328,12 @@ class Recorder:
     def _may_forgive(self, session: pytest.Session) -> bool:
         """Whether everything that is red is a failed trial, and the gates say that those may be."""
         only_ours = 0 < session.testsfailed == self._forgivable
-        return only_ours and bool(self._options.gates) and not self._red()
+        return only_ours and self._is_gated and not self._red()
+
+    @property
+    def _is_gated(self) -> bool:
+        """Whether gates decide, here or where shards are merged; not if none of them says anything about the run."""
+        return len(self._options.gates) > len(self._idle)
 
     def _red(self) -> bool:
         """Whether the run, earlier parts included, is red for reasons of ours."""
@@ -339,7 +343,7 @@ class Recorder:
             return True
         if any(standing.errored for standing in self._report.standings):
             return True
-        if self._options.gates:
+        if self._is_gated:
             return not (self._report.complete and all(ruling.holds for ruling in self._rulings))
         return any(trial.verdict is Verdict.FAILED for trial in self._earlier())
 
@@ -365,10 +369,10 @@ class Recorder:
         yield from summary.invalid(self._report)
         yield from stops(self._options, self._control.stopped, self._report)
         if why := self.lacking():
-            yield f"fewer conversations were in flight than there could have been: {why}"
+            yield f"fewer cases were in flight than there could have been: {why}"
         yield from omissions(self.left_out)
         yield from summary.gates(self._rulings)
-        yield from (f"gate {gate.text}: not judged (there is no {gate.suite} in this run)" for gate in self._idle)
+        yield from summary.idle(self._idle)
         yield from endings(self._options, self._report, forgiven=self._forgiven)
         if self._job.trouble:
             yield f"the job is not up to date: {self._job.trouble}"

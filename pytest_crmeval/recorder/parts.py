@@ -8,8 +8,9 @@ from importlib.metadata import version
 
 import pytest
 
+from pytest_crmeval.domain.asked import LeftOut
 from pytest_crmeval.domain.json import Json, JsonObject
-from pytest_crmeval.options import Options
+from pytest_crmeval.options import Options, is_partial
 from pytest_crmeval.options.environment import redactor_of
 from pytest_crmeval.recorder.shards import other_shard
 from pytest_crmeval.runs.journal import Past
@@ -17,7 +18,7 @@ from pytest_crmeval.runs.journal import Past
 SECRET_OPTION = "--postgresql-password"  # noqa: S105 (its name, to hide its value)
 
 
-def part_of(config: pytest.Config, server: str, dealt: JsonObject) -> JsonObject:
+def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: LeftOut) -> JsonObject:
     """Return what is kept of this part; ``dealt`` is what its shard is a part of."""
     options = Options.from_config(config)
     arguments = _without_secret(config.invocation_params.args)
@@ -25,6 +26,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject) -> JsonObject
         "started": _now(),
         "command": redactor_of(config).text(shlex.join(["pytest", *arguments])),
         "agents": {agent: options.spec(agent) for agent in options.agents},
+        **_given(suites=list(options.suites), partial=is_partial(config)),
         "tags": list(options.tags),
         "split": options.split or None,
         "sample": options.sample,
@@ -37,6 +39,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject) -> JsonObject
             budget=options.budget,
             record=str(options.record or ""),
             replay=str(options.replay or ""),
+            left_out={suite: dict(reasons) for suite, reasons in left_out.items()},
         ),
         "server": server,
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from pytest_crmeval.domain.asked import LeftOut, by_reason
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import money
@@ -34,9 +35,9 @@ def stops(options: Options, stopped: Mapping[str, str], report: Report) -> Itera
         yield f"{' and '.join(names) or 'the run'} was stopped: {why}{left}"
 
 
-def omissions(left_out: Mapping[str, int]) -> Iterator[str]:
+def omissions(left_out: LeftOut) -> Iterator[str]:
     """Yield which cases are not played, and why."""
-    for why, count in left_out.items():
+    for why, count in by_reason(left_out).items():
         yield f"crmeval leaves out {count} case{'s' * (count != 1)}: {why}"
 
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pytest_crmeval.domain.gate import Ruling
+from pytest_crmeval.domain.asked import left_out_of
+from pytest_crmeval.domain.gate import Gate, Ruling
 from pytest_crmeval.domain.metrics import KINDS, Group, reading_order
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.score import Verdict
@@ -51,6 +52,12 @@ def gates(rulings: Sequence[Ruling]) -> Iterator[str]:
         yield f"gate {ruling.gate}: {'holds' if ruling.holds else 'BREACHED'} ({ruling.explanation})"
 
 
+def idle(gates: Sequence[Gate]) -> Iterator[str]:
+    """Yield one line per gate that says nothing about the run."""
+    for gate in gates:
+        yield f"gate {gate.text}: not judged (there is no {gate.suite} in this run)"
+
+
 def invalid(report: Report) -> Iterator[str]:
     """Yield how many cases are broken, who knows more, and an example; nothing when all are sound.
 
@@ -68,6 +75,13 @@ def missing(report: Report) -> Iterator[str]:
     """Yield which shards are not in it; nothing if it is whole."""
     if report.missing:
         yield f"a part of an evaluation: without shard {listed(report.missing)}"
+
+
+def omissions(report: Report) -> Iterator[str]:
+    """Yield which cases were not played at all, and why; nothing if none was left out."""
+    for suite, reasons in left_out_of(report.run).items():
+        for why, count in reasons.items():
+            yield f"{count} case{'s' * (count != 1)} of {suite} {'were' if count != 1 else 'was'} left out: {why}"
 
 
 def details(report: Report) -> Iterator[str]:

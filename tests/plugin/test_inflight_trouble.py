@@ -148,6 +148,4 @@ def test_a_server_with_few_connections_has_fewer_in_flight(
     result = project(many(12)).runpytest(*M, *xdist, "--crmeval-inflight", "8")
 
     result.assert_outcomes(passed=12)
-    result.stdout.fnmatch_lines(
-        ["fewer conversations were in flight than there could have been: *too many connections*"]
-    )
+    result.stdout.fnmatch_lines(["fewer cases were in flight than there could have been: *too many connections*"])

@@ -21,6 +21,7 @@ WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids="
 M = ("--crmeval-agent", "openai:m?retries=0&price=1/1")
 JUDGE = ("--crmeval-judge", "openai:judge?samples=1&retries=0&price=1/1")
 NO_XDIST = ("-p", "no:xdist")
+RIGHT = ("--crmeval-agent", "bots:Right")
 SOON = 20.0
 TEST = """
 import pytest
@@ -39,6 +40,12 @@ class Wrong:
     def reply(self, messages, tools):
         assert not tools
         return Reply(text="Answer: Rome")
+
+class Right:
+    name = "right"
+
+    def reply(self, messages, tools):
+        return Reply(text="Answer: Paris")
 
 class Broken:
     name = "broken"
@@ -299,18 +306,18 @@ def test_what_the_judge_can_not_grade_is_not_graded(asking: Made, providers: Pro
 
 
 def test_without_a_judge_what_needs_one_is_left_out(asking: Made, providers: Providers) -> None:
-    """And that is said twice; the rest is asked."""
+    """And that is said twice, and kept; the rest is asked."""
     server = providers(brain)
-    pytester = asking(ini="crmeval_gates = q.pass_rate >= 0.9\n    other.pass_rate >= 0.9")
+    pytester = asking(ini="crmeval_gates = q.pass_rate >= 0.9")
 
     result = pytester.runpytest(*M)
 
     result.assert_outcomes(passed=3, deselected=1)
     told = "crmeval leaves out 1 case: only a judge can grade the answer: give --crmeval-judge SPEC"
     assert 2 == result.outlines.count(told)
+    assert {"q": {told.partition(": ")[2]: 1}} == report_of(pytester.path)["run"]["parts"][0]["left_out"]
     assert 3 == len(server.seen)
     assert pytest.ExitCode.OK == result.ret
-    result.stdout.fnmatch_lines(["gate other.pass_rate >= 0.9: not judged (there is no other in this run)"])
 
 
 @WAYS
@@ -324,6 +331,71 @@ def test_a_run_of_which_nothing_is_left_is_refused(asking: Made, providers: Prov
     told = "*crmeval: none of 1 cases can be played: only a judge can grade the answer: give --crmeval-judge SPEC"
     assert any(told[1:] in line for line in [*result.outlines, *result.errlines])
     assert not server.seen
+
+
+def test_a_gate_is_not_judged_if_all_of_its_suite_was_left_out(asking: Made) -> None:
+    """One of a suite that nobody has ever heard of is breached all the same."""
+    gates = "crmeval_gates = q.pass_rate >= 0.9\n    judged.pass_rate >= 0.9\n    qq.pass_rate >= 0.9"
+    pytester = asking(lines(FOUR[0]), ini=gates)
+    pytester.makepyfile(test_judged=TEST.replace("q.jsonl", "judged.jsonl"))
+    Path(pytester.path, "judged.jsonl").write_text(lines(FOUR[3]), encoding="utf-8")
+
+    result = pytester.runpytest(*NO_XDIST, *RIGHT)
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(
+        [
+            "gate q.pass_rate >= 0.9: holds (pass_rate is 1)",
+            "gate qq.pass_rate >= 0.9: BREACHED (the run has no suite 'qq')",
+            "gate judged.pass_rate >= 0.9: not judged (there is no judged in this run)",
+        ]
+    )
+
+
+def test_questions_beside_conversations_that_nobody_asks_for_need_no_server(asking: Made) -> None:
+    """None can be had here: a server that is begun would end the run."""
+    pytester = asking(lines(FOUR[0]))
+    pytester.makepyfile(test_crm=TEST_FILE)
+    Path(pytester.path, "cases.jsonl").write_text(json.dumps(case("one")) + "\n", encoding="utf-8")
+
+    result = pytester.runpytest(*NO_XDIST, "--crmeval-suite", "q")
+
+    assert pytest.ExitCode.OK == result.ret
+    result.assert_outcomes(passed=1, deselected=1)
+
+
+@pytest.mark.parametrize(("agent", "status"), [("Right", pytest.ExitCode.OK), ("Wrong", pytest.ExitCode.TESTS_FAILED)])
+def test_a_suite_that_was_named_is_not_judged_by_the_gates_of_others(
+    asking: Made, agent: str, status: pytest.ExitCode
+) -> None:
+    """Where none is left, nobody forgives: the status is pytest's own."""
+    pytester = asking(lines(FOUR[0]), ini="crmeval_gates = crm.pass_rate >= 0.0")
+
+    result = pytester.runpytest(*NO_XDIST, "--crmeval-suite", "q", "--crmeval-agent", f"bots:{agent}")
+
+    assert status == result.ret
+    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.0: not judged (there is no crm in this run)"])
+
+
+def test_a_run_that_is_done_but_for_what_is_left_out_is_resumed(asking: Made) -> None:
+    """Nothing is left to play, which is not the same as that nothing can be played."""
+    pytester, options = asking(lines(FOUR[0], FOUR[3])), (*NO_XDIST, *RIGHT, "--crmeval-run", "twice")
+    pytester.runpytest(*options).assert_outcomes(passed=1, deselected=1)
+
+    result = pytester.runpytest(*options)
+
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.fnmatch_lines(["crmeval run:    twice (0 to play, resumed: 1 done)"])
+
+
+def test_a_shard_of_which_nothing_is_left_is_a_run_like_any(asking: Made) -> None:
+    """It is kept, to be merged."""
+    pytester = asking(lines(FOUR[3]))
+
+    result = pytester.runpytest(*NO_XDIST, *RIGHT, "--crmeval-shard", "1/2")
+
+    assert pytest.ExitCode.OK == result.ret
+    assert [] == report_of(pytester.path)["trials"]
 
 
 def test_answers_are_recorded_and_replayed(asking: Made, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:

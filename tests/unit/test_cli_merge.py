@@ -53,6 +53,46 @@ def test_a_breach_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
     assert "gate crm.pass_rate >= 0.7: BREACHED (pass_rate is 0.666667)" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("named", [{"suites": ["crm"]}, {}], ids=["by name", "everything"])
+def test_gates_of_suites_that_no_shard_was_asked_for_are_not_judged(
+    folder: Path, named: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in one run; if everything was asked for, they are breached."""
+    keep(folder, "a", [trial("one")], parts=[part("1/2", **named)])
+    keep(folder, "b", [trial("two")], parts=[part("2/2", **named)])
+
+    status = cli.main(["merge", "a", "b", "-o", "out", *GATE, "--gate", "q.passed > 0"])
+
+    assert (0 if named else 1) == status
+    told = "not judged (there is no q in this run)" if named else "BREACHED (the run has no suite 'q')"
+    assert f"gate q.passed > 0: {told}" in capsys.readouterr().out.splitlines()
+
+
+def test_what_the_shards_have_left_out_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the merge and by the report of it; a suite of which nothing is left is not judged, a misspelt one is."""
+    keep(folder, "a", [trial("one")], parts=[part("1/2", left_out={"q": {"no judge": 2}})])
+    keep(folder, "b", [trial("two")], parts=[part("2/2", left_out={"q": {"no judge": 1}, "crm": {"secret": 1}})])
+    left_out = ["3 cases of q were left out: no judge", "1 case of crm was left out: secret"]
+
+    assert 1 == cli.main(["merge", "a", "b", "-o", "out", "--gate", "q.passed > 0", "--gate", "crn.passed > 0"])
+    told = capsys.readouterr().out.splitlines()
+    cli.main(["report", "out"])
+    assert [
+        *left_out,
+        "gate crn.passed > 0: BREACHED (the run has no suite 'crn')",
+        "gate q.passed > 0: not judged (there is no q in this run)",
+    ] == told[2:-1]
+    assert set(left_out) <= set(capsys.readouterr().out.splitlines())
+
+
+def test_where_no_gate_says_anything_failures_are_not_forgiven(folder: Path) -> None:
+    """The shards have forgiven them, for somebody else to judge."""
+    keep(folder, "a", [trial("one", Verdict.FAILED)], parts=[part("1/2", suites=["crm"])])
+    keep(folder, "b", [trial("two")], parts=[part("2/2", suites=["crm"])])
+
+    assert 1 == cli.main(["merge", "a", "b", "-o", "out", "--gate", "q.passed > 0"])
+
+
 def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Not even one that what is there would pass."""
     assert 1 == cli.main(["merge", "s2", "-o", "out", "--gate", "crm.pass_rate >= 0.0", "--gate", "crm.failed == 0"])

@@ -1,12 +1,16 @@
 """Rules that a report must obey."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from pytest_crmeval.domain.gate import METRICS, Gate, GateSyntaxError, concerned
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.usage import Bill
+
+PARTIAL: JsonObject = {"partial": True}
 
 
 def report(*standings: Standing) -> Report:
@@ -184,11 +188,11 @@ def test_a_cost_per_pass_where_nothing_passed_is_a_breach() -> None:
     assert (False, "no trial passed") == costs("crm.cost_per_pass <= 1000", Bill(cost=1.0), passed=0)
 
 
-def concerning(*texts: str, partial: bool) -> tuple[list[str], list[str]]:
+def concerning(*texts: str, parts: Sequence[JsonObject]) -> tuple[list[str], list[str]]:
     """Return which gates a run of the suites crm and q has to pass, and which say nothing about it."""
     standings = [Standing(suite=suite, subject="s", passed=1) for suite in ("crm", "q")]
-    report = Report(run={}, standings=standings, trials=[])
-    judged, idle = concerned([Gate.parse(text) for text in texts], report, partial=partial)
+    report = Report(run={"parts": parts}, standings=standings, trials=[])
+    judged, idle = concerned([Gate.parse(text) for text in texts], report)
     return [gate.suite for gate in judged], [gate.suite for gate in idle]
 
 
@@ -196,10 +200,36 @@ def test_who_asks_for_a_part_is_not_judged_by_gates_of_the_rest() -> None:
     """They are idle; who asks for everything is judged by all of them."""
     texts = ("crm.passed > 0", "browse.passed > 0", "q.passed > 0")
 
-    assert (["crm", "q"], ["browse"]) == concerning(*texts, partial=True)
-    assert (["crm", "browse", "q"], []) == concerning(*texts, partial=False)
+    assert (["crm", "q"], ["browse"]) == concerning(*texts, parts=[PARTIAL])
+    assert (["crm", "browse", "q"], []) == concerning(*texts, parts=[{}])
+    assert (["crm", "browse", "q"], []) == concerning(*texts, parts=[PARTIAL, {}])
 
 
 def test_a_gate_is_idle_only_beside_another() -> None:
     """Otherwise a misspelt suite would let everything through."""
-    assert (["crn"], []) == concerning("crn.passed > 0", partial=True)
+    assert (["crn"], []) == concerning("crn.passed > 0", parts=[PARTIAL])
+
+
+def test_who_asks_for_suites_by_name_is_not_judged_by_gates_of_others() -> None:
+    """Also if no other gate is left: suites that were named are there, or refused."""
+    named: JsonObject = {"suites": ["crm", "q", "asked"]}
+
+    assert (["q"], ["browse"]) == concerning("browse.passed > 0", "q.passed > 0", parts=[named])
+    assert ([], ["browse"]) == concerning("browse.passed > 0", parts=[named, named])
+    assert (["asked"], []) == concerning("asked.passed > 0", parts=[named])
+    assert (["browse"], []) == concerning("browse.passed > 0", parts=[named, {}])
+
+
+def test_a_suite_of_which_all_was_left_out_is_not_judged() -> None:
+    """Another that is not there is misspelt."""
+    left: JsonObject = {"left_out": {"browse": {"no judge": 3}, "q": {"no judge": 1}}}
+
+    assert ([], ["browse"]) == concerning("browse.passed > 0", parts=[left])
+    assert (["crn", "q"], ["browse"]) == concerning("crn.passed > 0", "browse.passed > 0", "q.passed > 0", parts=[left])
+
+
+def test_what_a_merge_was_asked_for_is_what_its_runs_were_asked_for() -> None:
+    """It plays nothing itself."""
+    merged: JsonObject = {"merged": {"runs": ["a", "b"]}}
+
+    assert (["q"], ["browse"]) == concerning("q.passed > 0", "browse.passed > 0", parts=[PARTIAL, PARTIAL, merged])
