@@ -6,7 +6,8 @@ from fractions import Fraction
 
 from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.question import Grader, Question
-from pytest_crmeval.scoring.readings import final_answer, normalised, number_in, number_of
+from pytest_crmeval.scoring.numbers import number_in, number_of
+from pytest_crmeval.scoring.readings import final_answer, normalised
 
 _BOXED = re.compile(r"\\boxed\s*\{(?:\\text\s*\{)?([^{}]*)\}+")
 _LETTER = re.compile(r"[\s*_`$({\[]*(?P<letter>[A-Za-z])(?P<rest>$|[^A-Za-z0-9'].*)", re.DOTALL)

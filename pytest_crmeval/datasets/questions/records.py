@@ -7,7 +7,8 @@ from hashlib import sha256
 from string import ascii_uppercase
 
 from pytest_crmeval.domain.question import Grader, Question
-from pytest_crmeval.scoring.readings import normalised, number_of
+from pytest_crmeval.scoring.numbers import number_of
+from pytest_crmeval.scoring.readings import normalised
 
 _FEWEST = 2
 
