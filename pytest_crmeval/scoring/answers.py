@@ -53,10 +53,12 @@ def chosen(question: Question, reply: str) -> str:
     said = reply.strip() if final is None else final
     if boxed := _BOXED.search(said):
         said = boxed[1]
+    found = _LETTER.fullmatch(said)
+    if found and not normalised(found["rest"]) and found["letter"].upper() in dict(question.lettered):
+        return found["letter"].upper()
     for letter, choice in question.lettered:
         if normalised(said) == normalised(choice):
             return letter
-    found = _LETTER.fullmatch(said)
     return _letter(question, found, alone=final is None) if found else ""
 
 

@@ -18,6 +18,8 @@ ROUGH = asked("numeric", "3.1416", tolerance="0.001")
 HUGE = asked("numeric", "12345678901")
 CHOICES = ("Rome", "A cat", "Paris", "Paris, Texas")
 LETTER = asked("choice", "C", choices=CHOICES)
+BLOOD = ("O", "A", "B", "AB")
+BLOOD_A, BLOOD_B = (asked("choice", letter, choices=BLOOD) for letter in "AB")
 ARTICLE = asked("choice", "A", choices=("Rome", "Oslo"))
 
 
@@ -65,6 +67,11 @@ ARTICLE = asked("choice", "A", choices=("Rome", "Oslo"))
         (LETTER, "C"),
         (LETTER, "(c)"),
         (LETTER, "C) Paris"),
+        (BLOOD_A, "Answer: A"),
+        (BLOOD_A, "Answer: O"),
+        (BLOOD_A, "a"),
+        (BLOOD_B, r"Answer: \boxed{B}"),
+        (BLOOD_B, "Answer: B) A"),
         (ARTICLE, "Answer: A is right"),
         (ARTICLE, "Answer: A"),
     ],
@@ -104,6 +111,10 @@ def test_what_means_the_same_is_right(question: Question, reply: str) -> None:
         (LETTER, "Answer: none of them"),
         (LETTER, "C is tempting, but D is right"),
         (LETTER, "Certainly!"),
+        (BLOOD_B, "Answer: A"),
+        (BLOOD_B, "Answer: A B"),
+        (BLOOD_A, "Answer: B"),
+        (BLOOD_A, "Answer: AB"),
         (ARTICLE, "Answer: A cat"),
         (ARTICLE, "A capital is not easy to name"),
     ],
@@ -139,6 +150,7 @@ def test_a_judge_is_needed_unless_it_is_the_reference_to_the_letter(reply: str, 
         asked("exact", "R2-D2"),
         asked("numeric", "-1,000.25"),
         asked("choice", "B", choices=("x", "Answer: A")),
+        *(asked("choice", letter, choices=BLOOD) for letter in "ACD"),
         asked("judge", "The Answer: 42"),
         asked("judge", "O'Brien (the elder)"),
     ],
