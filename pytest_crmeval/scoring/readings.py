@@ -5,13 +5,13 @@ import unicodedata
 
 _MARKS = r"[\s*_`#>~]{0,40}"
 _NAMED = re.compile(rf"\banswer{_MARKS}[:\uff1a=]{_MARKS}(?P<answer>[^\n]*)", re.IGNORECASE)
-_SPOKEN = re.compile(rf"\banswer\b{_MARKS}\bis\b{_MARKS}(?P<answer>[^\n]*)", re.IGNORECASE)
+_SPOKEN = re.compile(rf"\banswer\b{_MARKS}\bis\b{_MARKS}[:\uff1a]?{_MARKS}(?P<answer>[^\n]*)", re.IGNORECASE)
 _CONFIDENCE = re.compile(
     rf"\bconfidence{_MARKS}(?:is\b|[:\uff1a=]){_MARKS}(?P<number>\d{{1,3}}(?:\.\d{{1,6}})?)\s*(?P<percent>%?)",
     re.IGNORECASE,
 )
-_BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
-_TEXT = re.compile(r"\\(?:text|mathrm|mathbf)\s*\{([^{}]*)\}")
+BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
+_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s*\{([^{}]*)\}")
 _SETTING = re.compile(r"\\[()\[\],!;]")
 _LEADING = re.compile(r"^(?:the|an?)\s+(?=\S)")
 _EDGES = " \t\r\n.,;:!?\"'()[]{}*_`$"
@@ -43,7 +43,7 @@ def normalised(text: str) -> str:
     signs around it are gone, so is a leading article, and space is one space.
     """
     plain = unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME).casefold()
-    plain = _BOXED.sub(r"\1", _TEXT.sub(r"\1", plain))
+    plain = BOXED.sub(r"\1", _TEXT.sub(r"\1", plain))
     words = " ".join(re.sub(r"[*`]|(?<!\w)_|_(?!\w)", "", plain).split())
     return _LEADING.sub("", words.strip(_EDGES)).strip(_EDGES)
 

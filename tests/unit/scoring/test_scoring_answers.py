@@ -5,7 +5,7 @@ import pytest
 from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.question import Question
 from pytest_crmeval.scoring.answer_key import QuestionOracle
-from pytest_crmeval.scoring.answers import chosen, graded
+from pytest_crmeval.scoring.answers import graded
 from pytest_crmeval.scoring.readings import confidence_in, final_answer
 from tests.asked import asked
 
@@ -185,11 +185,6 @@ def test_the_last_answer_counts() -> None:
     assert "b" == final_answer("Answer: a\nAnswer: b\nThe answer is c")
     assert "c." == final_answer("The answer is b, or the answer is c.\nthe answer is c.")
     assert final_answer("There is no telling.") is None
-
-
-def test_no_letter_is_chosen_by_who_chooses_several() -> None:
-    """Nor by who chooses what is not there."""
-    assert ["C", "", "", ""] == [chosen(LETTER, said) for said in ("Answer: C", "Answer: C/D", "Answer: X", "Hm.")]
 
 
 @pytest.mark.parametrize(
