@@ -4,8 +4,10 @@ import re
 import unicodedata
 
 _MARKS = r"[\s*_`#>~]{0,40}"
-_NAMED = re.compile(rf"\banswer{_MARKS}[:\uff1a=]{_MARKS}(?P<answer>[^\n]*)", re.IGNORECASE)
-_SPOKEN = re.compile(rf"\banswer\b{_MARKS}\bis\b{_MARKS}[:\uff1a]?{_MARKS}(?P<answer>[^\n]*)", re.IGNORECASE)
+_BEHIND = rf"(?:[^\S\n]|[*_`]){{0,40}}(?:\n{_MARKS})?"
+"""On the same line #, > and ~ belong to the answer."""
+_NAMED = re.compile(rf"\banswer{_MARKS}[:\uff1a=]{_BEHIND}(?P<answer>[^\n]*)", re.IGNORECASE)
+_SPOKEN = re.compile(rf"\banswer\b{_MARKS}\bis\b{_MARKS}[:\uff1a]?{_BEHIND}(?P<answer>[^\n]*)", re.IGNORECASE)
 _CONFIDENCE = re.compile(
     rf"\bconfidence{_MARKS}(?:is\b|[:\uff1a=]){_MARKS}(?P<number>\d{{1,3}}(?:\.\d{{1,6}})?)\s*(?P<percent>%?)",
     re.IGNORECASE,
