@@ -15,9 +15,9 @@ class QuestionOracle:
         self._question = question
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Say the right answer."""
+        """Say the right answer, on one line: a final answer has no more."""
         del messages, tools
-        answer = self._question.answer
+        answer = " ".join(self._question.answer.split())
         if self._question.grader is not Grader.JUDGE:
             return Reply(text=f"Answer: {answer}")
         return Reply(text=f"Explanation: it is known to me.\nExact Answer: {answer}\nConfidence: 100%")

@@ -1,19 +1,13 @@
 """Graders of questions that need nobody's opinion: exact, numeric, choice."""
 
-import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.question import Grader, Question
-from pytest_crmeval.scoring.readings import final_answer, normalised, number_in, number_of
-
-_BOXED = re.compile(r"\\boxed\s*\{(?:\\text\s*\{)?([^{}]*)\}+")
-_LETTER = re.compile(r"[\s*_`$({\[]*(?P<letter>[A-Za-z])(?P<rest>$|[^A-Za-z0-9'].*)", re.DOTALL)
-_SENTENCE = re.compile(r"\s+(?!(?:is|because|as|since)\b)\S")
-"""What follows an article, and not a letter that was chosen."""
-_ANOTHER = re.compile(r"\W*(?:(?:\bor\b|\band\b|[/&])\W*[A-Za-z]\b|,\W*[A-Z]\b)")
-"""What follows a letter if it was not the only one."""
+from pytest_crmeval.scoring.letters import chosen
+from pytest_crmeval.scoring.numbers import number_in, number_of
+from pytest_crmeval.scoring.readings import final_answer, normalised
 
 
 def graded(question: Question, reply: str) -> Attempt | None:
@@ -44,30 +38,6 @@ def _is_near(question: Question, reply: str) -> bool:
 
 def _is_chosen(question: Question, reply: str) -> bool:
     return chosen(question, reply) == question.answer
-
-
-def chosen(question: Question, reply: str) -> str:
-    """Return the letter that a reply chooses, or whose choice it repeats; nothing if it chooses none, or several."""
-    final = final_answer(reply)
-    said = reply.strip() if final is None else final
-    if boxed := _BOXED.search(said):
-        said = boxed[1]
-    for letter, choice in question.lettered:
-        if normalised(said) == normalised(choice):
-            return letter
-    found = _LETTER.fullmatch(said)
-    return _letter(question, found, alone=final is None) if found else ""
-
-
-def _letter(question: Question, found: re.Match[str], *, alone: bool) -> str:
-    """Return a letter if it is one that was chosen; ``alone``: nothing but its own choice may follow."""
-    letter, rest = found["letter"].upper(), found["rest"]
-    choice = dict(question.lettered).get(letter)
-    if choice is None or _ANOTHER.match(rest):
-        return ""
-    if not normalised(rest) or normalised(rest) == normalised(choice):
-        return letter
-    return "" if alone or (letter in "AI" and _SENTENCE.match(rest)) else letter
 
 
 _GRADERS: Mapping[Grader, Callable[[Question, str], bool]] = {

@@ -6,8 +6,12 @@ from fractions import Fraction
 from hashlib import sha256
 from string import ascii_uppercase
 
+from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.question import Grader, Question
-from pytest_crmeval.scoring.readings import normalised, number_of
+from pytest_crmeval.scoring.answer_key import QuestionOracle
+from pytest_crmeval.scoring.answers import graded
+from pytest_crmeval.scoring.numbers import number_of
+from pytest_crmeval.scoring.readings import normalised
 
 _FEWEST = 2
 
@@ -53,6 +57,8 @@ def checked(question: Question, *, asked: str = "question", answered: str = "ans
         raise FieldError("tolerance", f"is of no use with the grader {question.grader}")
     if question.may_abstain and question.grader is not Grader.JUDGE:
         raise FieldError("may_abstain", "only a judge tells not to know apart from being wrong")
+    if graded(question, QuestionOracle(question).reply((), ()).text) is not Attempt.CORRECT:
+        raise FieldError(answered, "could not be recognised if it were given; write it as a reply would say it")
     return question
 
 

@@ -8,7 +8,10 @@ import pytest
 
 from pytest_crmeval.datasets.conversations import DatasetError
 from pytest_crmeval.datasets.questions import index
+from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.question import Grader
+from pytest_crmeval.scoring.answer_key import QuestionOracle
+from pytest_crmeval.scoring.answers import graded
 from tests.asked import CANARY, browsecomp, lines, record, table
 
 File = Callable[..., Path]
@@ -100,6 +103,26 @@ def test_a_marker_can_make_any_file_confidential(file: File) -> None:
     assert ref.read().confidential
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"answer": "Gustave\nEiffel"},
+        {"grader": "judge", "answer": "in Paris,\r\nin 1889"},
+        {"answer": "#1 Crush"},
+        {"answer": "> 9000"},
+        {"grader": "numeric", "answer": ".5"},
+        {"grader": "choice", "choices": ["O", "A", "B", "AB"], "answer": "A"},
+    ],
+    ids=str,
+)
+def test_whatever_is_accepted_is_recognised_when_it_is_given(file: File, fields: dict[str, Any]) -> None:
+    """Also where the reference has several lines, or begins as markdown does."""
+    (ref,) = index([file(lines(record("one", **fields)))])
+    question = ref.read()
+
+    assert Attempt.CORRECT is graded(question, QuestionOracle(question).reply((), ()).text)
+
+
 def test_a_fingerprint_changes_with_the_content(file: File) -> None:
     """And with nothing else: not with the order of fields, nor with the place in the file."""
     plain, moved = record("one"), dict(reversed(record("one").items()))
@@ -164,6 +187,10 @@ def test_a_file_that_is_gone_is_told(file: File) -> None:
         ),
         ({"grader": "numeric", "answer": "many"}, "answer: must be one number, in digits"),
         ({"grader": "numeric", "answer": "3 or 4"}, "answer: must be one number, in digits"),
+        (
+            {"grader": "numeric", "answer": "5 or more"},
+            "answer: could not be recognised if it were given; write it as a reply would say it",
+        ),
         ({"tolerance": 1}, "tolerance: is of no use with the grader exact"),
         ({"grader": "numeric", "answer": 1, "tolerance": -1}, "tolerance: Expected `float` >= 0.0"),
         ({"may_abstain": True}, "may_abstain: only a judge tells not to know apart from being wrong"),

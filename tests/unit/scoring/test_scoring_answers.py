@@ -5,7 +5,7 @@ import pytest
 from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.question import Question
 from pytest_crmeval.scoring.answer_key import QuestionOracle
-from pytest_crmeval.scoring.answers import chosen, graded
+from pytest_crmeval.scoring.answers import graded
 from pytest_crmeval.scoring.readings import confidence_in, final_answer
 from tests.asked import asked
 
@@ -18,6 +18,8 @@ ROUGH = asked("numeric", "3.1416", tolerance="0.001")
 HUGE = asked("numeric", "12345678901")
 CHOICES = ("Rome", "A cat", "Paris", "Paris, Texas")
 LETTER = asked("choice", "C", choices=CHOICES)
+BLOOD = ("O", "A", "B", "AB")
+BLOOD_A, BLOOD_B = (asked("choice", letter, choices=BLOOD) for letter in "AB")
 ARTICLE = asked("choice", "A", choices=("Rome", "Oslo"))
 
 
@@ -30,6 +32,7 @@ ARTICLE = asked("choice", "A", choices=("Rome", "Oslo"))
         (RIVER, "Some thoughts.\n\nFinal answer: River  Nile"),
         (RIVER, "Answer: Congo\nNo, wait.\nAnswer: “Nile”"),
         (RIVER, "ANSWER:\nNile"),
+        (RIVER, "Answer:\n> **Nile**"),
         (RIVER, "So the answer is the Nile."),
         (RIVER, r"Answer: $\boxed{\text{Nile}}$"),
         (RIVER, "Exact Answer: `Nile`\nConfidence: 90%"),
@@ -65,6 +68,11 @@ ARTICLE = asked("choice", "A", choices=("Rome", "Oslo"))
         (LETTER, "C"),
         (LETTER, "(c)"),
         (LETTER, "C) Paris"),
+        (BLOOD_A, "Answer: A"),
+        (BLOOD_A, "Answer: O"),
+        (BLOOD_A, "a"),
+        (BLOOD_B, r"Answer: \boxed{B}"),
+        (BLOOD_B, "Answer: B) A"),
         (ARTICLE, "Answer: A is right"),
         (ARTICLE, "Answer: A"),
     ],
@@ -104,6 +112,10 @@ def test_what_means_the_same_is_right(question: Question, reply: str) -> None:
         (LETTER, "Answer: none of them"),
         (LETTER, "C is tempting, but D is right"),
         (LETTER, "Certainly!"),
+        (BLOOD_B, "Answer: A"),
+        (BLOOD_B, "Answer: A B"),
+        (BLOOD_A, "Answer: B"),
+        (BLOOD_A, "Answer: AB"),
         (ARTICLE, "Answer: A cat"),
         (ARTICLE, "A capital is not easy to name"),
     ],
@@ -139,6 +151,10 @@ def test_a_judge_is_needed_unless_it_is_the_reference_to_the_letter(reply: str, 
         asked("exact", "R2-D2"),
         asked("numeric", "-1,000.25"),
         asked("choice", "B", choices=("x", "Answer: A")),
+        *(asked("choice", letter, choices=BLOOD) for letter in "ACD"),
+        asked("exact", "two\nlines"),
+        asked("judge", "three\n\nor more\r\nlines"),
+        asked("exact", "#1 Crush"),
         asked("judge", "The Answer: 42"),
         asked("judge", "O'Brien (the elder)"),
     ],
@@ -175,11 +191,6 @@ def test_the_last_answer_counts() -> None:
     assert final_answer("There is no telling.") is None
 
 
-def test_no_letter_is_chosen_by_who_chooses_several() -> None:
-    """Nor by who chooses what is not there."""
-    assert ["C", "", "", ""] == [chosen(LETTER, said) for said in ("Answer: C", "Answer: C/D", "Answer: X", "Hm.")]
-
-
 @pytest.mark.parametrize(
     ("reply", "confidence"),
     [
@@ -190,6 +201,19 @@ def test_no_letter_is_chosen_by_who_chooses_several() -> None:
         ("Confidence: 0.5%", 0.005),
         ("My confidence is 70%", 0.7),
         ("Confidence: 10%\nConfidence: 90%", 0.9),
+        ("Confidence: 90/100", 0.9),
+        ("Confidence: 80 out of 100", 0.8),
+        ("Confidence: 90, as far as I know", 0.9),
+        ("Confidence: 90.", 0.9),
+        ("Confidence: 9/10", None),
+        ("Confidence: 9 / 10", None),
+        ("Confidence: 8 out of 10", None),
+        ("Confidence: 8 of 10", None),
+        ("Confidence: 0,9", None),
+        ("Confidence: 1000", None),
+        ("Confidence: 90/1000", None),
+        ("Confidence: 80-90%", None),
+        ("Confidence: 80% to 90%", None),
         ("Confidence: 150%", None),
         ("Confidence: high", None),
         ("I am confident.", None),
