@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval import ToolCall
+from pytest_crmeval.fixtures.books import WITHHELD
 from pytest_crmeval.runs.transcripts import load
 from tests.asked import browsecomp, lines, record
 from tests.projects import report_of
@@ -36,6 +37,7 @@ def test_question(question, evaluate, record_property):
 """
 BOTS = f"""
 import logging
+import pytest
 from pytest_crmeval import Reply
 
 class Wrong:
@@ -51,6 +53,27 @@ class Broken:
 
     def reply(self, messages, tools):
         raise ValueError("{SAID}: " + messages[-1].text)
+
+class Raising:
+    def __init__(self, raised):
+        self.name = raised.__name__
+        self._raised = raised
+
+    def reply(self, messages, tools):
+        raise self._raised("{SAID}: " + messages[-1].text)
+
+failing, skipping = Raising(pytest.fail.Exception), Raising(pytest.skip.Exception)
+"""
+SCORERS = """
+import pytest
+from pytest_crmeval import Score
+
+@pytest.fixture
+def scorers():
+    return [wordy]
+
+def wordy(question, evidence):
+    return Score(name="wordy", value=0.0, reason=f"{question.text}: {evidence.transcript.exchanges[0].reply}")
 """
 
 
@@ -142,6 +165,33 @@ def test_what_an_agent_raises_is_told_without_what_it_says(secret: pytest.Pytest
 
     result.stdout.fnmatch_lines(["*errored: ValueError in secretbots.py:1? (what it says is withheld: *confidential)*"])
     assert {"errored"} == {trial["verdict"] for trial in report_of(secret.path)["trials"]}
+    assert [] == list(leaks(secret, result))
+
+
+@pytest.mark.usefixtures("bots")
+@pytest.mark.parametrize(("bot", "verdicts"), [("failing", {"errored"}), ("skipping", set())])
+def test_what_an_agent_ends_its_test_with_ahead_is_withheld(
+    secret: pytest.Pytester, providers: Providers, bot: str, verdicts: set[str]
+) -> None:
+    """Also with what is no error to pytest: nothing of it is in the journal."""
+    providers(brain)
+    ahead = ("--crmeval-agent", f"secretbots:{bot}", "--crmeval-inflight", "2", "-p", "no:xdist")
+
+    result = secret.runpytest(*ahead, *JUDGE, "--junitxml", "junit.xml", "-rA")
+
+    assert WITHHELD in result.stdout.str()
+    assert verdicts == {trial["verdict"] for trial in report_of(secret.path)["trials"]}
+    assert [] == list(leaks(secret, result))
+
+
+def test_what_scorers_of_a_conftest_say_is_withheld(secret: pytest.Pytester) -> None:
+    """Their scores are not."""
+    secret.makeconftest(SCORERS)
+
+    result = secret.runpytest("-p", "no:xdist", "-rA")
+
+    scores = [score for trial in report_of(secret.path)["trials"] for score in trial["scores"]]
+    assert [("wordy", 0.0)] * 2 == [(score["name"], score["value"]) for score in scores]
     assert [] == list(leaks(secret, result))
 
 
