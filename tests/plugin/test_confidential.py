@@ -35,6 +35,39 @@ def test_question(question, evaluate, record_property):
     trial = evaluate(question)
     assert trial.passed, trial.explain()
 """
+QUOTING = """
+import pytest
+
+pytestmark = pytest.mark.questions("q.jsonl", confidential=True)
+
+def test_asserting(question, evaluate):
+    evaluate(question)
+    assert "nothing" in question.text
+
+def test_choosing(question, record_property):
+    record_property("choices", question.choices)
+    assert question.choices == []
+
+def test_misusing(question, evaluate):
+    evaluate(question.text)
+
+def test_skipping(question):
+    pytest.skip(question.text[:20])
+
+@pytest.mark.skip("not today")
+def test_skipped(question):
+    pass
+
+@pytest.mark.xfail
+def test_expected(question):
+    assert "nothing" in question.text
+
+def test_expecting(question):
+    pytest.xfail(question.text[:20])
+
+def test_marking(question, request):
+    request.applymarker(pytest.mark.xfail(reason=question.text[:20]))
+"""
 BOTS = f"""
 import logging
 import pytest
@@ -212,6 +245,28 @@ def test_a_test_that_quotes_its_question_is_withheld(secret: pytest.Pytester) ->
     result = secret.runpytest("-rA")
 
     result.assert_outcomes(failed=2)
+    assert [] == list(leaks(secret, result))
+
+
+def test_a_test_that_quotes_a_part_is_withheld(secret: pytest.Pytester, tmp_path: Path) -> None:
+    """Pytest shortens what is long; skips and expected failures have words, too. Type, place and trial are told."""
+    long = f"{TRACE} {'and so on ' * 100} {TRACE}"
+    asked = record("one", question=long, grader="choice", choices=[f"{TRACE} a", f"{TRACE} b"], answer="A")
+    (tmp_path / "q.jsonl").write_text(lines(asked))
+    secret.makepyfile(test_q=QUOTING.replace("q.jsonl", str(tmp_path / "q.jsonl")))
+
+    result = secret.runpytest("-p", "no:xdist", "-rA", "-l", "--xfail-tb", "--junitxml", "junit.xml")
+
+    result.assert_outcomes(failed=3, skipped=2, xfailed=2, xpassed=1)
+    result.stdout.fnmatch_lines(
+        [
+            f"AssertionError in test_q.py:* ({WITHHELD})",
+            "oracle passed one (q, * s): answer 1.000",
+            "*: evaluate takes the question of this test",
+            f"SKIPPED * Skipped ({WITHHELD})",
+            "SKIPPED * not today",
+        ]
+    )
     assert [] == list(leaks(secret, result))
 
 
