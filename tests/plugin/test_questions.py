@@ -340,6 +340,17 @@ def test_answers_are_recorded_and_replayed(asking: Made, providers: Providers, m
     assert 4 == report_of(pytester.path)["results"][0]["replayed"]
 
 
+def test_an_answer_that_the_judge_could_not_grade_is_recorded(asking: Made, providers: Providers) -> None:
+    """It was paid for; of the judge nothing is kept."""
+    providers(lambda seen: Status(500, "on fire") if "<evidence>" in seen.last_user_text else brain(seen))
+    pytester = asking(lines(FOUR[3]))
+
+    pytester.runpytest(*M, *JUDGE, *NO_XDIST, "--crmeval-record", "tapes")
+
+    (tape,) = (path for path in Path(pytester.path, "tapes").rglob("*judged*") if path.is_file())
+    assert "Paris, in France" in tape.read_text(encoding="utf-8")
+
+
 def test_questions_are_estimated(asking: Made, providers: Providers) -> None:
     """One call each, and one more for what a judge grades."""
     providers(brain)
