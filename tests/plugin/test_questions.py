@@ -46,6 +46,17 @@ class Broken:
     def reply(self, messages, tools):
         raise ConnectionError("no route to model")
 """
+SCORERS = """
+import pytest
+from pytest_crmeval import Score
+
+@pytest.fixture
+def scorers():
+    return [short]
+
+def short(question, evidence):
+    return Score(name="short", value=float(len(evidence.transcript.exchanges[0].reply) < 20))
+"""
 FOUR = [
     record("exact"),
     record("numeric", grader="numeric", answer=42, tags=["sums"], split="test"),
@@ -207,21 +218,21 @@ def test_evaluate_takes_what_the_test_was_given(asking: Made) -> None:
 def test_scorers_of_a_conftest_decide(asking: Made) -> None:
     """In place of the grader; the evidence has what was said."""
     pytester = asking()
-    pytester.makeconftest("""
-    import pytest
-    from pytest_crmeval import Score
-
-    @pytest.fixture
-    def scorers():
-        return [short]
-
-    def short(question, evidence):
-        return Score(name="short", value=float(len(evidence.transcript.exchanges[0].reply) < 20))
-    """)
+    pytester.makeconftest(SCORERS)
 
     pytester.runpytest("-k", "exact or judged")
 
     assert {"exact": "passed", "judged": "failed"} == verdicts(pytester)
+
+
+def test_scorers_of_a_conftest_need_no_judge(asking: Made) -> None:
+    """They replace it: what only a judge could grade is asked, whoever the agent is."""
+    pytester = asking(lines(FOUR[3]))
+    pytester.makeconftest(SCORERS)
+
+    result = pytester.runpytest("--crmeval-agent", "bots:Wrong", *NO_XDIST)
+
+    result.assert_outcomes(passed=1)
 
 
 def test_an_agent_of_a_conftest_is_asked(asking: Made) -> None:
