@@ -1,4 +1,4 @@
-"""Questions of our own, with one answer each; ``--crmeval-questions FILE`` asks others instead."""
+"""Questions of our own, with one answer each; ``--crmeval-questions FILE --crmeval-suite NAME`` asks others instead."""
 
 from collections.abc import Callable
 

@@ -82,6 +82,17 @@ def test_figures_are_those_of_the_bundled_suite() -> None:
     assert f"`evals/data/crm.jsonl`, {count:,} cases" in (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
 
 
+def test_a_command_that_asks_another_file_asks_it_once() -> None:
+    """Each marked test would ask the whole file: so the command names a suite, of which there is one test."""
+    commands = [line for block in blocks("questions.md", "sh") for line in block.splitlines()]
+    asking = [line.split() for line in commands if "--crmeval-questions" in line]
+    suites = [words[words.index("--crmeval-suite") + 1] for words in asking]
+    tests = (ROOT / "evals" / "test_questions.py").read_text(encoding="utf-8")
+
+    assert suites
+    assert [1] * len(suites) == [tests.count(f'suite="{suite}"') for suite in suites]
+
+
 def test_the_last_job_of_the_matrix_merges_what_the_others_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -139,7 +139,7 @@ def pytest_runtest_makereport(
         from pytest_crmeval.fixtures.items import attach_trial, conceal, forget_trial
 
         attach_trial(item, call, report)
-        conceal(item, report)
+        conceal(item, call, report)
         if call.when == "teardown":
             forget_trial(item)
     return report

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval import ToolCall
+from pytest_crmeval.fixtures.books import WITHHELD
 from pytest_crmeval.runs.transcripts import load
 from tests.asked import browsecomp, lines, record
 from tests.projects import report_of
@@ -34,8 +35,42 @@ def test_question(question, evaluate, record_property):
     trial = evaluate(question)
     assert trial.passed, trial.explain()
 """
+QUOTING = """
+import pytest
+
+pytestmark = pytest.mark.questions("q.jsonl", confidential=True)
+
+def test_asserting(question, evaluate):
+    evaluate(question)
+    assert "nothing" in question.text
+
+def test_choosing(question, record_property):
+    record_property("choices", question.choices)
+    assert question.choices == []
+
+def test_misusing(question, evaluate):
+    evaluate(question.text)
+
+def test_skipping(question):
+    pytest.skip(question.text[:20])
+
+@pytest.mark.skip("not today")
+def test_skipped(question):
+    pass
+
+@pytest.mark.xfail
+def test_expected(question):
+    assert "nothing" in question.text
+
+def test_expecting(question):
+    pytest.xfail(question.text[:20])
+
+def test_marking(question, request):
+    request.applymarker(pytest.mark.xfail(reason=question.text[:20]))
+"""
 BOTS = f"""
 import logging
+import pytest
 from pytest_crmeval import Reply
 
 class Wrong:
@@ -51,6 +86,27 @@ class Broken:
 
     def reply(self, messages, tools):
         raise ValueError("{SAID}: " + messages[-1].text)
+
+class Raising:
+    def __init__(self, raised):
+        self.name = raised.__name__
+        self._raised = raised
+
+    def reply(self, messages, tools):
+        raise self._raised("{SAID}: " + messages[-1].text)
+
+failing, skipping = Raising(pytest.fail.Exception), Raising(pytest.skip.Exception)
+"""
+SCORERS = """
+import pytest
+from pytest_crmeval import Score
+
+@pytest.fixture
+def scorers():
+    return [wordy]
+
+def wordy(question, evidence):
+    return Score(name="wordy", value=0.0, reason=f"{question.text}: {evidence.transcript.exchanges[0].reply}")
 """
 
 
@@ -145,6 +201,33 @@ def test_what_an_agent_raises_is_told_without_what_it_says(secret: pytest.Pytest
     assert [] == list(leaks(secret, result))
 
 
+@pytest.mark.usefixtures("bots")
+@pytest.mark.parametrize(("bot", "verdicts"), [("failing", {"errored"}), ("skipping", set())])
+def test_what_an_agent_ends_its_test_with_ahead_is_withheld(
+    secret: pytest.Pytester, providers: Providers, bot: str, verdicts: set[str]
+) -> None:
+    """Also with what is no error to pytest: nothing of it is in the journal."""
+    providers(brain)
+    ahead = ("--crmeval-agent", f"secretbots:{bot}", "--crmeval-inflight", "2", "-p", "no:xdist")
+
+    result = secret.runpytest(*ahead, *JUDGE, "--junitxml", "junit.xml", "-rA")
+
+    assert WITHHELD in result.stdout.str()
+    assert verdicts == {trial["verdict"] for trial in report_of(secret.path)["trials"]}
+    assert [] == list(leaks(secret, result))
+
+
+def test_what_scorers_of_a_conftest_say_is_withheld(secret: pytest.Pytester) -> None:
+    """Their scores are not."""
+    secret.makeconftest(SCORERS)
+
+    result = secret.runpytest("-p", "no:xdist", "-rA")
+
+    scores = [score for trial in report_of(secret.path)["trials"] for score in trial["scores"]]
+    assert [("wordy", 0.0)] * 2 == [(score["name"], score["value"]) for score in scores]
+    assert [] == list(leaks(secret, result))
+
+
 def test_a_server_that_repeats_the_question_leaves_no_trace(secret: pytest.Pytester, providers: Providers) -> None:
     """Its cause is told."""
     providers(lambda seen: Status(400, f"I was asked {seen.last_user_text}"))
@@ -162,6 +245,28 @@ def test_a_test_that_quotes_its_question_is_withheld(secret: pytest.Pytester) ->
     result = secret.runpytest("-rA")
 
     result.assert_outcomes(failed=2)
+    assert [] == list(leaks(secret, result))
+
+
+def test_a_test_that_quotes_a_part_is_withheld(secret: pytest.Pytester, tmp_path: Path) -> None:
+    """Pytest shortens what is long; skips and expected failures have words, too. Type, place and trial are told."""
+    long = f"{TRACE} {'and so on ' * 100} {TRACE}"
+    asked = record("one", question=long, grader="choice", choices=[f"{TRACE} a", f"{TRACE} b"], answer="A")
+    (tmp_path / "q.jsonl").write_text(lines(asked))
+    secret.makepyfile(test_q=QUOTING.replace("q.jsonl", str(tmp_path / "q.jsonl")))
+
+    result = secret.runpytest("-p", "no:xdist", "-rA", "-l", "--xfail-tb", "--junitxml", "junit.xml")
+
+    result.assert_outcomes(failed=3, skipped=2, xfailed=2, xpassed=1)
+    result.stdout.fnmatch_lines(
+        [
+            f"AssertionError in test_q.py:* ({WITHHELD})",
+            "oracle passed one (q, * s): answer 1.000",
+            "*: evaluate takes the question of this test",
+            f"SKIPPED * Skipped ({WITHHELD})",
+            "SKIPPED * not today",
+        ]
+    )
     assert [] == list(leaks(secret, result))
 
 

@@ -53,6 +53,17 @@ class Broken:
     def reply(self, messages, tools):
         raise ConnectionError("no route to model")
 """
+SCORERS = """
+import pytest
+from pytest_crmeval import Score
+
+@pytest.fixture
+def scorers():
+    return [short]
+
+def short(question, evidence):
+    return Score(name="short", value=float(len(evidence.transcript.exchanges[0].reply) < 20))
+"""
 FOUR = [
     record("exact"),
     record("numeric", grader="numeric", answer=42, tags=["sums"], split="test"),
@@ -214,21 +225,21 @@ def test_evaluate_takes_what_the_test_was_given(asking: Made) -> None:
 def test_scorers_of_a_conftest_decide(asking: Made) -> None:
     """In place of the grader; the evidence has what was said."""
     pytester = asking()
-    pytester.makeconftest("""
-    import pytest
-    from pytest_crmeval import Score
-
-    @pytest.fixture
-    def scorers():
-        return [short]
-
-    def short(question, evidence):
-        return Score(name="short", value=float(len(evidence.transcript.exchanges[0].reply) < 20))
-    """)
+    pytester.makeconftest(SCORERS)
 
     pytester.runpytest("-k", "exact or judged")
 
     assert {"exact": "passed", "judged": "failed"} == verdicts(pytester)
+
+
+def test_scorers_of_a_conftest_need_no_judge(asking: Made) -> None:
+    """They replace it: what only a judge could grade is asked, whoever the agent is."""
+    pytester = asking(lines(FOUR[3]))
+    pytester.makeconftest(SCORERS)
+
+    result = pytester.runpytest("--crmeval-agent", "bots:Wrong", *NO_XDIST)
+
+    result.assert_outcomes(passed=1)
 
 
 def test_an_agent_of_a_conftest_is_asked(asking: Made) -> None:
@@ -410,6 +421,17 @@ def test_answers_are_recorded_and_replayed(asking: Made, providers: Providers, m
 
     result.assert_outcomes(passed=4)
     assert 4 == report_of(pytester.path)["results"][0]["replayed"]
+
+
+def test_an_answer_that_the_judge_could_not_grade_is_recorded(asking: Made, providers: Providers) -> None:
+    """It was paid for; of the judge nothing is kept."""
+    providers(lambda seen: Status(500, "on fire") if "<evidence>" in seen.last_user_text else brain(seen))
+    pytester = asking(lines(FOUR[3]))
+
+    pytester.runpytest(*M, *JUDGE, *NO_XDIST, "--crmeval-record", "tapes")
+
+    (tape,) = (path for path in Path(pytester.path, "tapes").rglob("*judged*") if path.is_file())
+    assert "Paris, in France" in tape.read_text(encoding="utf-8")
 
 
 def test_questions_are_estimated(asking: Made, providers: Providers) -> None:

@@ -135,6 +135,14 @@ def test_what_the_judge_is_shown(snapshot: SnapshotAssertion) -> None:
     assert snapshot == [prompt.system, *(message.text for message in prompt.messages), prompt.tools[0].parameters]
 
 
+def test_the_rubric_names_all_that_the_judge_is_shown() -> None:
+    """What it is not told of it would pass over, or take for a part of the response."""
+    prompt = asking(asked("judge", aliases=("Lutetia",)), "Exact Answer: Lutetia")
+    shown = json.loads(prompt.messages[0].text.splitlines()[1])
+
+    assert [] == [name for name in shown if f"`{name}`" not in prompt.system]
+
+
 def test_not_to_know_is_a_third_verdict_where_it_may_be() -> None:
     """Of SimpleQA, and not of BrowseComp."""
     enums = [asking(asked("judge", may_abstain=may), "?").tools[0].parameters for may in (False, True)]
