@@ -88,24 +88,38 @@ def test_what_no_gate_forgives(folder: Path, last: Any, red: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting",
+    ("file", "setting"),
     [
-        '[tool.pytest.ini_options]\ncrmeval_gates = ["crm.pass_rate >= 0.9"]\n',
-        '[tool.pytest.ini_options]\ncrmeval_gates = """\ncrm.pass_rate >= 0.9\n"""\n',
-        '[tool.pytest]\ncrmeval_gates = ["crm.pass_rate >= 0.9"]\n',
+        ("pyproject.toml", '[tool.pytest.ini_options]\ncrmeval_gates = ["crm.pass_rate >= 0.9"]\n'),
+        ("pyproject.toml", '[tool.pytest.ini_options]\ncrmeval_gates = """\ncrm.pass_rate >= 0.9\n"""\n'),
+        ("pyproject.toml", '[tool.pytest]\ncrmeval_gates = ["crm.pass_rate >= 0.9"]\n'),
+        ("pytest.ini", "[pytest]\ncrmeval_gates =\n    crm.failed >= 0\n    crm.pass_rate >= 0.9\n"),
+        ("tox.ini", "[pytest]\ncrmeval_gates = crm.pass_rate >= 0.9\n"),
     ],
 )
-def test_the_gates_of_the_project_are_judged(folder: Path, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gates_of_the_project_are_judged(
+    folder: Path, file: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also from a folder below; those of the command line go before, and there may be none."""
-    (folder.parent / "pyproject.toml").write_text(setting)
+    (folder.parent / file).write_text(setting)
     monkeypatch.chdir(folder)
 
     status = [
-        cli.main(["merge", "s1", "s2", "--reports", ".", "-o", f"out{number}", *options])
+        cli.main(["merge", "s1", "s2", "-o", f"out{number}", *options])
         for number, options in enumerate([[], GATE, ["--no-gates"]])
     ]
 
     assert [1, 0, 0] == status
+
+
+def test_the_reports_of_the_project_are_where_pytest_has_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where the settings are in an ini file; what was merged is put beside them."""
+    folder.rename(folder.with_name("kept"))
+    (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_reports = kept\n")
+
+    assert 0 == cli.main(MERGE)
+    assert "report: kept/out.json" == capsys.readouterr().out.splitlines()[-1]
+    assert (folder.parent / "kept/out.json").is_file()
 
 
 @pytest.mark.parametrize(
