@@ -93,6 +93,7 @@ def _merged(found: Sequence[Source], folder: Path, run: str, odd: Sequence[str])
 
 def _told(report: Report, odd: Sequence[str], rulings: Sequence[Ruling]) -> Iterator[str]:
     yield from summary.table(report)
+    yield from summary.answers(report)
     yield from bills.lines(report)
     yield from summary.invalid(report)
     yield from (f"allowed: {text}" for text in odd)

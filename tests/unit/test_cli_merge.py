@@ -2,12 +2,14 @@
 
 import errno
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_crmeval import cli
+from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs import journal
 from tests.fakes import planned, trial
@@ -44,6 +46,15 @@ def test_a_merge_shows_the_whole(folder: Path, capsys: pytest.CaptureFixture[str
     ]
     assert expected == capsys.readouterr().out.splitlines()
     assert report_of(folder)["complete"]
+
+
+def test_a_merge_tells_how_questions_were_answered(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the end of a run does."""
+    asked = replace(trial("three"), answer=AnswerOutcome(attempt=Attempt.CORRECT))
+    keep(folder, "s3", [asked], parts=[part("2/2")])
+
+    assert 0 == cli.main(["merge", "s1", "s3", "-o", "out"])
+    assert "answers of oracle (crm): correct 1" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("folder")
