@@ -74,9 +74,8 @@ def run(options: argparse.Namespace) -> int:
     folder = reports / run
     lock = locked(folder)
     if is_job(folder) or (folder / JOURNAL).exists():
-        raise UsageError(
-            f"there is a run {run!r} already; resume it: {_typed('run', run, options)}; or use another --run"
-        )
+        resume = _typed("run", run, options) if is_job(folder) else f"pytest ... --crmeval-run={run}"
+        raise UsageError(f"there is a run {run!r} already; resume it: {resume}; or use another --run")
     job = Job(id=run, command=command, cwd=str(Path.cwd()), submitted=now())
     written(folder, job)
     point(reports / LATEST, run)

@@ -8,13 +8,10 @@ from pathlib import Path
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.runs.following import Followed, Follower
-from pytest_crmeval.runs.ids import JOURNAL, LATEST
+from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.jobs import LOG, Job, State, Task, is_job, read_job, state_of
-from pytest_crmeval.runs.jobs import NAME as JOB
-from pytest_crmeval.runs.locks import NAME as LOCK
 from pytest_crmeval.runs.locks import holder_of, is_held
 from pytest_crmeval.runs.progress import Progress
-from pytest_crmeval.runs.shelf import NoSuchRunError
 
 SCHEMA = "crmeval.status/1"
 TAIL = 12
@@ -140,45 +137,6 @@ class Watch:
         except OSError:
             return State.LOST
         return State.STOPPED if written >= (told.resumed or 0.0) else State.LOST
-
-
-def find(reports: Path, run: str | None) -> Path:
-    """Return the folder of a run, or of the one that was begun last; NoSuchRunError if there is none."""
-    folders = dict(_folders(reports))
-    if run in {None, LATEST}:
-        if not folders:
-            raise NoSuchRunError(f"there is no run in {reports}; start one: crmeval submit evals/")
-        return max(folders, key=folders.__getitem__)
-    folder = reports / str(run)
-    if folder in folders:
-        return folder
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(run), [path.name for path in folders], n=3, cutoff=0.4)
-    newest = [path.name for path in sorted(folders, key=folders.__getitem__, reverse=True)[:3]]
-    there = f"; did you mean {' or '.join(near)}?" if near else f"; there is {', '.join(newest)}" if newest else ""
-    raise NoSuchRunError(f"there is no run {run!r} in {reports}{there}")
-
-
-def _folders(reports: Path) -> Iterator[tuple[Path, float]]:
-    """Yield where runs are, and when somebody last began with each."""
-    try:
-        entries = list(reports.iterdir())
-    except OSError:
-        return
-    for folder in entries:
-        if not folder.is_symlink() and any((folder / name).is_file() for name in (JOURNAL, JOB)):
-            yield folder, _begun(folder)
-
-
-def _begun(folder: Path) -> float:
-    """Return when it was begun or resumed: who does that signs the lock; before that, when it was submitted."""
-    for name in (LOCK, JOB, JOURNAL):
-        try:
-            return (folder / name).stat().st_mtime
-        except OSError:  # it has none
-            continue
-    return 0.0
 
 
 def _rows(told: Followed, job: Job | None, now: float) -> tuple[list[Progress], Progress]:

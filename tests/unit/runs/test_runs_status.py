@@ -12,8 +12,7 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs.jobs import Job, State, Task, write_job
 from pytest_crmeval.runs.journal import Journal
 from pytest_crmeval.runs.locks import Lock
-from pytest_crmeval.runs.shelf import NoSuchRunError
-from pytest_crmeval.runs.status import Status, Watch, find
+from pytest_crmeval.runs.status import Status, Watch
 from pytest_crmeval.runs.telling import lines
 from tests.fakes import planned, trial
 
@@ -223,47 +222,3 @@ def test_that_time_goes_by_is_nothing_new(folder: Path) -> None:
 
     assert first.news == second.news
     assert second.news != third.news
-
-
-def begun(reports: Path, run: str, file: str, at: float) -> None:
-    """Leave a run behind that somebody began with then."""
-    folder = reports / run
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "trials.jsonl").touch()
-    (folder / file).touch()
-    os.utime(folder / file, (at, at))
-
-
-def test_the_latest_run_is_the_one_that_was_begun_last(tmp_path: Path) -> None:
-    """Not the one that wrote last: an older one may still be running."""
-    begun(tmp_path, "old", "lock", 100.0)
-    begun(tmp_path, "new", "lock", 200.0)
-    (tmp_path / "latest").symlink_to("old")
-    begun(tmp_path, "old", "trials.jsonl", 300.0)
-
-    assert tmp_path / "new" == find(tmp_path, None)
-    assert tmp_path / "new" == find(tmp_path, "latest")
-
-
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ("nihgtly", "there is no run 'nihgtly' in {}; did you mean nightly?"),
-        ("xyz", "there is no run 'xyz' in {}; there is smoke, nightly"),
-    ],
-)
-def test_a_run_that_is_not_there(tmp_path: Path, asked: str, told: str) -> None:
-    """The nearest are named, or the newest."""
-    begun(tmp_path, "nightly", "lock", 100.0)
-    begun(tmp_path, "smoke", "lock", 200.0)
-
-    with pytest.raises(NoSuchRunError) as refused:
-        find(tmp_path, asked)
-
-    assert told.format(tmp_path) == str(refused.value)
-
-
-def test_no_run_at_all(tmp_path: Path) -> None:
-    """Says how to start one."""
-    with pytest.raises(NoSuchRunError, match=r"there is no run in .*; start one: crmeval submit"):
-        find(tmp_path / "reports", None)
