@@ -81,6 +81,12 @@ def runs_in(reports: Path) -> list[RunOnDisk]:
     return sorted(runs, key=lambda run: (run.when, run.id), reverse=True)
 
 
+def end_of(folder: Path) -> State | None:
+    """Return how a run ended, as its report tells; None if it has none."""
+    head = _head(_report_of(folder))
+    return _end(head) if head else None
+
+
 def tasks_of(folder: Path) -> list[Task]:
     """Return how far each subject is in each suite, as the journal tells it; JournalError if it can't be read."""
     from pytest_crmeval.runs.counts import tasks_in
@@ -145,11 +151,15 @@ def _not_submitted(folder: Path) -> RunOnDisk:
     return RunOnDisk(
         id=folder.name,
         folder=folder,
-        state=State.FINISHED if head.get("complete") else State.STOPPED,
+        state=_end(head),
         when=str(head["run"].get("started", "")),
         job=None,
         tasks=[_task(standing) for standing in head["results"]],
     )
+
+
+def _end(head: Mapping[str, Any]) -> State:
+    return State.FINISHED if head.get("complete") else State.STOPPED
 
 
 def _unreadable(folder: Path, trouble: str) -> RunOnDisk:

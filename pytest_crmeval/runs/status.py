@@ -12,6 +12,7 @@ from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.jobs import LOG, Job, State, Task, is_job, read_job, state_of
 from pytest_crmeval.runs.locks import holder_of, is_held
 from pytest_crmeval.runs.progress import Progress
+from pytest_crmeval.runs.shelf import end_of
 
 SCHEMA = "crmeval.status/1"
 TAIL = 12
@@ -34,7 +35,7 @@ class Status:
     started: float | None = None
     """When its first part began, seconds since 1970; None if it did not."""
     seconds: float | None = None
-    """For how long its latest part has been on, or was."""
+    """For how long its latest part has been on, or was; None if nobody knows, as of a run that was merged."""
     pid: int | None = None
     """The process that runs it."""
     exit_status: int | None = None
@@ -100,28 +101,29 @@ class Watch:
         told = self._follower.read()
         state = state or self._ended(told)
         running = state is State.RUNNING
-        then = now if running or told.latest is None else told.latest
-        rows, whole = _rows(told, job, then)
+        then = now if running else told.latest
+        rows, whole = _rows(told, job, now if then is None else then)
         holder = holder_of(self._folder) if running else None
         return Status(
             run=self._folder.name,
             state=state,
             rows=rows if running else [replace(row, eta=None) for row in rows],
             whole=whole if running else replace(whole, eta=None),
-            parts=told.parts,
+            parts=len(told.parts),
             started=told.started,
-            seconds=None if told.resumed is None else max(0.0, then - told.resumed),
+            seconds=None if then is None or told.resumed is None else max(0.0, then - told.resumed),
             pid=holder.pid if holder else None,
             exit_status=job.exit_status if job and not running else None,
             spent=told.tally.spent,
             unpriced=told.tally.unpriced,
-            resume=self._resumed_by(state, job, told.command),
+            resume=self._resumed_by(state, job, told),
             where=self._where,
             log=list(_tail(self._folder / LOG)) if _is_trouble(state, job, whole) else (),
         )
 
-    def _resumed_by(self, state: State, job: Job | None, command: str) -> str:
-        if state in {State.RUNNING, State.FINISHED}:
+    def _resumed_by(self, state: State, job: Job | None, told: Followed) -> str:
+        command = told.command
+        if state in {State.RUNNING, State.FINISHED} or told.lacks_shards:
             return ""
         if job is not None or not command:
             return f"crmeval run {self._folder.name}{self._where}"
@@ -129,14 +131,17 @@ class Watch:
 
     def _ended(self, told: Followed) -> State:
         """Return how a run ended that nobody submitted: a report that is not of an earlier part tells of its end."""
+        if self._is_reported(told) and (end := end_of(self._folder)):
+            return end
         whole = told.tally.whole(0.0)
-        if whole.done == whole.total > 0:
-            return State.FINISHED
+        return State.FINISHED if whole.done == whole.total > 0 else State.LOST
+
+    def _is_reported(self, told: Followed) -> bool:
         try:
             written = self._folder.with_name(f"{self._folder.name}.json").stat().st_mtime
         except OSError:
-            return State.LOST
-        return State.STOPPED if written >= (told.resumed or 0.0) else State.LOST
+            return False
+        return written >= (told.resumed or 0.0)
 
 
 def _rows(told: Followed, job: Job | None, now: float) -> tuple[list[Progress], Progress]:

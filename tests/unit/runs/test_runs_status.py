@@ -1,6 +1,8 @@
 """How it stands with a run: running, finished, stopped, lost, or not begun."""
 
+import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +14,13 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs.jobs import Job, State, Task, write_job
 from pytest_crmeval.runs.journal import Journal
 from pytest_crmeval.runs.locks import Lock
+from pytest_crmeval.runs.merging import merge
+from pytest_crmeval.runs.shelf import run_of
+from pytest_crmeval.runs.sources import sources
 from pytest_crmeval.runs.status import Status, Watch
 from pytest_crmeval.runs.telling import lines
 from tests.fakes import planned, trial
+from tests.kept_runs import keep, part
 
 STARTED = 1_794_796_727.0
 PART = {"started": "2026-11-16T02:38:47+00:00", "command": "pytest evals/ -n 3"}
@@ -69,10 +75,10 @@ def held(folder: Path) -> Iterator[None]:
     lock.close()
 
 
-def reported(folder: Path, after: float) -> None:
+def reported(folder: Path, after: float, *, complete: bool = False) -> None:
     """Leave a report behind that was written so long after the start."""
     report = folder.with_name(f"{folder.name}.json")
-    report.touch()
+    report.write_text(json.dumps({"complete": complete, "run": {}, "results": []}))
     os.utime(report, (STARTED + after, STARTED + after))
 
 
@@ -124,6 +130,41 @@ def test_a_run_that_nobody_submitted_is_lost_without_a_report(folder: Path, repo
         reported(folder, report)
 
     assert State.LOST == look(folder).state
+
+
+def test_an_empty_shard_is_finished_when_it_has_a_report(folder: Path) -> None:
+    """There was nothing to do; how long that took nobody has noted."""
+    journal = Journal.open(folder / "trials.jsonl")
+    journal.part({**PART, "shard": {"index": 2, "of": 2}, "agents": {"oracle": "oracle"}}, [])
+    journal.close()
+    reported(folder, 1.0, complete=True)
+    status = look(folder)
+
+    assert (State.FINISHED, None) == (status.state, status.seconds)
+
+
+@pytest.mark.parametrize(
+    ("shards", "last", "expected"),
+    [
+        (["1/2", "2/2"], Verdict.PASSED, (State.FINISHED, "")),
+        (["1/2", "2/2"], None, (State.STOPPED, "pytest ... --crmeval-run whole")),
+        (["1/2"], Verdict.PASSED, (State.STOPPED, "")),
+    ],
+    ids=["whole", "not all was run", "a shard is missing"],
+)
+def test_a_merged_run_is_resumed_by_pytest_if_it_has_all_shards(
+    tmp_path: Path, shards: list[str], last: Verdict | None, expected: tuple[State, str]
+) -> None:
+    """And stands as the list says; how long it took nobody has noted."""
+    cases = {shard: planned(f"case-{shard[0]}") for shard in shards}
+    for shard, case in cases.items():
+        played = [trial(case, last)] if last else []
+        keep(tmp_path, shard[0], played, parts=[part(shard)], not_run=[] if last else [case])
+    merge(sources([shard[0] for shard in shards], tmp_path), tmp_path, "whole")
+    status = Watch(tmp_path / "whole").look(time.time() + 60.0)
+
+    assert (*expected, None) == (status.state, status.resume, status.seconds)
+    assert status.state is run_of(tmp_path / "whole").state
 
 
 def test_what_is_over_has_no_end_in_sight(folder: Path) -> None:
