@@ -1,5 +1,6 @@
 """How it stands with a run, wherever it runs: what its lock, its job, its journal and its log tell."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -118,7 +119,7 @@ class Watch:
             unpriced=told.tally.unpriced,
             resume=self._resumed_by(state, job, told),
             where=self._where,
-            log=list(_tail(self._folder / LOG)) if _is_trouble(state, job, whole) else (),
+            log=list(_tail(self._folder / LOG, _begun(job))) if _is_trouble(state, job, whole) else (),
         )
 
     def _resumed_by(self, state: State, job: Job | None, told: Followed) -> str:
@@ -166,10 +167,20 @@ def _is_trouble(state: State, job: Job | None, whole: Progress) -> bool:
     )
 
 
-def _tail(log: Path) -> Iterator[str]:
-    """Yield the last lines of a log as they may be shown: no colours, nothing that moves a cursor."""
+def _begun(job: Job | None) -> float:
+    """Return when the latest part of a job began; long ago if nobody knows."""
+    return datetime.fromisoformat(job.started).timestamp() if job and job.started else 0.0
+
+
+def _tail(log: Path, since: float) -> Iterator[str]:
+    """Yield the last lines of a log as they may be shown: no colours, nothing that moves a cursor.
+
+    Nothing of a log that was written before: what ran in a terminal since then has none.
+    """
     try:
         with log.open("rb") as file:
+            if os.fstat(file.fileno()).st_mtime < since:
+                return
             file.seek(max(0, log.stat().st_size - _LOOKED_AT))
             text = file.read().decode("utf-8", "replace")
     except OSError:  # nobody has written one

@@ -5,13 +5,14 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.runs.jobs import Job, State, Task, write_job
+from pytest_crmeval.runs.jobs import Job, State, Task, read_job, write_job
 from pytest_crmeval.runs.journal import Journal
 from pytest_crmeval.runs.locks import Lock
 from pytest_crmeval.runs.merging import merge
@@ -204,6 +205,17 @@ def test_a_job_that_ended_in_trouble_shows_its_log(folder: Path) -> None:
 
     assert [f"line {number}" for number in range(19_988, 20_000)] == status.log
     assert not status.is_well
+
+
+@pytest.mark.parametrize(("written", "shown"), [(-1.0, []), (1.0, ["MemoryError"])], ids=["before", "since"])
+def test_a_job_that_ended_in_a_terminal_shows_no_older_log(folder: Path, written: float, shown: list[str]) -> None:
+    """What an earlier part said is not why this one is red."""
+    submit(folder, State.FINISHED, 3)
+    write_job(folder, replace(read_job(folder), started=PART["started"]))
+    (folder / "run.log").write_text("MemoryError\n")
+    os.utime(folder / "run.log", (STARTED + written, STARTED + written))
+
+    assert shown == list(look(folder).log)
 
 
 def test_cases_that_failed_are_no_trouble(folder: Path) -> None:
