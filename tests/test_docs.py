@@ -118,3 +118,15 @@ def test_the_options_of_the_matrix_are_ours() -> None:
 
     assert set(re.findall(r"--crmeval-[a-z]+", job)) <= set(re.findall(r"--crmeval-[a-z]+", declared))
     assert "RUN: shard-${{ matrix.shard }}" in job
+
+
+@pytest.mark.parametrize(("result", "status"), [("success", 0), ("failure", 1), ("cancelled", 1)])
+def test_the_last_job_of_the_matrix_is_red_if_a_shard_is(result: str, status: int) -> None:
+    """A test that evaluates nothing is in no journal."""
+    (job,) = blocks("shards.md", "yaml")
+    _, _, after = job.partition("- run: crmeval merge")
+    (command,) = re.findall(r"- run: (.*)", after)
+
+    told = subprocess.run(["/bin/sh", "-c", command.replace("${{ needs.shard.result }}", result)], check=False)
+
+    assert status == told.returncode

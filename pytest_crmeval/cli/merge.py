@@ -2,10 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from pytest_crmeval.cli.places import add_reports, lines_of, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.domain.gate import Gate, GateSyntaxError, Ruling, concerned
 from pytest_crmeval.domain.report import Report
@@ -26,7 +26,7 @@ Runs that don't fit together are refused. --allow KIND takes them all the same: 
 
 {chr(10).join(f"    {kind:9} {what}" for kind, what in KINDS.items())}
 
-Gates are those of the command line, else crmeval_gates in pyproject.toml.
+Gates are those of the command line, else crmeval_gates of the project's pytest settings.
 
 Exit status: 0 if the merged run is complete, nothing in it errored or is red for other reasons, and all gates hold;
 1 if not, a missing shard included (the run is merged all the same); 2 if nothing was merged.
@@ -37,9 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="id of a run, or path of its folder, journal or report")
     parser.add_argument("-o", "--output", required=True, metavar="ID", help="id of the run that they are together")
-    parser.add_argument(
-        "--reports", type=Path, default=Path("reports"), help="folder of the reports (default: reports)"
-    )
+    add_reports(parser)
     parser.add_argument(
         "--allow", action="append", choices=tuple(KINDS), default=[], help="take this misfit; repeatable"
     )
@@ -51,17 +49,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Join the runs, show the whole, and say whether it is good enough."""
-    gates = _gates(options)
-    _check_output(options.output, options.reports)
+    gates, folder = _gates(options), reports_of(options)
+    _check_output(options.output, folder)
     try:
-        found = sources(options.runs, options.reports)
+        found = sources(options.runs, folder)
     except (NoRunError, SourceError, journal.JournalError, reports.ReportError) as error:
         raise UsageError(error) from error
     odd = _taken(list(misfits(found)), options.allow)
-    report = _merged(found, options, odd)
+    report = _merged(found, folder, options.output, odd)
     judged, idle = concerned(gates, report)
     rulings = [gate.judge(report) for gate in judged]
-    path = options.reports / f"{options.output}.json"
+    path = folder / f"{options.output}.json"
     sys.stdout.write("\n".join([*_told(report, odd, rulings), *summary.idle(idle), f"report: {path}"]) + "\n")
     forgiven = bool(judged) or not idle  # shards forgive what a gate is to judge: somebody has to
     return 0 if _is_fine(report, rulings) and (forgiven or not _some_failed(report)) else 1
@@ -86,17 +84,18 @@ def _taken(odd: Sequence[Misfit], allowed: Sequence[str]) -> list[str]:
     return [f"{misfit.kind}: {misfit.text}" for misfit in odd]
 
 
-def _merged(found: Sequence[Source], options: argparse.Namespace, odd: Sequence[str]) -> Report:
+def _merged(found: Sequence[Source], folder: Path, run: str, odd: Sequence[str]) -> Report:
     from pytest_crmeval.runs.merging import merge
 
     try:
-        return merge(found, options.reports, options.output, allowed=odd)
+        return merge(found, folder, run, allowed=odd)
     except OSError as error:
-        raise UsageError(f"{error.filename or options.reports}: {error.strerror}; nothing was merged") from error
+        raise UsageError(f"{error.filename or folder}: {error.strerror}; nothing was merged") from error
 
 
 def _told(report: Report, odd: Sequence[str], rulings: Sequence[Ruling]) -> Iterator[str]:
     yield from summary.table(report)
+    yield from summary.answers(report)
     yield from bills.lines(report)
     yield from summary.invalid(report)
     yield from (f"allowed: {text}" for text in odd)
@@ -119,29 +118,10 @@ def _some_failed(report: Report) -> bool:
 
 def _gates(options: argparse.Namespace) -> list[Gate]:
     """Return the gates of the command line, else those of the project."""
-    where, lines = ("--gate", options.gate) if options.gate else ("crmeval_gates", _configured())
+    if options.no_gates:
+        return []
+    where, lines = ("--gate", options.gate) if options.gate else ("crmeval_gates", lines_of("crmeval_gates"))
     try:
-        return [] if options.no_gates else [Gate.parse(line) for line in lines]
+        return [Gate.parse(line) for line in lines]
     except GateSyntaxError as error:
         raise UsageError(f"{where}: {error}") from error
-
-
-def _configured() -> list[str]:
-    """Return the gates that pyproject.toml, here or above, has for pytest; a list or lines."""
-    path = next((folder / "pyproject.toml" for folder in _upwards() if (folder / "pyproject.toml").is_file()), None)
-    if path is None:
-        return []
-    import tomllib
-
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: can't be read: {error}; --no-gates does without") from error
-    settings: Mapping[str, Any] = document.get("tool", {}).get("pytest", {})
-    found = settings.get("ini_options", settings).get("crmeval_gates", ())
-    return [line for line in (found.splitlines() if isinstance(found, str) else map(str, found)) if line.strip()]
-
-
-def _upwards() -> Iterator[Path]:
-    here = Path.cwd()
-    yield from (here, *here.parents)

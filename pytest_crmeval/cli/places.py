@@ -30,6 +30,13 @@ def reports_of(options: argparse.Namespace) -> Path:
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
+def lines_of(setting: str) -> list[str]:
+    """Return the lines of a setting of the project that has several: a list, or a text with line breaks."""
+    found = project()[1].get(setting, ())
+    lines = found.splitlines() if isinstance(found, str) else map(str, found)
+    return [line.strip() for line in lines if line.strip()]
+
+
 def project() -> tuple[Path, Mapping[str, Any]]:
     """Return the folder and the pytest settings of the project around the current folder; itself if there is none."""
     here = Path.cwd()

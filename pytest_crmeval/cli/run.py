@@ -22,7 +22,7 @@ Exit status: that of pytest; 2 if another process has the run, or if there is no
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("run", metavar="RUN", help="id of the run, or latest")
+    parser.add_argument("run", metavar="RUN", help="id of the run, or latest: the one that was begun last")
     parser.add_argument("--detach", action="store_true", help="in the background, as crmeval submit does")
     add_reports(parser)
 

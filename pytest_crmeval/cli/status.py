@@ -11,8 +11,8 @@ from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.runs.following import UnreadableError
 from pytest_crmeval.runs.jobs import JobError
-from pytest_crmeval.runs.shelf import NoSuchRunError
-from pytest_crmeval.runs.status import Status, Watch, find
+from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of, is_only_report
+from pytest_crmeval.runs.status import Status, Watch
 from pytest_crmeval.runs.telling import in_a_line, lines
 
 HELP = """Show how far a run is: a job, or a pytest run in another terminal; while it is on, and afterwards.
@@ -38,7 +38,10 @@ def run(options: argparse.Namespace) -> int:
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # it is no file only in tests
     try:
         where = f" --reports {shlex.quote(str(options.reports))}" if options.reports else ""
-        watch = Watch(find(reports_of(options), options.run), where)
+        folder = folder_of(reports_of(options), options.run)
+        if is_only_report(folder):
+            raise UsageError(f"only the report is left of the run {folder.name!r}: crmeval report {folder.name}{where}")
+        watch = Watch(folder, where)
         if not options.watch:
             _show(watch.look(time.time()), options)
             return 0

@@ -33,7 +33,7 @@ PATIENCE = 5.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("run", metavar="RUN", help="id of the run, or latest")
+    parser.add_argument("run", metavar="RUN", help="id of the run, or latest: the one that was begun last")
     parser.add_argument("--now", action="store_true", help="give up what is in flight")
     add_reports(parser)
 

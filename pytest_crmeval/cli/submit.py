@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_crmeval.agents.named import NAMED_AGENTS, OWN
-from pytest_crmeval.cli.places import add_reports, project, reports_of
+from pytest_crmeval.cli.places import add_reports, lines_of, reports_of
 from pytest_crmeval.cli.starting import detached, locked, written
 from pytest_crmeval.cli.terminal import UsageError, positive
 from pytest_crmeval.runs.ids import JOURNAL, LATEST, new_run, problem_of
@@ -74,9 +74,8 @@ def run(options: argparse.Namespace) -> int:
     folder = reports / run
     lock = locked(folder)
     if is_job(folder) or (folder / JOURNAL).exists():
-        raise UsageError(
-            f"there is a run {run!r} already; resume it: {_typed('run', run, options)}; or use another --run"
-        )
+        resume = _typed("run", run, options) if is_job(folder) else f"pytest ... --crmeval-run={run}"
+        raise UsageError(f"there is a run {run!r} already; resume it: {resume}; or use another --run")
     job = Job(id=run, command=command, cwd=str(Path.cwd()), submitted=now())
     written(folder, job)
     point(reports / LATEST, run)
@@ -148,8 +147,6 @@ def _models(text: str) -> Iterator[str]:
     """Yield the agents that models stand for: a name that is known, or a spec, as it is; another one is OpenAI's."""
     known = {*OWN, *NAMED_AGENTS}
     if text:
-        lines = project()[1].get("crmeval_agents", [])
-        named = lines.splitlines() if isinstance(lines, str) else lines
-        known |= {str(line).partition("=")[0].strip() for line in named}
+        known |= {line.partition("=")[0].strip() for line in lines_of("crmeval_agents")}
     for name in filter(None, map(str.strip, text.split(","))):
         yield name if ":" in name or name.partition("?")[0] in known else f"openai:{name}"

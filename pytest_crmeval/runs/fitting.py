@@ -104,8 +104,42 @@ def _wholes(sources: Sequence[Source]) -> Iterator[str]:
             if before.get(test) != after.get(test):
                 counts = [f"{_tests(each, 'cases').get(test, 0)} in {each.name}" for each in (first, source)]
                 yield f"other cases of {test} were dealt, or by other durations: {' and '.join(counts)}"
-        if (asked := _narrowed(first)) != (other := _narrowed(source)):
-            yield f"{first.name} was run with {asked or 'no -k or -m'}, and {source.name} with {other or 'none'}"
+    yield from _partly_played(sources)
+
+
+def _partly_played(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield which shards have less than their hand, unless pytest was asked to leave out the same in all of them."""
+    lacking = {source.name: told for source in sources if (told := _lacking(source))}
+    asked = {source.name: _narrowed(source) for source in sources}
+    for name, told in lacking.items():
+        if not asked[name]:
+            yield f"{name} has only {told}: run it again with all of them"
+    by_request = [name for name in lacking if asked[name]]
+    for name, other in asked.items():
+        if by_request and other != asked[by_request[0]]:
+            first = by_request[0]
+            yield f"{first} was run with {asked[first]}, and {name} with {other or 'no -k or -m'}"
+
+
+def _lacking(source: Source) -> str:
+    """Return of which test a run has not planned all that it was dealt; nothing if it has."""
+    dealt: dict[tuple[str, str], dict[Shard, int]] = {}
+    for part in source.past.parts:
+        if shard := shard_of(part):
+            for test, mine in _hand(part).items():
+                for agent, count in mine.items():
+                    dealt.setdefault((test, agent), {})[shard] = count
+    for (test, agent), shards in dealt.items():
+        planned = source.past.planned.values()
+        cases = {case.case for case in planned if case.subject == agent and case.key.startswith(f"{test}[")}
+        if len(cases) < (whole := sum(shards.values())):
+            return f"{len(cases)} of the {whole} cases of {test} that were dealt to {agent}"
+    return ""
+
+
+def _hand(part: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]:
+    """Return how many cases of each test a part was dealt, by agent."""
+    return {test: about.get("mine", {}) for test, about in part["shard"].get("tests", {}).items()}
 
 
 def _contents(sources: Sequence[Source]) -> Iterator[str]:
@@ -152,8 +186,9 @@ def _tests(source: Source, fact: str) -> dict[str, Any]:
 
 
 def _narrowed(source: Source) -> str:
-    """Return what pytest left out when the shard was begun; a later part may do as little as it likes."""
-    return str(_told(source)[0].get("narrowed", ""))
+    """Return what pytest was asked to leave out in all parts of a shard: one that left out nothing has planned all."""
+    asked = dict.fromkeys(str(shard.get("narrowed", "")) for shard in _told(source))
+    return "" if "" in asked else " and ".join(asked)
 
 
 def _told(source: Source) -> list[Mapping[str, Any]]:

@@ -6,6 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.shard import is_merged, missing_shards, shard_of
 from pytest_crmeval.runs.progress import Outcome, Tally
 
 _REMEMBERED = 64
@@ -21,14 +23,24 @@ class Followed:
     """What a journal has told so far."""
 
     tally: Tally = field(default_factory=Tally)
-    parts: int = 0
+    parts: list[JsonObject] = field(default_factory=list)
+    """What each part says of itself."""
     started: float | None = None
     """When the run began, and when its latest part did: seconds since 1970; None if it did not."""
     resumed: float | None = None
-    command: str = ""
-    """The latest part's."""
     latest: float | None = None
     """When the latest trial was recorded; None if nobody has said."""
+
+    @property
+    def command(self) -> str:
+        """The latest part's; of one that only merged, what pytest would have to be told, as far as anybody knows."""
+        latest = self.parts[-1:]
+        return "pytest ..." if is_merged(latest) else "".join(str(part.get("command", "")) for part in latest)
+
+    @property
+    def lacks_shards(self) -> bool:
+        """Whether it was merged, and not of everything: pytest can't go on with it."""
+        return is_merged(self.parts) and bool(missing_shards(self.parts))
 
     def take(self, record: dict[str, Any]) -> None:
         """Take one line; KeyError, TypeError, AttributeError or ValueError if it is none."""
@@ -39,10 +51,10 @@ class Followed:
         elif "spent" in record:
             self.tally.spent += float(record["spent"])
         elif "red" not in record:
-            self.parts += 1
+            shard_of(record["part"])  # what is kept of it can be read
+            self.parts.append(record["part"])
             self.resumed = datetime.fromisoformat(record["part"]["started"]).timestamp()
             self.started = self.resumed if self.started is None else self.started
-            self.command = str(record["part"].get("command", ""))
             self.tally.begin({case["key"]: (case["suite"], case["subject"]) for case in record["planned"]})
 
 

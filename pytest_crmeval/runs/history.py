@@ -11,6 +11,7 @@ from typing import Any
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.runs.ids import JOURNAL
 
 JOURNALS = 100
 BYTES = 32 * 1024 * 1024
@@ -73,7 +74,7 @@ def _journals(folder: Path) -> list[tuple[Path, int]]:
     try:
         with os.scandir(folder) as runs:
             for run in runs:
-                path = Path(run.path, "trials.jsonl")
+                path = Path(run.path, JOURNAL)
                 if run.is_dir(follow_symlinks=False) and path.is_file():
                     status = path.stat()
                     found.append((status.st_mtime_ns, path, status.st_size))

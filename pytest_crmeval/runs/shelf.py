@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_crmeval.runs.ids import JOURNAL, LATEST
+from pytest_crmeval.runs.ids import JOURNAL, LATEST, problem_of
+from pytest_crmeval.runs.jobs import NAME as JOB
 from pytest_crmeval.runs.jobs import Job, JobError, State, Task, is_job, read_job, state_of
+from pytest_crmeval.runs.locks import NAME as LOCK
 from pytest_crmeval.runs.locks import is_held
 
 _COUNTS = ("passed", "failed", "errored", "invalid", "not_run")
@@ -36,16 +38,28 @@ class NoSuchRunError(Exception):
     """A run that is not there; the message says which there are."""
 
 
-def folder_of(reports: Path, run: str = LATEST) -> Path:
-    """Return the folder of a run, that of the latest if no other was named."""
-    folder = reports / run
-    if run == LATEST:
-        folder = folder.resolve()
-        if not folder.is_dir():
+def folder_of(reports: Path, run: str | None = None) -> Path:
+    """Return the folder of a run, or of the one that was begun last; NoSuchRunError if there is none."""
+    folders = {folder.name: folder for folder in _folders(reports)}
+    if run is None or run == LATEST:
+        if not folders:
             raise NoSuchRunError(f"there is no run in {reports}; start one: crmeval submit evals/")
-    elif "/" in run or run in {"", ".", ".."} or not (folder.is_dir() or _report_of(folder).is_file()):
-        raise NoSuchRunError(f"there is no run {run!r} in {reports}; see: crmeval list --reports {reports}")
-    return folder
+        return max(folders.values(), key=_touched)
+    if run in folders:
+        return folders[run]
+    if not problem_of(run) and is_held(reports / run):  # it was begun a moment ago, and has written nothing yet
+        return reports / run
+    from difflib import get_close_matches
+
+    near = get_close_matches(run, folders, n=3, cutoff=0.4)
+    newest = [folder.name for folder in sorted(folders.values(), key=_touched, reverse=True)[:3]]
+    there = f"; did you mean {' or '.join(near)}?" if near else f"; there is {', '.join(newest)}" if newest else ""
+    raise NoSuchRunError(f"there is no run {run!r} in {reports}{there}")
+
+
+def is_only_report(folder: Path) -> bool:
+    """Whether nothing but its report is left of a run."""
+    return not (_is_run(folder) or is_held(folder))
 
 
 def run_of(folder: Path) -> RunOnDisk:
@@ -65,6 +79,12 @@ def runs_in(reports: Path) -> list[RunOnDisk]:
     """Return all runs, the newest first."""
     runs = [run_of(folder) for folder in _folders(reports)]
     return sorted(runs, key=lambda run: (run.when, run.id), reverse=True)
+
+
+def end_of(folder: Path) -> State | None:
+    """Return how a run ended, as its report tells; None if it has none."""
+    head = _head(_report_of(folder))
+    return _end(head) if head else None
 
 
 def tasks_of(folder: Path) -> list[Task]:
@@ -89,6 +109,7 @@ def point(link: Path, target: str) -> None:
 def _folders(reports: Path) -> Iterable[Path]:
     """Return where runs are; a report may have lost its folder."""
     found: dict[str, Path] = {}
+    alone: list[Path] = []
     try:
         with os.scandir(reports) as entries:
             for entry in entries:
@@ -96,14 +117,24 @@ def _folders(reports: Path) -> Iterable[Path]:
                 if entry.is_dir(follow_symlinks=False) and _is_run(path):
                     found[path.name] = path
                 elif entry.is_file(follow_symlinks=False) and entry.name.endswith(".json"):
-                    found.setdefault(path.stem, path.with_suffix(""))
+                    alone.append(path.with_suffix(""))
     except OSError:
         return ()
-    return found.values()
+    return [*found.values(), *(path for path in alone if path.name not in found and _head(_report_of(path)))]
 
 
 def _is_run(folder: Path) -> bool:
     return is_job(folder) or (folder / JOURNAL).is_file()
+
+
+def _touched(folder: Path) -> float:
+    """Return when it was begun or resumed: who does that signs the lock; before that, when it was submitted."""
+    for name in (LOCK, JOB, JOURNAL):
+        try:
+            return (folder / name).stat().st_mtime
+        except OSError:  # it has none
+            continue
+    return 0.0
 
 
 def _report_of(folder: Path) -> Path:
@@ -120,11 +151,15 @@ def _not_submitted(folder: Path) -> RunOnDisk:
     return RunOnDisk(
         id=folder.name,
         folder=folder,
-        state=State.FINISHED if head.get("complete") else State.STOPPED,
+        state=_end(head),
         when=str(head["run"].get("started", "")),
         job=None,
         tasks=[_task(standing) for standing in head["results"]],
     )
+
+
+def _end(head: Mapping[str, Any]) -> State:
+    return State.FINISHED if head.get("complete") else State.STOPPED
 
 
 def _unreadable(folder: Path, trouble: str) -> RunOnDisk:
@@ -165,8 +200,8 @@ def _head(path: Path) -> Mapping[str, Any]:
                     break
                 lines.append(line)
         document = json.loads(b"".join(lines))
-        return document if {"run", "results"} <= document.keys() else {}
-    except (OSError, ValueError, AttributeError):
+        return document if isinstance(document["run"], dict) and isinstance(document["results"], list) else {}
+    except (OSError, ValueError, KeyError, TypeError):
         return {}
 
 

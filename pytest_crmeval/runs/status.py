@@ -1,5 +1,6 @@
 """How it stands with a run, wherever it runs: what its lock, its job, its journal and its log tell."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,13 +9,11 @@ from pathlib import Path
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.runs.following import Followed, Follower
-from pytest_crmeval.runs.ids import JOURNAL, LATEST
+from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.jobs import LOG, Job, State, Task, is_job, read_job, state_of
-from pytest_crmeval.runs.jobs import NAME as JOB
-from pytest_crmeval.runs.locks import NAME as LOCK
 from pytest_crmeval.runs.locks import holder_of, is_held
 from pytest_crmeval.runs.progress import Progress
-from pytest_crmeval.runs.shelf import NoSuchRunError
+from pytest_crmeval.runs.shelf import end_of
 
 SCHEMA = "crmeval.status/1"
 TAIL = 12
@@ -37,7 +36,7 @@ class Status:
     started: float | None = None
     """When its first part began, seconds since 1970; None if it did not."""
     seconds: float | None = None
-    """For how long its latest part has been on, or was."""
+    """For how long its latest part has been on, or was; None if nobody knows, as of a run that was merged."""
     pid: int | None = None
     """The process that runs it."""
     exit_status: int | None = None
@@ -103,28 +102,29 @@ class Watch:
         told = self._follower.read()
         state = state or self._ended(told)
         running = state is State.RUNNING
-        then = now if running or told.latest is None else told.latest
-        rows, whole = _rows(told, job, then)
+        then = now if running else told.latest
+        rows, whole = _rows(told, job, now if then is None else then)
         holder = holder_of(self._folder) if running else None
         return Status(
             run=self._folder.name,
             state=state,
             rows=rows if running else [replace(row, eta=None) for row in rows],
             whole=whole if running else replace(whole, eta=None),
-            parts=told.parts,
+            parts=len(told.parts),
             started=told.started,
-            seconds=None if told.resumed is None else max(0.0, then - told.resumed),
+            seconds=None if then is None or told.resumed is None else max(0.0, then - told.resumed),
             pid=holder.pid if holder else None,
             exit_status=job.exit_status if job and not running else None,
             spent=told.tally.spent,
             unpriced=told.tally.unpriced,
-            resume=self._resumed_by(state, job, told.command),
+            resume=self._resumed_by(state, job, told),
             where=self._where,
-            log=list(_tail(self._folder / LOG)) if _is_trouble(state, job, whole) else (),
+            log=list(_tail(self._folder / LOG, _begun(job))) if _is_trouble(state, job, whole) else (),
         )
 
-    def _resumed_by(self, state: State, job: Job | None, command: str) -> str:
-        if state in {State.RUNNING, State.FINISHED}:
+    def _resumed_by(self, state: State, job: Job | None, told: Followed) -> str:
+        command = told.command
+        if state in {State.RUNNING, State.FINISHED} or told.lacks_shards:
             return ""
         if job is not None or not command:
             return f"crmeval run {self._folder.name}{self._where}"
@@ -132,53 +132,17 @@ class Watch:
 
     def _ended(self, told: Followed) -> State:
         """Return how a run ended that nobody submitted: a report that is not of an earlier part tells of its end."""
+        if self._is_reported(told) and (end := end_of(self._folder)):
+            return end
         whole = told.tally.whole(0.0)
-        if whole.done == whole.total > 0:
-            return State.FINISHED
+        return State.FINISHED if whole.done == whole.total > 0 else State.LOST
+
+    def _is_reported(self, told: Followed) -> bool:
         try:
             written = self._folder.with_name(f"{self._folder.name}.json").stat().st_mtime
         except OSError:
-            return State.LOST
-        return State.STOPPED if written >= (told.resumed or 0.0) else State.LOST
-
-
-def find(reports: Path, run: str | None) -> Path:
-    """Return the folder of a run, or of the one that was begun last; NoSuchRunError if there is none."""
-    folders = dict(_folders(reports))
-    if run in {None, LATEST}:
-        if not folders:
-            raise NoSuchRunError(f"there is no run in {reports}; start one: crmeval submit evals/")
-        return max(folders, key=folders.__getitem__)
-    folder = reports / str(run)
-    if folder in folders:
-        return folder
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(run), [path.name for path in folders], n=3, cutoff=0.4)
-    newest = [path.name for path in sorted(folders, key=folders.__getitem__, reverse=True)[:3]]
-    there = f"; did you mean {' or '.join(near)}?" if near else f"; there is {', '.join(newest)}" if newest else ""
-    raise NoSuchRunError(f"there is no run {run!r} in {reports}{there}")
-
-
-def _folders(reports: Path) -> Iterator[tuple[Path, float]]:
-    """Yield where runs are, and when somebody last began with each."""
-    try:
-        entries = list(reports.iterdir())
-    except OSError:
-        return
-    for folder in entries:
-        if not folder.is_symlink() and any((folder / name).is_file() for name in (JOURNAL, JOB)):
-            yield folder, _begun(folder)
-
-
-def _begun(folder: Path) -> float:
-    """Return when it was begun or resumed: who does that signs the lock; before that, when it was submitted."""
-    for name in (LOCK, JOB, JOURNAL):
-        try:
-            return (folder / name).stat().st_mtime
-        except OSError:  # it has none
-            continue
-    return 0.0
+            return False
+        return written >= (told.resumed or 0.0)
 
 
 def _rows(told: Followed, job: Job | None, now: float) -> tuple[list[Progress], Progress]:
@@ -203,10 +167,20 @@ def _is_trouble(state: State, job: Job | None, whole: Progress) -> bool:
     )
 
 
-def _tail(log: Path) -> Iterator[str]:
-    """Yield the last lines of a log as they may be shown: no colours, nothing that moves a cursor."""
+def _begun(job: Job | None) -> float:
+    """Return when the latest part of a job began; long ago if nobody knows."""
+    return datetime.fromisoformat(job.started).timestamp() if job and job.started else 0.0
+
+
+def _tail(log: Path, since: float) -> Iterator[str]:
+    """Yield the last lines of a log as they may be shown: no colours, nothing that moves a cursor.
+
+    Nothing of a log that was written before: what ran in a terminal since then has none.
+    """
     try:
         with log.open("rb") as file:
+            if os.fstat(file.fileno()).st_mtime < since:
+                return
             file.seek(max(0, log.stat().st_size - _LOOKED_AT))
             text = file.read().decode("utf-8", "replace")
     except OSError:  # nobody has written one

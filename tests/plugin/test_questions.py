@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval import ToolCall
+from pytest_crmeval import ToolCall, cli
 from tests.asked import browsecomp, lines, record, table
 from tests.projects import TEST_FILE, case, report_of
 from tests.providers.answers import Answer, Call, Say, Status
@@ -529,3 +529,24 @@ def test_no_server_is_started_for_conversations_that_are_not_chosen(asking: Made
 
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["crmeval server: none was needed"])
+
+
+def test_a_shard_of_which_one_case_was_named_is_not_merged(
+    asking: Made, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is no part of the whole; a shard without what nobody can grade is one."""
+    pytester = asking()
+    monkeypatch.chdir(pytester.path)
+    agents = ("--crmeval-agent", "oracle", "--crmeval-agent", "bots:Wrong", *NO_XDIST)
+    for index in (1, 2):
+        pytester.runpytest(*agents, "--crmeval-shard", f"{index}/2", "--crmeval-run", f"s{index}")
+    one = next(trial["key"] for trial in report_of(pytester.path)["trials"] if trial["subject"] == "oracle")
+
+    pytester.runpytest(one, *agents, "--crmeval-shard", "2/2", "--crmeval-run", "one")
+
+    assert 0 == cli.main(["merge", "s1", "s2", "-o", "whole"])
+    capsys.readouterr()
+    assert 2 == cli.main(["merge", "s1", "one", "-o", "less"])
+    assert "one has only 1 of the 2 cases of test_q.py::test_question that were dealt to oracle" in (
+        capsys.readouterr().err
+    )

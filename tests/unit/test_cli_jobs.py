@@ -189,11 +189,26 @@ def test_of_two_submits_with_one_name_one_wins(here: Path) -> None:
     assert winner in read_job(here / "reports/mine").command
 
 
+@pytest.mark.parametrize(
+    ("file", "resume"), [("job.json", "crmeval run mine"), ("trials.jsonl", "pytest ... --crmeval-run=mine")]
+)
+def test_a_name_that_is_taken_is_told_with_what_resumes_it(
+    here: Path, capsys: pytest.CaptureFixture[str], file: str, resume: str
+) -> None:
+    """Only what was submitted is resumed by us."""
+    (here / "reports/mine").mkdir(parents=True)
+    (here / "reports/mine" / file).touch()
+
+    assert 2 == cli.main(["submit", "--run", "mine"])
+    assert f"there is a run 'mine' already; resume it: {resume}; or use another --run\n" in capsys.readouterr().err
+
+
 def test_a_run_that_was_not_submitted_is_not_resumed_by_guessing(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its command is in its report."""
     (here / "reports/mine").mkdir(parents=True)
+    (here / "reports/mine/trials.jsonl").touch()
 
     assert 2 == cli.main(["run", "mine"])
     assert (

@@ -2,12 +2,14 @@
 
 import errno
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_crmeval import cli
+from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs import journal
 from tests.fakes import planned, trial
@@ -44,6 +46,15 @@ def test_a_merge_shows_the_whole(folder: Path, capsys: pytest.CaptureFixture[str
     ]
     assert expected == capsys.readouterr().out.splitlines()
     assert report_of(folder)["complete"]
+
+
+def test_a_merge_tells_how_questions_were_answered(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the end of a run does."""
+    asked = replace(trial("three"), answer=AnswerOutcome(attempt=Attempt.CORRECT))
+    keep(folder, "s3", [asked], parts=[part("2/2")])
+
+    assert 0 == cli.main(["merge", "s1", "s3", "-o", "out"])
+    assert "answers of oracle (crm): correct 1" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("folder")
@@ -128,24 +139,38 @@ def test_what_no_gate_forgives(folder: Path, last: Any, red: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting",
+    ("file", "setting"),
     [
-        '[tool.pytest.ini_options]\ncrmeval_gates = ["crm.pass_rate >= 0.9"]\n',
-        '[tool.pytest.ini_options]\ncrmeval_gates = """\ncrm.pass_rate >= 0.9\n"""\n',
-        '[tool.pytest]\ncrmeval_gates = ["crm.pass_rate >= 0.9"]\n',
+        ("pyproject.toml", '[tool.pytest.ini_options]\ncrmeval_gates = ["crm.pass_rate >= 0.9"]\n'),
+        ("pyproject.toml", '[tool.pytest.ini_options]\ncrmeval_gates = """\ncrm.pass_rate >= 0.9\n"""\n'),
+        ("pyproject.toml", '[tool.pytest]\ncrmeval_gates = ["crm.pass_rate >= 0.9"]\n'),
+        ("pytest.ini", "[pytest]\ncrmeval_gates =\n    crm.failed >= 0\n    crm.pass_rate >= 0.9\n"),
+        ("tox.ini", "[pytest]\ncrmeval_gates = crm.pass_rate >= 0.9\n"),
     ],
 )
-def test_the_gates_of_the_project_are_judged(folder: Path, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gates_of_the_project_are_judged(
+    folder: Path, file: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also from a folder below; those of the command line go before, and there may be none."""
-    (folder.parent / "pyproject.toml").write_text(setting)
+    (folder.parent / file).write_text(setting)
     monkeypatch.chdir(folder)
 
     status = [
-        cli.main(["merge", "s1", "s2", "--reports", ".", "-o", f"out{number}", *options])
+        cli.main(["merge", "s1", "s2", "-o", f"out{number}", *options])
         for number, options in enumerate([[], GATE, ["--no-gates"]])
     ]
 
     assert [1, 0, 0] == status
+
+
+def test_the_reports_of_the_project_are_where_pytest_has_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where the settings are in an ini file; what was merged is put beside them."""
+    folder.rename(folder.with_name("kept"))
+    (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_reports = kept\n")
+
+    assert 0 == cli.main(MERGE)
+    assert "report: kept/out.json" == capsys.readouterr().out.splitlines()[-1]
+    assert (folder.parent / "kept/out.json").is_file()
 
 
 @pytest.mark.parametrize(

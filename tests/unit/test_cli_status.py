@@ -1,6 +1,7 @@
 """``crmeval status``: once, for scripts, or until the run ends."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs.journal import Journal
 from pytest_crmeval.runs.locks import Lock
 from tests.fakes import planned, trial
+from tests.kept_runs import keep
 from tests.screens import terminal
 
 PART = {"started": "2026-11-16T02:38:47+00:00", "command": "pytest evals/"}
@@ -113,6 +115,16 @@ def test_a_run_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr()
     assert ("", 1) == (said.out, said.err.count("\n"))
     assert said.err.endswith("; did you mean nightly?\n")
+
+
+@pytest.mark.usefixtures("nightly")
+def test_a_run_of_which_only_the_report_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Says who shows it."""
+    keep(tmp_path / "reports", "old", [trial("one")])
+    shutil.rmtree(tmp_path / "reports/old")
+
+    assert 2 == cli.main(["status", "old"])
+    assert "crmeval: only the report is left of the run 'old': crmeval report old\n" == capsys.readouterr().err
 
 
 def test_a_journal_that_is_none_is_one_line(nightly: Nightly, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,16 +30,16 @@ def changed(**changes: str) -> Trial:
     return trial(replace(planned("one"), **changes))
 
 
-def dealt(shard: str, **changes: str) -> Facts:
-    """Return a shard of another whole."""
+def dealt(shard: str, **changes: object) -> Facts:
+    """Return a shard of another whole, or of another hand."""
     facts = part(shard)
     tests = {TEST: {**facts["shard"]["tests"][TEST], **changes}}
     return {**facts, "shard": {**facts["shard"], "tests": tests}}
 
 
-def narrowed(shard: str, by: str) -> Facts:
-    """Return a shard of which pytest left something out."""
-    facts = part(shard)
+def narrowed(shard: str, by: str, mine: int = 1) -> Facts:
+    """Return a shard of so many cases, of which pytest perhaps left out some."""
+    facts = dealt(shard, mine={"oracle": mine})
     return {**facts, "shard": {**facts["shard"], "narrowed": by}}
 
 
@@ -56,6 +56,8 @@ ONE, TWO, MUTE = [trial("one")], [trial("two")], [trial(planned("one", subject="
         pytest.param([(ONE, part("1/2")), (MUTE, part("1/2", agents=["mute"]))], id="the same shard of other agents"),
         pytest.param([(ONE, part()), ([*ONE, *TWO], part())], id="the same trial"),
         pytest.param([(ONE, part()), (ONE, part(sample=5, seed=7))], id="other samples"),
+        pytest.param([(ONE, narrowed("1/2", "-k quote", 6)), (TWO, narrowed("2/2", "-k quote"))], id="the same -k"),
+        pytest.param([(ONE, narrowed("1/2", "-k quote")), (TWO, narrowed("2/2", ""))], id="-k that leaves out none"),
         pytest.param([(ONE, part()), ([changed(key="test_b.py::test[one]", fingerprint="beef")], part())], id="test"),
     ],
 )
@@ -129,10 +131,16 @@ def test_these_fit_together(tmp_path: Path, runs: list[tuple[list[Trial], Facts]
             id="another whole",
         ),
         pytest.param(
-            [(ONE, part("1/2")), (TWO, narrowed("2/2", "-k quote"))],
+            [(ONE, part("1/2")), (TWO, narrowed("2/2", "-k quote", 6))],
             "shards",
-            "a was run with no -k or -m, and b with -k quote",
+            "b was run with -k quote, and a with no -k or -m",
             id="narrowed",
+        ),
+        pytest.param(
+            [(ONE, narrowed("1/2", "")), (TWO, narrowed("2/2", "", 6))],
+            "shards",
+            f"b has only 1 of the 6 cases of {TEST} that were dealt to oracle: run it again with all of them",
+            id="one case by its node id",
         ),
     ],
 )
@@ -147,3 +155,27 @@ def test_a_shard_may_be_resumed_with_less(tmp_path: Path) -> None:
     keep(tmp_path, "b", TWO, parts=[part("2/2")])
 
     assert [] == list(misfits(sources(["a", "b"], tmp_path)))
+
+
+def test_a_shard_may_be_begun_with_less(tmp_path: Path) -> None:
+    """A later part has made up for it; then the others must not have less either."""
+    keep(tmp_path, "a", [*ONE, trial("three")], parts=[narrowed("1/2", "-k one", 2), narrowed("1/2", "", 2)])
+    keep(tmp_path, "b", TWO, parts=[narrowed("2/2", "")])
+    keep(tmp_path, "c", TWO, parts=[narrowed("2/2", "-k one", 2)])
+
+    assert [] == list(misfits(sources(["a", "b"], tmp_path)))
+    assert ["c was run with -k one, and a with no -k or -m"] == [
+        misfit.text for misfit in misfits(sources(["a", "c"], tmp_path))
+    ]
+
+
+def test_what_was_merged_has_the_hands_of_all_its_shards(tmp_path: Path) -> None:
+    """It can be merged with one that is missing."""
+    keep(tmp_path, "a", [*ONE, *TWO], parts=[narrowed("1/3", ""), narrowed("2/3", ""), part(merged={})])
+    keep(tmp_path, "b", [trial("three")], parts=[narrowed("3/3", "")])
+    keep(tmp_path, "c", ONE, parts=[narrowed("1/3", ""), narrowed("2/3", ""), part(merged={})])
+
+    assert [] == list(misfits(sources(["a", "b"], tmp_path)))
+    assert [f"c has only 1 of the 2 cases of {TEST} that were dealt to oracle: run it again with all of them"] == [
+        misfit.text for misfit in misfits(sources(["c", "b"], tmp_path))
+    ]

@@ -148,7 +148,7 @@ def test_a_resumed_run_has_parts(path: Path) -> None:
     found = Follower(path).read()
 
     assert found.started is not None
-    assert (2, found.started + 3600, "pytest -n 3") == (found.parts, found.resumed, found.command)
+    assert (2, found.started + 3600, "pytest -n 3") == (len(found.parts), found.resumed, found.command)
 
 
 def test_what_is_in_no_trial_was_spent_too(path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_journal_from_before_times_were_kept_can_be_read(path: Path) -> None:
     assert (1, None, None) == (found.tally.whole(0.0).done, found.tally.whole(0.0).rate, found.latest)
 
 
-@pytest.mark.parametrize("line", ["nonsense", "[]", '{"trial": {}}', '{"part": {}}', "7"])
+@pytest.mark.parametrize("line", ["nonsense", "[]", '{"trial": {}}', '{"part": {}}', '{"part": {"shard": {}}}', "7"])
 def test_what_is_no_line_of_a_journal_is_told_with_its_place(path: Path, line: str) -> None:
     """Which file, which line, what to do."""
     with journal(path):

@@ -1,6 +1,7 @@
 """The runs of a folder."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from pytest_crmeval.runs import reports
 from pytest_crmeval.runs.jobs import Job, State, Task, write_job
 from pytest_crmeval.runs.journal import Journal
 from pytest_crmeval.runs.locks import Lock
-from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of, point, run_of, runs_in, tasks_of
+from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of, is_only_report, point, run_of, runs_in, tasks_of
 from tests.fakes import planned, trial
 
 STARTED = "2026-11-17T06:00:00+00:00"
@@ -169,17 +170,40 @@ def test_other_folders_are_no_runs(tmp_path: Path) -> None:
     assert [] == runs_in(tmp_path / "nowhere")
 
 
-def test_the_latest_is_found_by_its_link(tmp_path: Path) -> None:
-    """Under its own name."""
-    submitted(tmp_path / "mine")
-    point(tmp_path / "latest", "mine")
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"run": {}}', "null", '{"run": 1, "results": []}'])
+def test_a_lone_file_that_is_no_report_is_no_run(tmp_path: Path, text: str) -> None:
+    """Others may keep their files here."""
+    (tmp_path / "durations.json").write_text(text, encoding="utf-8")
 
-    assert "mine" == folder_of(tmp_path).name
+    assert [] == runs_in(tmp_path)
+    with pytest.raises(NoSuchRunError):
+        folder_of(tmp_path, "durations")
 
 
-@pytest.mark.parametrize("run", ["other", "", "..", "mine/../mine", "latest"])
-def test_a_run_that_is_not_there(tmp_path: Path, run: str) -> None:
-    """Says so, and what to do."""
+def test_what_is_listed_is_found(tmp_path: Path) -> None:
+    """Jobs, journals, and reports that have lost theirs."""
+    submitted(tmp_path / "job")
+    journalled(tmp_path / "journal")
+    reported(tmp_path / "report")
+
+    listed = {run.id: folder_of(tmp_path, run.id) for run in runs_in(tmp_path)}
+
+    assert {name: tmp_path / name for name in ("job", "journal", "report")} == listed
+    assert ["report"] == [name for name, folder in listed.items() if is_only_report(folder)]
+
+
+def test_a_run_that_has_written_nothing_yet_is_found(tmp_path: Path) -> None:
+    """By its lock."""
+    (tmp_path / "mine").mkdir()
+    lock = Lock.take(tmp_path / "mine")
+
+    assert tmp_path / "mine" == folder_of(tmp_path, "mine")
+    lock.close()
+
+
+@pytest.mark.parametrize("run", ["", "..", "mine/../mine", "."])
+def test_a_path_is_no_run(tmp_path: Path, run: str) -> None:
+    """Runs have names."""
     submitted(tmp_path / "mine")
 
     with pytest.raises(NoSuchRunError, match="there is no run"):
@@ -196,3 +220,47 @@ def test_the_report_is_read_to_where_its_trials_begin(tmp_path: Path) -> None:
     assert COUNTED == counts(run_of(tmp_path / "mine").tasks)
     with pytest.raises(json.JSONDecodeError):
         json.loads(path.read_text(encoding="utf-8"))
+
+
+def begun(reports: Path, run: str, file: str, at: float) -> None:
+    """Leave a run behind that somebody began with then."""
+    folder = reports / run
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "trials.jsonl").touch()
+    (folder / file).touch()
+    os.utime(folder / file, (at, at))
+
+
+def test_the_latest_run_is_the_one_that_was_begun_last(tmp_path: Path) -> None:
+    """Not the one that wrote last: an older one may still be running."""
+    begun(tmp_path, "old", "lock", 100.0)
+    begun(tmp_path, "new", "lock", 200.0)
+    (tmp_path / "latest").symlink_to("old")
+    begun(tmp_path, "old", "trials.jsonl", 300.0)
+
+    assert tmp_path / "new" == folder_of(tmp_path, None)
+    assert tmp_path / "new" == folder_of(tmp_path, "latest")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("nihgtly", "there is no run 'nihgtly' in {}; did you mean nightly?"),
+        ("xyz", "there is no run 'xyz' in {}; there is smoke, nightly"),
+    ],
+)
+def test_a_run_that_is_not_there(tmp_path: Path, asked: str, told: str) -> None:
+    """The nearest are named, or the newest."""
+    begun(tmp_path, "nightly", "lock", 100.0)
+    begun(tmp_path, "smoke", "lock", 200.0)
+
+    with pytest.raises(NoSuchRunError) as refused:
+        folder_of(tmp_path, asked)
+
+    assert told.format(tmp_path) == str(refused.value)
+
+
+def test_no_run_at_all(tmp_path: Path) -> None:
+    """Says how to start one."""
+    with pytest.raises(NoSuchRunError, match=r"there is no run in .*; start one: crmeval submit"):
+        folder_of(tmp_path / "reports", None)

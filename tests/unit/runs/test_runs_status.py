@@ -1,21 +1,27 @@
 """How it stands with a run: running, finished, stopped, lost, or not begun."""
 
+import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.runs.jobs import Job, State, Task, write_job
+from pytest_crmeval.runs.jobs import Job, State, Task, read_job, write_job
 from pytest_crmeval.runs.journal import Journal
 from pytest_crmeval.runs.locks import Lock
-from pytest_crmeval.runs.shelf import NoSuchRunError
-from pytest_crmeval.runs.status import Status, Watch, find
+from pytest_crmeval.runs.merging import merge
+from pytest_crmeval.runs.shelf import run_of
+from pytest_crmeval.runs.sources import sources
+from pytest_crmeval.runs.status import Status, Watch
 from pytest_crmeval.runs.telling import lines
 from tests.fakes import planned, trial
+from tests.kept_runs import keep, part
 
 STARTED = 1_794_796_727.0
 PART = {"started": "2026-11-16T02:38:47+00:00", "command": "pytest evals/ -n 3"}
@@ -70,10 +76,10 @@ def held(folder: Path) -> Iterator[None]:
     lock.close()
 
 
-def reported(folder: Path, after: float) -> None:
+def reported(folder: Path, after: float, *, complete: bool = False) -> None:
     """Leave a report behind that was written so long after the start."""
     report = folder.with_name(f"{folder.name}.json")
-    report.touch()
+    report.write_text(json.dumps({"complete": complete, "run": {}, "results": []}))
     os.utime(report, (STARTED + after, STARTED + after))
 
 
@@ -127,6 +133,41 @@ def test_a_run_that_nobody_submitted_is_lost_without_a_report(folder: Path, repo
     assert State.LOST == look(folder).state
 
 
+def test_an_empty_shard_is_finished_when_it_has_a_report(folder: Path) -> None:
+    """There was nothing to do; how long that took nobody has noted."""
+    journal = Journal.open(folder / "trials.jsonl")
+    journal.part({**PART, "shard": {"index": 2, "of": 2}, "agents": {"oracle": "oracle"}}, [])
+    journal.close()
+    reported(folder, 1.0, complete=True)
+    status = look(folder)
+
+    assert (State.FINISHED, None) == (status.state, status.seconds)
+
+
+@pytest.mark.parametrize(
+    ("shards", "last", "expected"),
+    [
+        (["1/2", "2/2"], Verdict.PASSED, (State.FINISHED, "")),
+        (["1/2", "2/2"], None, (State.STOPPED, "pytest ... --crmeval-run whole")),
+        (["1/2"], Verdict.PASSED, (State.STOPPED, "")),
+    ],
+    ids=["whole", "not all was run", "a shard is missing"],
+)
+def test_a_merged_run_is_resumed_by_pytest_if_it_has_all_shards(
+    tmp_path: Path, shards: list[str], last: Verdict | None, expected: tuple[State, str]
+) -> None:
+    """And stands as the list says; how long it took nobody has noted."""
+    cases = {shard: planned(f"case-{shard[0]}") for shard in shards}
+    for shard, case in cases.items():
+        played = [trial(case, last)] if last else []
+        keep(tmp_path, shard[0], played, parts=[part(shard)], not_run=[] if last else [case])
+    merge(sources([shard[0] for shard in shards], tmp_path), tmp_path, "whole")
+    status = Watch(tmp_path / "whole").look(time.time() + 60.0)
+
+    assert (*expected, None) == (status.state, status.resume, status.seconds)
+    assert status.state is run_of(tmp_path / "whole").state
+
+
 def test_what_is_over_has_no_end_in_sight(folder: Path) -> None:
     """Nobody is at it."""
     play(folder, Verdict.PASSED)
@@ -164,6 +205,17 @@ def test_a_job_that_ended_in_trouble_shows_its_log(folder: Path) -> None:
 
     assert [f"line {number}" for number in range(19_988, 20_000)] == status.log
     assert not status.is_well
+
+
+@pytest.mark.parametrize(("written", "shown"), [(-1.0, []), (1.0, ["MemoryError"])], ids=["before", "since"])
+def test_a_job_that_ended_in_a_terminal_shows_no_older_log(folder: Path, written: float, shown: list[str]) -> None:
+    """What an earlier part said is not why this one is red."""
+    submit(folder, State.FINISHED, 3)
+    write_job(folder, replace(read_job(folder), started=PART["started"]))
+    (folder / "run.log").write_text("MemoryError\n")
+    os.utime(folder / "run.log", (STARTED + written, STARTED + written))
+
+    assert shown == list(look(folder).log)
 
 
 def test_cases_that_failed_are_no_trouble(folder: Path) -> None:
@@ -223,47 +275,3 @@ def test_that_time_goes_by_is_nothing_new(folder: Path) -> None:
 
     assert first.news == second.news
     assert second.news != third.news
-
-
-def begun(reports: Path, run: str, file: str, at: float) -> None:
-    """Leave a run behind that somebody began with then."""
-    folder = reports / run
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "trials.jsonl").touch()
-    (folder / file).touch()
-    os.utime(folder / file, (at, at))
-
-
-def test_the_latest_run_is_the_one_that_was_begun_last(tmp_path: Path) -> None:
-    """Not the one that wrote last: an older one may still be running."""
-    begun(tmp_path, "old", "lock", 100.0)
-    begun(tmp_path, "new", "lock", 200.0)
-    (tmp_path / "latest").symlink_to("old")
-    begun(tmp_path, "old", "trials.jsonl", 300.0)
-
-    assert tmp_path / "new" == find(tmp_path, None)
-    assert tmp_path / "new" == find(tmp_path, "latest")
-
-
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ("nihgtly", "there is no run 'nihgtly' in {}; did you mean nightly?"),
-        ("xyz", "there is no run 'xyz' in {}; there is smoke, nightly"),
-    ],
-)
-def test_a_run_that_is_not_there(tmp_path: Path, asked: str, told: str) -> None:
-    """The nearest are named, or the newest."""
-    begun(tmp_path, "nightly", "lock", 100.0)
-    begun(tmp_path, "smoke", "lock", 200.0)
-
-    with pytest.raises(NoSuchRunError) as refused:
-        find(tmp_path, asked)
-
-    assert told.format(tmp_path) == str(refused.value)
-
-
-def test_no_run_at_all(tmp_path: Path) -> None:
-    """Says how to start one."""
-    with pytest.raises(NoSuchRunError, match=r"there is no run in .*; start one: crmeval submit"):
-        find(tmp_path / "reports", None)
