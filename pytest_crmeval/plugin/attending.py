@@ -57,8 +57,7 @@ class Attendant:
             status = self._status
             if status is None:  # it did not come to run anything: an error of pytest's own, or one that nobody caught
                 status = int(pytest.ExitCode.USAGE_ERROR if failed is None else pytest.ExitCode.TESTS_FAILED)
-            state = State.STOPPED if stopped else State.FINISHED
-            write_job(self.folder, ended(self.folder, job, state, status))
+            write_job(self.folder, ended(self.folder, job, status, stopped=stopped))
 
 
 def attend(pluginmanager: pytest.PytestPluginManager) -> None:

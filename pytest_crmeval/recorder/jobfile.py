@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_crmeval.runs.counts import dated, tasks_in
+from pytest_crmeval.runs.counts import dated, end_of, tasks_in
 from pytest_crmeval.runs.jobs import Job, JobError, State, is_job, read_job, write_job
 from pytest_crmeval.runs.locks import now
 from pytest_crmeval.runs.progress import Tally
@@ -47,7 +47,7 @@ class JobFile:
     def end(self, tally: Tally, *, stopped: bool, status: int) -> None:
         """Write how it ended."""
         if self._job is not None:
-            state = State.STOPPED if stopped else State.FINISHED
+            state = end_of(tasks_in(tally), stopped=stopped)
             self._job = replace(self._job, state=state, ended=now(), exit_status=status)
             self._write(tally)
 

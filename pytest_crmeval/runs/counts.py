@@ -22,13 +22,18 @@ def dated(tasks: Iterable[Task], before: Iterable[Task], when: str) -> tuple[Tas
     return tuple(_dated(task, known.get((task.suite, task.subject), task), when) for task in tasks)
 
 
-def ended(folder: Path, job: Job, state: State, status: int | None) -> Job:
+def end_of(tasks: Iterable[Task], *, stopped: bool) -> State:
+    """Return how a run has ended: nobody need have stopped one that a full disk or ``-x`` has cut short."""
+    return State.STOPPED if stopped or any(task.done < task.total for task in tasks) else State.FINISHED
+
+
+def ended(folder: Path, job: Job, status: int | None, *, stopped: bool) -> Job:
     """Return a job whose process did not come to write its end, with all that its journal tells."""
     try:
         tasks = dated(tasks_in(Follower(folder / JOURNAL).read().tally), job.tasks, now())
     except UnreadableError:  # as it was: whoever resumes it is told what is wrong
         tasks = tuple(job.tasks)
-    return replace(job, state=state, ended=now(), exit_status=status, tasks=tasks)
+    return replace(job, state=end_of(tasks, stopped=stopped), ended=now(), exit_status=status, tasks=tasks)
 
 
 def _dated(task: Task, before: Task, when: str) -> Task:

@@ -31,9 +31,9 @@ class State(StrEnum):
     """Nobody has begun it."""
     RUNNING = "running"
     FINISHED = "finished"
-    """It has come to its end; its exit status says whether to a good one."""
+    """It has played all there was to play; its exit status says whether it came to a good end."""
     STOPPED = "stopped"
-    """Somebody has stopped it, and it may be resumed."""
+    """It was ended before it had played all, and may be resumed: by somebody, ``-x``, a full disk or a budget."""
     LOST = "lost"
     """Its process is gone and has not said why: killed, or the machine went down. It may be resumed."""
 

@@ -21,6 +21,8 @@ TAIL = 12
 """Lines of a log that are shown,"""
 _LOOKED_AT = 16_384
 """and bytes in which they are looked for."""
+_INTERRUPTED = 2
+"""pytest's exit status, if somebody has stopped it."""
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
@@ -118,13 +120,13 @@ class Watch:
             exit_status=job.exit_status if job and not running else None,
             spent=told.tally.spent,
             unpriced=told.tally.unpriced,
-            resume=self._resumed_by(state, job, told.command),
+            resume="" if state is State.FINISHED and not whole.errored else self._resumed_by(state, job, told.command),
             where=self._where,
             log=list(_tail(self._folder / LOG)) if _is_trouble(state, job, whole) else (),
         )
 
     def _resumed_by(self, state: State, job: Job | None, command: str) -> str:
-        if state in {State.RUNNING, State.FINISHED}:
+        if state is State.RUNNING:
             return ""
         if job is not None or not command:
             return f"crmeval run {self._folder.name}{self._where}"
@@ -198,9 +200,9 @@ def _is_trouble(state: State, job: Job | None, whole: Progress) -> bool:
     """Whether something went wrong that the figures don't tell: that cases have failed, they do."""
     only_failed = job is not None and job.exit_status == 1 and whole.failed and not whole.errored
     complete = whole.done == whole.total
-    return state is State.LOST or bool(
-        state is State.FINISHED and job and job.exit_status and not (only_failed and complete)
-    )
+    stopped = state is State.STOPPED and job is not None and job.exit_status == _INTERRUPTED
+    ended = state in {State.FINISHED, State.STOPPED} and not stopped
+    return state is State.LOST or bool(ended and job and job.exit_status and not (only_failed and complete))
 
 
 def _tail(log: Path) -> Iterator[str]:

@@ -90,6 +90,17 @@ def test_it_says_how_the_run_ended(tmp_path: Path, tally: Tally, *, stopped: boo
     assert task.ended
 
 
+def test_a_run_that_was_cut_short_was_stopped(tmp_path: Path, tally: Tally) -> None:
+    """By a full disk, ``-x``, a budget: nobody has interrupted it, and it may be resumed."""
+    write_job(tmp_path, JOB)
+    file = JobFile(tmp_path)
+    file.begin(tally)
+    tally.take(outcome_of(trial("one", Verdict.FAILED)))
+    file.end(tally, stopped=False, status=1)
+
+    assert (State.STOPPED, 1) == (read_job(tmp_path).state, read_job(tmp_path).exit_status)
+
+
 def test_what_is_being_repeated_is_not_done(tmp_path: Path, tally: Tally) -> None:
     """It has errored in an earlier part; nobody knows yet what comes of it now."""
     write_job(tmp_path, JOB)

@@ -166,6 +166,27 @@ def test_a_job_that_ended_in_trouble_shows_its_log(folder: Path) -> None:
     assert not status.is_well
 
 
+@pytest.mark.parametrize(("exit_status", "log"), [(1, ["No space left on device"]), (2, ())])
+def test_a_job_that_was_cut_short_shows_its_log(folder: Path, exit_status: int, log: list[str]) -> None:
+    """Unless somebody has stopped it, who knows why."""
+    submit(folder, State.STOPPED, exit_status)
+    play(folder, Verdict.PASSED)
+    (folder / "run.log").write_text("No space left on device\n")
+
+    assert log == look(folder).log
+
+
+@pytest.mark.parametrize(
+    ("verdict", "resume"), [(Verdict.FAILED, ""), (Verdict.INVALID, ""), (Verdict.ERRORED, "crmeval run nightly")]
+)
+def test_what_errored_may_be_repeated(folder: Path, verdict: Verdict, resume: str) -> None:
+    """Though all is done; what failed has failed."""
+    submit(folder, State.FINISHED, 1)
+    play(folder, Verdict.PASSED, Verdict.PASSED, verdict)
+
+    assert resume == look(folder).resume
+
+
 def test_cases_that_failed_are_no_trouble(folder: Path) -> None:
     """The figures tell it; a log would tell it again."""
     submit(folder, State.FINISHED, 1)
