@@ -206,6 +206,17 @@ def test_a_resumed_job_that_is_begun_again_is_running(folder: Path) -> None:
     assert (State.RUNNING, None, "") == (status.state, status.exit_status, status.resume)
 
 
+@pytest.mark.parametrize(
+    ("exit_status", "told"),
+    [(4, "nothing was played; correct the command and submit it again"), (0, "nothing was played; see its log")],
+)
+def test_a_job_that_has_played_nothing_has_no_figures(folder: Path, exit_status: int, told: str) -> None:
+    """A mistake in its command, or a command that only estimates."""
+    submit(folder, State.FINISHED, exit_status)
+
+    assert told == list(lines(look(folder), 80))[-1]
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
 @pytest.mark.parametrize("state", ["running", "finished", "stopped", "lost", "submitted"])
 def test_what_is_told(folder: Path, snapshot: SnapshotAssertion, state: str, width: int) -> None:
