@@ -60,8 +60,9 @@ class Status:
 
     @property
     def is_well(self) -> bool:
-        """Whether it has come to a good end."""
-        return self.state is State.FINISHED and not self.exit_status
+        """Whether it has come to a good end; of a run that nobody submitted only how its cases went is known."""
+        red = self.whole.failed or self.whole.errored if self.exit_status is None else self.exit_status
+        return self.state is State.FINISHED and not red
 
     @property
     def news(self) -> tuple[object, ...]:

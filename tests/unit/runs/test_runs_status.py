@@ -108,6 +108,14 @@ def test_a_run_that_nobody_submitted_is_finished_when_all_is_done(folder: Path) 
     assert (State.FINISHED, 6.0, 30.0) == (status.state, status.whole.rate, status.seconds)
 
 
+@pytest.mark.parametrize(("last", "well"), [(Verdict.PASSED, True), (Verdict.FAILED, False), (Verdict.ERRORED, False)])
+def test_a_run_that_nobody_submitted_ends_well_if_nothing_is_red(folder: Path, last: Verdict, *, well: bool) -> None:
+    """Its exit status, and what gates have forgiven, nobody has written down."""
+    play(folder, Verdict.PASSED, Verdict.PASSED, last)
+
+    assert well is look(folder).is_well
+
+
 def test_a_run_that_nobody_submitted_was_stopped_if_it_has_a_report(folder: Path) -> None:
     """And is resumed by the command that began it."""
     play(folder, Verdict.PASSED)
@@ -185,6 +193,14 @@ def test_what_errored_may_be_repeated(folder: Path, verdict: Verdict, resume: st
     play(folder, Verdict.PASSED, Verdict.PASSED, verdict)
 
     assert resume == look(folder).resume
+
+
+def test_a_job_whose_failed_cases_are_forgiven_ends_well(folder: Path) -> None:
+    """Its exit status says so."""
+    submit(folder, State.FINISHED, 0)
+    play(folder, Verdict.PASSED, Verdict.FAILED, Verdict.PASSED)
+
+    assert look(folder).is_well
 
 
 def test_cases_that_failed_are_no_trouble(folder: Path) -> None:
