@@ -12,7 +12,7 @@ from pytest_crmeval.runs.ids import JOURNAL, LATEST
 from pytest_crmeval.runs.jobs import LOG, Job, State, Task, is_job, read_job, state_of
 from pytest_crmeval.runs.jobs import NAME as JOB
 from pytest_crmeval.runs.locks import NAME as LOCK
-from pytest_crmeval.runs.locks import holder_of, is_held
+from pytest_crmeval.runs.locks import Holder, holder_of, is_held
 from pytest_crmeval.runs.progress import Progress
 from pytest_crmeval.runs.shelf import NoSuchRunError
 
@@ -23,6 +23,8 @@ _LOOKED_AT = 16_384
 """and bytes in which they are looked for."""
 _INTERRUPTED = 2
 """pytest's exit status, if somebody has stopped it."""
+_SECOND = 1.0
+"""The time of day is kept in whole seconds."""
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
@@ -109,6 +111,10 @@ class Watch:
         then = now if running or told.latest is None else told.latest
         rows, whole = _rows(told, job, then)
         holder = holder_of(self._folder) if running else None
+        untold = _untold(holder, told)
+        begun = told.resumed if untold is None else untold
+        if untold is not None:
+            rows, whole = [replace(row, rate=None, eta=None) for row in rows], replace(whole, rate=None, eta=None)
         return Status(
             run=self._folder.name,
             state=state,
@@ -116,7 +122,7 @@ class Watch:
             whole=whole if running else replace(whole, eta=None),
             parts=told.parts,
             started=told.started,
-            seconds=None if told.resumed is None else max(0.0, then - told.resumed),
+            seconds=None if begun is None else max(0.0, then - begun),
             pid=holder.pid if holder else None,
             exit_status=job.exit_status if job and not running else None,
             spent=told.tally.spent,
@@ -182,6 +188,17 @@ def _begun(folder: Path) -> float:
         except OSError:  # it has none
             continue
     return 0.0
+
+
+def _untold(holder: Holder | None, told: Followed) -> float | None:
+    """Return when the part began that somebody is about to play, and that the journal does not tell of yet, if any."""
+    try:
+        since = datetime.fromisoformat(holder.since).timestamp() if holder else None
+    except ValueError:  # nobody knows
+        return None
+    if since is None or (told.resumed is not None and since <= told.resumed + _SECOND):
+        return None
+    return since if told.latest is None or told.latest < since else None
 
 
 def _rows(told: Followed, job: Job | None, now: float) -> tuple[list[Progress], Progress]:

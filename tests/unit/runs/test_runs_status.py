@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs.jobs import Job, State, Task, write_job
 from pytest_crmeval.runs.journal import Journal
-from pytest_crmeval.runs.locks import Lock
+from pytest_crmeval.runs.locks import Holder, Lock
 from pytest_crmeval.runs.shelf import NoSuchRunError
 from pytest_crmeval.runs.status import Status, Watch, find
 from pytest_crmeval.runs.telling import lines
@@ -63,9 +64,10 @@ def submit(folder: Path, state: State = State.RUNNING, exit_status: int | None =
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
+def held(folder: Path, since: str = PART["started"]) -> Iterator[None]:
     """Be the process that runs it."""
     lock = Lock.take(folder)
+    lock.sign(replace(Holder.of(os.getpid()), since=since))
     yield
     lock.close()
 
@@ -220,6 +222,26 @@ def test_a_resumed_job_that_is_begun_again_is_running(folder: Path) -> None:
         status = look(folder)
 
     assert (State.RUNNING, None, "") == (status.state, status.exit_status, status.resume)
+
+
+def test_a_run_that_was_just_resumed_has_a_clock_of_its_own(folder: Path) -> None:
+    """Before its journal tells of the new part, too: the old part's pace is over."""
+    play(folder, Verdict.PASSED)
+    with held(folder, since="2026-11-16T02:39:44+00:00"):
+        status = look(folder)
+
+    assert (3.0, 1) == (status.seconds, status.whole.done)
+    assert [(None, None)] * 2 == [(row.rate, row.eta) for row in (*status.rows, status.whole)]
+
+
+@pytest.mark.parametrize("since", ["1970", "2026-11-16T02:38:48+00:00"])
+def test_who_does_not_say_when_he_began_is_believed_by_his_journal(folder: Path, since: str) -> None:
+    """So is who took the lock a moment after he had looked at the clock."""
+    play(folder, Verdict.PASSED)
+    with held(folder, since=since):
+        status = look(folder)
+
+    assert (60.0, 1.0) == (status.seconds, status.whole.rate)
 
 
 @pytest.mark.parametrize(
