@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.measuring import Spread, heading, take_turns, timed, warm_up
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.recorder.counting import counted
 from pytest_crmeval.runs import reports
 from pytest_crmeval.runs.counts import tasks_in
 from pytest_crmeval.runs.jobs import Job, State, write_job
@@ -39,7 +40,7 @@ def fill(folder: Path) -> None:
         run.mkdir(parents=True)
         if number % 2:
             job = Job(id=run.name, command=["pytest"], cwd="/", submitted=STARTED, state=State.FINISHED)
-            write_job(run, replace(job, tasks=tasks_in(past)))
+            write_job(run, replace(job, tasks=tasks_in(counted(past))))
         reports.write(reports.build({"id": run.name, "started": STARTED}, past.trials, cases), folder)
 
 

@@ -17,8 +17,8 @@ List the runs of the reports folder, the newest first: those that were submitted
     crmeval list
     crmeval list --json | jq -r '.runs[] | select(.state == "lost") | .id'
 
-A run is submitted (nobody has begun it), running, finished, stopped (by somebody) or lost (its process is gone without
-a word). What is stopped or lost is resumed by: crmeval run RUN
+A run is submitted (nobody has begun it), running, finished, stopped (before all was played: by somebody, -x, a full
+disk, a budget) or lost (its process is gone without a word). What is stopped or lost is resumed by: crmeval run RUN
 """
 SCHEMA = "crmeval.runs/1"
 _ORDINARY = {None, 0, 1}
@@ -77,7 +77,7 @@ def _what(tasks: Sequence[Task]) -> str:
 
 def _rate(tasks: Sequence[Task]) -> float | None:
     passed, failed = sum(task.passed for task in tasks), sum(task.failed for task in tasks)
-    return passed / (passed + failed) if passed + failed else None
+    return Task(suite="", subject="", passed=passed, failed=failed).pass_rate
 
 
 def _cost(tasks: Sequence[Task]) -> float | None:

@@ -125,7 +125,7 @@ def _note(folder: Path) -> None:
         lock = Lock.take(folder)
         job = read_job(folder)
         if job.state is State.RUNNING:
-            write_job(folder, ended(folder, job, State.STOPPED, None))
+            write_job(folder, ended(folder, job, None, stopped=True))
         lock.close()
     except (LockedError, JobError) as error:  # somebody has begun it again
         raise UsageError(error) from error

@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"there is a run {run!r} already; resume it: {resume}; or use another --run")
     job = Job(id=run, command=command, cwd=str(Path.cwd()), submitted=now())
     written(folder, job)
-    point(reports / LATEST, run)
+    _name_latest(reports, run)
     if options.hold:
         sys.stdout.write(f"run {run} is written down\nrun it:    {_typed('run', run, options)}\n")
         return 0
@@ -91,6 +91,14 @@ def run(options: argparse.Namespace) -> int:
     lines = [f"run {run} is started (process {process})", *(f"{name + ':':10} {how}" for name, how in told.items())]
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
+
+
+def _name_latest(reports: Path, run: str) -> None:
+    """Let the latest run be this one; if that can't be done, it has a name all the same."""
+    try:
+        point(reports / LATEST, run)
+    except OSError as error:
+        sys.stderr.write(f"crmeval: {reports / LATEST}: {error.strerror}; it does not point to {run}: use that name\n")
 
 
 def _typed(command: str, run: str, options: argparse.Namespace) -> str:

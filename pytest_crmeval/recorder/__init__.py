@@ -24,6 +24,7 @@ from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
 from pytest_crmeval.recorder.telling import announcement, counts, endings, omissions, stops
 from pytest_crmeval.runs import journal, reports, summary
 from pytest_crmeval.runs.bills import lines as bill_lines
+from pytest_crmeval.runs.following import Follower
 from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.progress import Progress, Tally
 
@@ -206,7 +207,7 @@ class Recorder:
         yield
         self._close()
         session.exitstatus = status = self._decided(int(session.exitstatus))
-        self._job.end(self.past, stopped=self._interrupted, status=status)
+        self._job.end(self._tally, stopped=self._interrupted, status=status)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
@@ -245,7 +246,7 @@ class Recorder:
         self._tally = counted(self.past)
         self._tally.begin({case.key: group_of(case) for case in self._planned.values()})
         self.past.begin(part, list(self._planned.values()))
-        self._job.begin(self.past)
+        self._job.begin(self._tally)
         return opened
 
     def _record(self, trial: Trial, book: journal.Journal) -> None:
@@ -259,7 +260,7 @@ class Recorder:
         self.past.take(trial)
         self._tally.take(outcome_of(trial), time.monotonic())
         self._played.add(trial.planned.key)
-        self._job.note(self.past)
+        self._job.note(self._tally)
 
     def _written(self, write: Callable[[journal.Journal], None], book: journal.Journal) -> None:
         try:
@@ -309,6 +310,7 @@ class Recorder:
             if self.past.trials.get(key) != trial:
                 self.past.take(trial)
                 self._played.add(key)
+        self._tally = Follower(self._path).read().tally
 
     def _close(self) -> None:
         """Note what was spent since; a worker may have ended its last call after the report was written."""

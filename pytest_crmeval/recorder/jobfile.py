@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_crmeval.runs.counts import dated, tasks_in
+from pytest_crmeval.runs.counts import dated, end_of, tasks_in
 from pytest_crmeval.runs.jobs import Job, JobError, State, is_job, read_job, write_job
-from pytest_crmeval.runs.journal import Past
 from pytest_crmeval.runs.locks import now
+from pytest_crmeval.runs.progress import Tally
 
 EVERY = 1.0
 """Seconds, at least, between two notes."""
@@ -28,7 +28,7 @@ class JobFile:
         self.trouble = ""
         """Why the job is not up to date; empty if it is."""
 
-    def begin(self, past: Past) -> None:
+    def begin(self, tally: Tally) -> None:
         """Write that the run goes on, and what there is to do."""
         if is_job(self._folder):
             try:
@@ -37,23 +37,23 @@ class JobFile:
                 self.trouble = str(error)
                 return
             self._job = replace(job, state=State.RUNNING, started=now(), ended=None, exit_status=None)
-            self._write(past)
+            self._write(tally)
 
-    def note(self, past: Past) -> None:
+    def note(self, tally: Tally) -> None:
         """Write how far it is, but not too often."""
         if self._job is not None and self._clock() - self._noted >= EVERY:
-            self._write(past)
+            self._write(tally)
 
-    def end(self, past: Past, *, stopped: bool, status: int) -> None:
+    def end(self, tally: Tally, *, stopped: bool, status: int) -> None:
         """Write how it ended."""
         if self._job is not None:
-            state = State.STOPPED if stopped else State.FINISHED
+            state = end_of(tasks_in(tally), stopped=stopped)
             self._job = replace(self._job, state=state, ended=now(), exit_status=status)
-            self._write(past)
+            self._write(tally)
 
-    def _write(self, past: Past) -> None:
+    def _write(self, tally: Tally) -> None:
         if self._job is not None:
-            self._job = replace(self._job, tasks=dated(tasks_in(past), self._job.tasks, now()))
+            self._job = replace(self._job, tasks=dated(tasks_in(tally), self._job.tasks, now()))
             try:
                 write_job(self._folder, self._job)
             except OSError as error:

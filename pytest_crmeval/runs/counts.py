@@ -4,26 +4,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.runs.following import Follower, UnreadableError
 from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.jobs import Job, State, Task
-from pytest_crmeval.runs.journal import JournalError, Past, read
 from pytest_crmeval.runs.locks import now
-
-Place = tuple[str, str]
-"""Suite and subject."""
+from pytest_crmeval.runs.progress import Progress, Tally
 
 
-def tasks_in(past: Past) -> list[Task]:
-    """Return how far each subject is in each suite."""
-    found: dict[Place, list[Trial]] = {}
-    missing: dict[Place, int] = {}
-    for trial in past.trials.values():
-        found.setdefault((trial.planned.suite, trial.planned.subject), []).append(trial)
-    for case in past.planned.values():
-        if case.key not in past.trials:
-            missing[case.suite, case.subject] = missing.get((case.suite, case.subject), 0) + 1
-    return [_task(place, found.get(place, []), missing.get(place, 0)) for place in sorted(found.keys() | missing)]
+def tasks_in(tally: Tally) -> list[Task]:
+    """Return how far each subject is in each suite; what is being repeated is not done."""
+    return [_task(row) for row in tally.rows(0.0)]
 
 
 def dated(tasks: Iterable[Task], before: Iterable[Task], when: str) -> tuple[Task, ...]:
@@ -32,13 +22,18 @@ def dated(tasks: Iterable[Task], before: Iterable[Task], when: str) -> tuple[Tas
     return tuple(_dated(task, known.get((task.suite, task.subject), task), when) for task in tasks)
 
 
-def ended(folder: Path, job: Job, state: State, status: int | None) -> Job:
+def end_of(tasks: Iterable[Task], *, stopped: bool) -> State:
+    """Return how a run has ended: nobody need have stopped one that a full disk or ``-x`` has cut short."""
+    return State.STOPPED if stopped or any(task.done < task.total for task in tasks) else State.FINISHED
+
+
+def ended(folder: Path, job: Job, status: int | None, *, stopped: bool) -> Job:
     """Return a job whose process did not come to write its end, with all that its journal tells."""
     try:
-        tasks = dated(tasks_in(read(folder / JOURNAL)), job.tasks, now())
-    except JournalError:  # as it was: whoever resumes it is told what is wrong
+        tasks = dated(tasks_in(Follower(folder / JOURNAL).read().tally), job.tasks, now())
+    except UnreadableError:  # as it was: whoever resumes it is told what is wrong
         tasks = tuple(job.tasks)
-    return replace(job, state=state, ended=now(), exit_status=status, tasks=tasks)
+    return replace(job, state=end_of(tasks, stopped=stopped), ended=now(), exit_status=status, tasks=tasks)
 
 
 def _dated(task: Task, before: Task, when: str) -> Task:
@@ -50,17 +45,14 @@ def _dated(task: Task, before: Task, when: str) -> Task:
     )
 
 
-def _task(place: Place, trials: list[Trial], missing: int) -> Task:
-    verdicts = [str(trial.verdict) for trial in trials]
-    costs = [trial.bill.cost for trial in trials if trial.bill]
-    known = [cost for cost in costs if cost is not None]
+def _task(row: Progress) -> Task:
     return Task(
-        suite=place[0],
-        subject=place[1],
-        total=len(trials) + missing,
-        passed=verdicts.count("passed"),
-        failed=verdicts.count("failed"),
-        errored=verdicts.count("errored"),
-        invalid=verdicts.count("invalid"),
-        cost=round(sum(known, start=0.0), 8) if len(known) == len(costs) else None,
+        suite=row.suite,
+        subject=row.subject,
+        total=row.total,
+        passed=row.passed,
+        failed=row.failed,
+        errored=row.errored,
+        invalid=row.invalid,
+        cost=row.cost,
     )

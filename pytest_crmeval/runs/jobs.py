@@ -31,9 +31,9 @@ class State(StrEnum):
     """Nobody has begun it."""
     RUNNING = "running"
     FINISHED = "finished"
-    """It has come to its end; its exit status says whether to a good one."""
+    """It has played all there was to play; its exit status says whether it came to a good end."""
     STOPPED = "stopped"
-    """Somebody has stopped it, and it may be resumed."""
+    """It was ended before it had played all, and may be resumed: by somebody, ``-x``, a full disk or a budget."""
     LOST = "lost"
     """Its process is gone and has not said why: killed, or the machine went down. It may be resumed."""
 
@@ -53,7 +53,7 @@ class Task:
     cost: float | None = 0.0
     """Dollars that its trials have cost; None if a price is not known."""
     started: str | None = None
-    """When its first trial of the latest part of the run was recorded."""
+    """When its first trial was recorded, in whatever part of the run."""
     ended: str | None = None
     """When its last case was recorded; None as long as there are more."""
 

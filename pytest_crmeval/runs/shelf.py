@@ -88,11 +88,11 @@ def end_of(folder: Path) -> State | None:
 
 
 def tasks_of(folder: Path) -> list[Task]:
-    """Return how far each subject is in each suite, as the journal tells it; JournalError if it can't be read."""
+    """Return how far each subject is in each suite, as the journal tells it; UnreadableError if it can't be read."""
     from pytest_crmeval.runs.counts import tasks_in
-    from pytest_crmeval.runs.journal import read
+    from pytest_crmeval.runs.following import Follower
 
-    return tasks_in(read(folder / JOURNAL))
+    return tasks_in(Follower(folder / JOURNAL).read().tally)
 
 
 def point(link: Path, target: str) -> None:
@@ -170,11 +170,11 @@ def _unreadable(folder: Path, trouble: str) -> RunOnDisk:
 
 def _journalled(folder: Path) -> Sequence[Task]:
     """Return the tasks that the journal tells of; nothing if it can't be read."""
-    from pytest_crmeval.runs.journal import JournalError
+    from pytest_crmeval.runs.following import UnreadableError
 
     try:
         return tasks_of(folder)
-    except JournalError:
+    except UnreadableError:
         return ()
 
 

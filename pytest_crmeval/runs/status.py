@@ -11,7 +11,7 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.runs.following import Followed, Follower
 from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.jobs import LOG, Job, State, Task, is_job, read_job, state_of
-from pytest_crmeval.runs.locks import holder_of, is_held
+from pytest_crmeval.runs.locks import Holder, holder_of, is_held
 from pytest_crmeval.runs.progress import Progress
 from pytest_crmeval.runs.shelf import end_of
 
@@ -20,6 +20,10 @@ TAIL = 12
 """Lines of a log that are shown,"""
 _LOOKED_AT = 16_384
 """and bytes in which they are looked for."""
+_INTERRUPTED = 2
+"""pytest's exit status, if somebody has stopped it."""
+_SECOND = 1.0
+"""The time of day is kept in whole seconds."""
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
@@ -57,8 +61,9 @@ class Status:
 
     @property
     def is_well(self) -> bool:
-        """Whether it has come to a good end."""
-        return self.state is State.FINISHED and not self.exit_status
+        """Whether it has come to a good end; of a run that nobody submitted only how its cases went is known."""
+        red = self.whole.failed or self.whole.errored if self.exit_status is None else self.exit_status
+        return self.state is State.FINISHED and not red
 
     @property
     def news(self) -> tuple[object, ...]:
@@ -105,6 +110,10 @@ class Watch:
         then = now if running else told.latest
         rows, whole = _rows(told, job, now if then is None else then)
         holder = holder_of(self._folder) if running else None
+        untold = _untold(holder, told)
+        begun = told.resumed if untold is None else untold
+        if untold is not None:
+            rows, whole = [replace(row, rate=None, eta=None) for row in rows], replace(whole, rate=None, eta=None)
         return Status(
             run=self._folder.name,
             state=state,
@@ -112,19 +121,19 @@ class Watch:
             whole=whole if running else replace(whole, eta=None),
             parts=len(told.parts),
             started=told.started,
-            seconds=None if then is None or told.resumed is None else max(0.0, then - told.resumed),
+            seconds=None if then is None or begun is None else max(0.0, then - begun),
             pid=holder.pid if holder else None,
             exit_status=job.exit_status if job and not running else None,
             spent=told.tally.spent,
             unpriced=told.tally.unpriced,
-            resume=self._resumed_by(state, job, told),
+            resume="" if state is State.FINISHED and not whole.errored else self._resumed_by(state, job, told),
             where=self._where,
             log=list(_tail(self._folder / LOG, _begun(job))) if _is_trouble(state, job, whole) else (),
         )
 
     def _resumed_by(self, state: State, job: Job | None, told: Followed) -> str:
         command = told.command
-        if state in {State.RUNNING, State.FINISHED} or told.lacks_shards:
+        if state is State.RUNNING or told.lacks_shards:
             return ""
         if job is not None or not command:
             return f"crmeval run {self._folder.name}{self._where}"
@@ -145,6 +154,17 @@ class Watch:
         return written >= (told.resumed or 0.0)
 
 
+def _untold(holder: Holder | None, told: Followed) -> float | None:
+    """Return when the part began that somebody is about to play, and that the journal does not tell of yet, if any."""
+    try:
+        since = datetime.fromisoformat(holder.since).timestamp() if holder else None
+    except ValueError:  # nobody knows
+        return None
+    if since is None or (told.resumed is not None and since <= told.resumed + _SECOND):
+        return None
+    return since if told.latest is None or told.latest < since else None
+
+
 def _rows(told: Followed, job: Job | None, now: float) -> tuple[list[Progress], Progress]:
     """Return how far it is; what the journal does not tell yet the job may know."""
     rows = told.tally.rows(now)
@@ -162,9 +182,9 @@ def _is_trouble(state: State, job: Job | None, whole: Progress) -> bool:
     """Whether something went wrong that the figures don't tell: that cases have failed, they do."""
     only_failed = job is not None and job.exit_status == 1 and whole.failed and not whole.errored
     complete = whole.done == whole.total
-    return state is State.LOST or bool(
-        state is State.FINISHED and job and job.exit_status and not (only_failed and complete)
-    )
+    stopped = state is State.STOPPED and job is not None and job.exit_status == _INTERRUPTED
+    ended = state in {State.FINISHED, State.STOPPED} and not stopped
+    return state is State.LOST or bool(ended and job and job.exit_status and not (only_failed and complete))
 
 
 def _begun(job: Job | None) -> float:

@@ -41,12 +41,16 @@ def foot(status: Status, width: int | None) -> Iterator[str]:
     if status.resume:
         yield {
             State.SUBMITTED: "nobody has begun it; begin with:",
-            State.STOPPED: "it was stopped; go on with:",
+            State.STOPPED: "not all was played; go on with:",
             State.LOST: "its process is gone; go on with:",
+            State.FINISHED: "what errored may be repeated with:",
         }.get(status.state, "go on with:")
         yield f"  {status.resume}"
-    elif status.state is State.FINISHED:
+    if status.state is State.FINISHED and status.parts:
         yield f"its figures: crmeval report {status.run}{status.where}"
+    elif status.state is State.FINISHED:
+        what = "correct the command and submit it again" if status.exit_status else "see its log"
+        yield f"nothing was played; {what}"
 
 
 def in_a_line(status: Status) -> str:

@@ -106,6 +106,17 @@ def test_a_held_job_is_the_latest_run_and_waits(here: Path, capsys: pytest.Captu
     assert "run mine is written down\nrun it:    crmeval run mine\n" == capsys.readouterr().out
 
 
+def test_a_latest_that_can_not_be_replaced_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a line; the run has a name."""
+    (here / "reports/latest").mkdir(parents=True)
+    submitted()
+
+    said = capsys.readouterr()
+    assert "crmeval: reports/latest: Is a directory; it does not point to mine: use that name\n" == said.err
+    assert "run mine is written down" in said.out
+    assert ["latest", "mine"] == sorted(path.name for path in (here / "reports").iterdir())
+
+
 def test_a_run_has_a_name_of_its_own(here: Path) -> None:
     """If nobody gives it one; two at the same second have two."""
     cli.main(["submit", "--hold"])

@@ -215,7 +215,7 @@ def test_a_terminal_has_a_live_table(nightly: Nightly, columns: int) -> None:
         shown.until(" 2/2")
         nightly.end()
 
-        assert 0 == shown.end()
+        assert 1 == shown.end()
     assert 1 == sum(" 2/2" in line for line in shown.everything)
     assert not [line for line in shown.everything if "0/2" in line or "1/2" in line]
     assert shown.everything[0].startswith("run nightly: finished")

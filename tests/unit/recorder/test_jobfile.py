@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.recorder.counting import group_of, outcome_of
 from pytest_crmeval.recorder.jobfile import JobFile
 from pytest_crmeval.runs.jobs import Job, State, Task, read_job, write_job
-from pytest_crmeval.runs.journal import Past
+from pytest_crmeval.runs.progress import Tally
 from tests.fakes import planned, trial
 
 JOB = Job(id="nightly", command=["pytest"], cwd="/", submitted="2026-11-17T06:00:00+00:00")
@@ -26,11 +27,16 @@ class Clock:
 
 
 @pytest.fixture
-def past() -> Past:
+def tally() -> Tally:
     """Return a run of three cases of which nothing was played."""
-    past = Past()
-    past.begin({"started": "2026-11-17T06:00:00+00:00"}, [planned(name) for name in NAMES])
-    return past
+    tally = Tally()
+    begin(tally, *NAMES)
+    return tally
+
+
+def begin(tally: Tally, *names: str) -> None:
+    """Begin a part that plans these cases."""
+    tally.begin({planned(name).key: group_of(planned(name)) for name in names})
 
 
 def task_of(folder: Path) -> Task:
@@ -39,28 +45,28 @@ def task_of(folder: Path) -> Task:
     return task
 
 
-def test_it_says_that_the_run_goes_on(tmp_path: Path, past: Past) -> None:
+def test_it_says_that_the_run_goes_on(tmp_path: Path, tally: Tally) -> None:
     """And what there is to do."""
     write_job(tmp_path, JOB)
 
-    JobFile(tmp_path).begin(past)
+    JobFile(tmp_path).begin(tally)
 
     job = read_job(tmp_path)
     assert (State.RUNNING, 3, 0) == (job.state, job.tasks[0].total, job.tasks[0].done)
     assert job.started
 
 
-def test_it_is_written_once_a_second_at_most(tmp_path: Path, past: Past) -> None:
+def test_it_is_written_once_a_second_at_most(tmp_path: Path, tally: Tally) -> None:
     """However fast cases are; the clock on the wall does not matter."""
     write_job(tmp_path, JOB)
     clock = Clock()
     file = JobFile(tmp_path, clock)
-    file.begin(past)
-    past.take(trial("one"))
-    file.note(past)
+    file.begin(tally)
+    tally.take(outcome_of(trial("one")))
+    file.note(tally)
     before = task_of(tmp_path).done
     clock.seconds += 1
-    file.note(past)
+    file.note(tally)
 
     assert (0, 1) == (before, task_of(tmp_path).done)
     assert task_of(tmp_path).started
@@ -68,14 +74,14 @@ def test_it_is_written_once_a_second_at_most(tmp_path: Path, past: Past) -> None
 
 
 @pytest.mark.parametrize(("stopped", "state"), [(True, State.STOPPED), (False, State.FINISHED)])
-def test_it_says_how_the_run_ended(tmp_path: Path, past: Past, *, stopped: bool, state: State) -> None:
+def test_it_says_how_the_run_ended(tmp_path: Path, tally: Tally, *, stopped: bool, state: State) -> None:
     """With all that was played."""
     write_job(tmp_path, JOB)
     file = JobFile(tmp_path, Clock())
-    file.begin(past)
+    file.begin(tally)
     for name, verdict in zip(NAMES, (Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED), strict=True):
-        past.take(trial(name, verdict))
-    file.end(past, stopped=stopped, status=1)
+        tally.take(outcome_of(trial(name, verdict)))
+    file.end(tally, stopped=stopped, status=1)
 
     job, task = read_job(tmp_path), task_of(tmp_path)
     assert (state, 1) == (job.state, job.exit_status)
@@ -84,35 +90,58 @@ def test_it_says_how_the_run_ended(tmp_path: Path, past: Past, *, stopped: bool,
     assert task.ended
 
 
-def test_a_run_that_nobody_submitted_has_none(tmp_path: Path, past: Past) -> None:
+def test_a_run_that_was_cut_short_was_stopped(tmp_path: Path, tally: Tally) -> None:
+    """By a full disk, ``-x``, a budget: nobody has interrupted it, and it may be resumed."""
+    write_job(tmp_path, JOB)
+    file = JobFile(tmp_path)
+    file.begin(tally)
+    tally.take(outcome_of(trial("one", Verdict.FAILED)))
+    file.end(tally, stopped=False, status=1)
+
+    assert (State.STOPPED, 1) == (read_job(tmp_path).state, read_job(tmp_path).exit_status)
+
+
+def test_what_is_being_repeated_is_not_done(tmp_path: Path, tally: Tally) -> None:
+    """It has errored in an earlier part; nobody knows yet what comes of it now."""
+    write_job(tmp_path, JOB)
+    for name in NAMES:
+        tally.take(outcome_of(trial(name, Verdict.ERRORED)))
+    begin(tally, *NAMES)
+
+    JobFile(tmp_path).begin(tally)
+
+    assert (0, 3, "waiting") == (task_of(tmp_path).done, task_of(tmp_path).total, task_of(tmp_path).status)
+
+
+def test_a_run_that_nobody_submitted_has_none(tmp_path: Path, tally: Tally) -> None:
     """And gets none."""
     file = JobFile(tmp_path)
-    file.begin(past)
-    file.end(past, stopped=False, status=0)
+    file.begin(tally)
+    file.end(tally, stopped=False, status=0)
 
     assert [] == list(tmp_path.iterdir())
 
 
-def test_what_can_not_be_written_is_told(tmp_path: Path, past: Past) -> None:
+def test_what_can_not_be_written_is_told(tmp_path: Path, tally: Tally) -> None:
     """The run goes on without: the journal has everything."""
     folder = tmp_path / "run"
     folder.mkdir()
     write_job(folder, JOB)
     file = JobFile(folder)
-    file.begin(past)
+    file.begin(tally)
     (folder / "job.json").unlink()
     folder.rmdir()
-    file.end(past, stopped=False, status=0)
+    file.end(tally, stopped=False, status=0)
 
     assert f"{folder / 'job.json'}: No such file or directory" == file.trouble
 
 
-def test_a_job_that_can_not_be_read_is_left_alone(tmp_path: Path, past: Past) -> None:
+def test_a_job_that_can_not_be_read_is_left_alone(tmp_path: Path, tally: Tally) -> None:
     """It may be of a newer version."""
     (tmp_path / "job.json").write_text('{"schema": "crmeval.job/9"}', encoding="utf-8")
     file = JobFile(tmp_path)
-    file.begin(past)
-    file.end(past, stopped=False, status=0)
+    file.begin(tally)
+    file.end(tally, stopped=False, status=0)
 
     assert '{"schema": "crmeval.job/9"}' == (tmp_path / "job.json").read_text(encoding="utf-8")
     assert "not a job" in file.trouble

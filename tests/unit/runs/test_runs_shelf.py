@@ -70,6 +70,17 @@ def test_one_unknown_price_makes_a_cost_unknown(tmp_path: Path) -> None:
     assert task.cost is None
 
 
+def test_what_is_being_repeated_is_not_done(tmp_path: Path) -> None:
+    """As ``crmeval status`` tells it."""
+    journalled(tmp_path, [trial("one", Verdict.ERRORED), trial("two")])
+    journal = Journal.open(tmp_path / "trials.jsonl")
+    journal.part({"started": STARTED}, [CASES[0], CASES[2]])
+    journal.close()
+
+    (task,) = tasks_of(tmp_path)
+    assert (1, 3, 0) == (task.done, task.total, task.errored)
+
+
 def test_a_half_written_last_line_did_not_happen(tmp_path: Path) -> None:
     """Somebody is writing it, or was killed while he did."""
     journalled(tmp_path)

@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs.jobs import Job, State, Task, read_job, write_job
 from pytest_crmeval.runs.journal import Journal
-from pytest_crmeval.runs.locks import Lock
+from pytest_crmeval.runs.locks import Holder, Lock
 from pytest_crmeval.runs.merging import merge
 from pytest_crmeval.runs.shelf import run_of
 from pytest_crmeval.runs.sources import sources
@@ -69,9 +69,10 @@ def submit(folder: Path, state: State = State.RUNNING, exit_status: int | None =
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
+def held(folder: Path, since: str = PART["started"]) -> Iterator[None]:
     """Be the process that runs it."""
     lock = Lock.take(folder)
+    lock.sign(replace(Holder.of(os.getpid()), since=since))
     yield
     lock.close()
 
@@ -112,6 +113,14 @@ def test_a_run_that_nobody_submitted_is_finished_when_all_is_done(folder: Path) 
     status = look(folder)
 
     assert (State.FINISHED, 6.0, 30.0) == (status.state, status.whole.rate, status.seconds)
+
+
+@pytest.mark.parametrize(("last", "well"), [(Verdict.PASSED, True), (Verdict.FAILED, False), (Verdict.ERRORED, False)])
+def test_a_run_that_nobody_submitted_ends_well_if_nothing_is_red(folder: Path, last: Verdict, *, well: bool) -> None:
+    """Its exit status, and what gates have forgiven, nobody has written down."""
+    play(folder, Verdict.PASSED, Verdict.PASSED, last)
+
+    assert well is look(folder).is_well
 
 
 def test_a_run_that_nobody_submitted_was_stopped_if_it_has_a_report(folder: Path) -> None:
@@ -218,6 +227,35 @@ def test_a_job_that_ended_in_a_terminal_shows_no_older_log(folder: Path, written
     assert shown == list(look(folder).log)
 
 
+@pytest.mark.parametrize(("exit_status", "log"), [(1, ["No space left on device"]), (2, ())])
+def test_a_job_that_was_cut_short_shows_its_log(folder: Path, exit_status: int, log: list[str]) -> None:
+    """Unless somebody has stopped it, who knows why."""
+    submit(folder, State.STOPPED, exit_status)
+    play(folder, Verdict.PASSED)
+    (folder / "run.log").write_text("No space left on device\n")
+
+    assert log == look(folder).log
+
+
+@pytest.mark.parametrize(
+    ("verdict", "resume"), [(Verdict.FAILED, ""), (Verdict.INVALID, ""), (Verdict.ERRORED, "crmeval run nightly")]
+)
+def test_what_errored_may_be_repeated(folder: Path, verdict: Verdict, resume: str) -> None:
+    """Though all is done; what failed has failed."""
+    submit(folder, State.FINISHED, 1)
+    play(folder, Verdict.PASSED, Verdict.PASSED, verdict)
+
+    assert resume == look(folder).resume
+
+
+def test_a_job_whose_failed_cases_are_forgiven_ends_well(folder: Path) -> None:
+    """Its exit status says so."""
+    submit(folder, State.FINISHED, 0)
+    play(folder, Verdict.PASSED, Verdict.FAILED, Verdict.PASSED)
+
+    assert look(folder).is_well
+
+
 def test_cases_that_failed_are_no_trouble(folder: Path) -> None:
     """The figures tell it; a log would tell it again."""
     submit(folder, State.FINISHED, 1)
@@ -235,6 +273,37 @@ def test_a_resumed_job_that_is_begun_again_is_running(folder: Path) -> None:
         status = look(folder)
 
     assert (State.RUNNING, None, "") == (status.state, status.exit_status, status.resume)
+
+
+def test_a_run_that_was_just_resumed_has_a_clock_of_its_own(folder: Path) -> None:
+    """Before its journal tells of the new part, too: the old part's pace is over."""
+    play(folder, Verdict.PASSED)
+    with held(folder, since="2026-11-16T02:39:44+00:00"):
+        status = look(folder)
+
+    assert (3.0, 1) == (status.seconds, status.whole.done)
+    assert [(None, None)] * 2 == [(row.rate, row.eta) for row in (*status.rows, status.whole)]
+
+
+@pytest.mark.parametrize("since", ["1970", "2026-11-16T02:38:48+00:00"])
+def test_who_does_not_say_when_he_began_is_believed_by_his_journal(folder: Path, since: str) -> None:
+    """So is who took the lock a moment after he had looked at the clock."""
+    play(folder, Verdict.PASSED)
+    with held(folder, since=since):
+        status = look(folder)
+
+    assert (60.0, 1.0) == (status.seconds, status.whole.rate)
+
+
+@pytest.mark.parametrize(
+    ("exit_status", "told"),
+    [(4, "nothing was played; correct the command and submit it again"), (0, "nothing was played; see its log")],
+)
+def test_a_job_that_has_played_nothing_has_no_figures(folder: Path, exit_status: int, told: str) -> None:
+    """A mistake in its command, or a command that only estimates."""
+    submit(folder, State.FINISHED, exit_status)
+
+    assert told == list(lines(look(folder), 80))[-1]
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
