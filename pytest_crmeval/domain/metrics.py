@@ -48,7 +48,7 @@ class Metrics:
     f1: float | None = None
     """Harmonic mean of that and of the share of right answers among the questions."""
     confidences: int | None = None
-    """Answers that say how sure they are."""
+    """Attempted answers that say how sure they are."""
     calibration_error: float | None = None
     """How far what they say is from how often they are right."""
 
@@ -122,7 +122,9 @@ def _answered(answers: Sequence[AnswerOutcome]) -> dict[str, Any]:
     attempted = len(answers) - counts[Attempt.NOT_ATTEMPTED]
     right = counts[Attempt.CORRECT]
     stated = [
-        (answer.confidence, answer.attempt is Attempt.CORRECT) for answer in answers if answer.confidence is not None
+        (answer.confidence, answer.attempt is Attempt.CORRECT)
+        for answer in answers
+        if answer.confidence is not None and answer.attempt is not Attempt.NOT_ATTEMPTED
     ]
     return {
         **{str(attempt): counts[attempt] / len(answers) for attempt in Attempt},

@@ -9,9 +9,11 @@ _BEHIND = rf"(?:[^\S\n]|[*_`]){{0,40}}(?:\n{_MARKS})?"
 _NAMED = re.compile(rf"\banswer{_MARKS}[:\uff1a=]{_BEHIND}(?P<answer>[^\n]*)", re.IGNORECASE)
 _SPOKEN = re.compile(rf"\banswer\b{_MARKS}\bis\b{_MARKS}[:\uff1a]?{_BEHIND}(?P<answer>[^\n]*)", re.IGNORECASE)
 _CONFIDENCE = re.compile(
-    rf"\bconfidence{_MARKS}(?:is\b|[:\uff1a=]){_MARKS}(?P<number>\d{{1,3}}(?:\.\d{{1,6}})?)\s*(?P<percent>%?)",
+    rf"\bconfidence{_MARKS}(?:is\b|[:\uff1a=]){_MARKS}(?P<number>\d{{1,3}}(?:\.\d{{1,6}})?)"
+    r"(?P<percent>\s*%|\s*(?:/|out\s+of)\s*100\b)?(?![.,]?\d|\s*%|\s*(?:/|(?:out\s+)?of|to|[-\u2013])\s*\d)",
     re.IGNORECASE,
 )
+"""Neither 9/10 nor a range is a share that we can read."""
 BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
 _TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s*\{([^{}]*)\}")
 _SETTING = re.compile(r"\\[()\[\],!;]")

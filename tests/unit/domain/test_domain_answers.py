@@ -63,6 +63,14 @@ def test_the_metrics_of_questions() -> None:
     } == metrics_of(trials).to_dict()
 
 
+def test_an_answer_that_was_not_given_is_not_calibrated() -> None:
+    """Who does not know, and is sure of it, gains nothing."""
+    unsure, sure = trial("not_attempted", 0.0), trial("incorrect", 0.75)
+
+    assert (0, None) == (metrics_of([unsure]).confidences, metrics_of([unsure]).calibration_error)
+    assert (1, 0.75) == (metrics_of([unsure, sure]).confidences, metrics_of([unsure, sure]).calibration_error)
+
+
 def test_what_was_not_graded_is_in_no_figure() -> None:
     """It is repeated instead."""
     errored = Trial.errored(trial("correct").planned, "not graded: the judge is ill")
