@@ -48,7 +48,7 @@ class Metrics:
     f1: float | None = None
     """Harmonic mean of that and of the share of right answers among the questions."""
     confidences: int | None = None
-    """Answers that say how sure they are."""
+    """Attempted answers that say how sure they are."""
     calibration_error: float | None = None
     """How far what they say is from how often they are right."""
 

@@ -175,7 +175,7 @@ def test_a_report_of_questions_is_written_as_documented(tmp_path: Path) -> None:
 
     schema().validate(json.loads(path.read_text(encoding="utf-8")))
     assert build(trials, []) == reports.load(path)
-    assert 3 == reports.load(path).standings[0].metrics.confidences
+    assert 2 == reports.load(path).standings[0].metrics.confidences
 
 
 @pytest.mark.parametrize("wrong", [{}, {"attempt": "nearly"}, {"attempt": "correct", "confidence": 80}])
