@@ -77,7 +77,7 @@ def _what(tasks: Sequence[Task]) -> str:
 
 def _rate(tasks: Sequence[Task]) -> float | None:
     passed, failed = sum(task.passed for task in tasks), sum(task.failed for task in tasks)
-    return passed / (passed + failed) if passed + failed else None
+    return Task(suite="", subject="", passed=passed, failed=failed).pass_rate
 
 
 def _cost(tasks: Sequence[Task]) -> float | None:

@@ -1,6 +1,7 @@
 """A journal that somebody else is writing, read as it grows: nothing is read twice."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -34,6 +35,8 @@ class Followed:
         """Take one line; KeyError, TypeError, AttributeError or ValueError if it is none."""
         if "trial" in record:
             at = float(record["at"]) if "at" in record else None
+            if at is not None and not math.isfinite(at):
+                raise ValueError(f"there is no time {at}")
             self.latest = at if at is not None else self.latest
             self.tally.take(Outcome.from_dict(record["trial"]), at)
         elif "spent" in record:

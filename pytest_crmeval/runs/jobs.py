@@ -53,7 +53,7 @@ class Task:
     cost: float | None = 0.0
     """Dollars that its trials have cost; None if a price is not known."""
     started: str | None = None
-    """When its first trial of the latest part of the run was recorded."""
+    """When its first trial was recorded, in whatever part of the run."""
     ended: str | None = None
     """When its last case was recorded; None as long as there are more."""
 

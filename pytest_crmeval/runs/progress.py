@@ -14,6 +14,8 @@ RECENT = 60.0
 """Seconds that a rate looks back,"""
 LEAST = 10
 """or further, until it has seen so many trials."""
+SHORTEST = 1.0
+"""Seconds that a rate has to see; what is over sooner has none worth telling."""
 _CENT = 100_000_000
 """Money is summed in these parts of a dollar, as bills are rounded: what is taken back leaves no crumbs."""
 Group = tuple[str, str]
@@ -122,7 +124,7 @@ class Pace:
         if self.begun is None or not self._times:
             return None
         passed = max(now, self._times[-1]) - self.begun  # a clock that was put back is not believed
-        return len(self._times) / passed if passed > 0 else None
+        return len(self._times) / passed if passed >= SHORTEST else None
 
     def eta(self, missing: int, now: float) -> float | None:
         """Return the seconds until ``missing`` more have come; None if nobody knows.

@@ -1,6 +1,7 @@
 """A journal that grows: what was read is not read again."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -181,6 +182,17 @@ def test_what_is_no_line_of_a_journal_is_told_with_its_place(path: Path, line: s
         file.write(f"{line}\n")
 
     with pytest.raises(UnreadableError, match=r"trials\.jsonl:2: not a line of a journal: .*; move it away"):
+        Follower(path).read()
+
+
+@pytest.mark.parametrize("at", ["Infinity", "-Infinity", "NaN"])
+def test_a_trial_of_no_time_is_no_line_of_a_journal(path: Path, at: str) -> None:
+    """Nobody could say how long ago it was."""
+    with journal(path) as writing:
+        writing.trial(trial("one"))
+    path.write_text(re.sub(r'"at": ?[0-9.]+', f'"at": {at}', path.read_text()))
+
+    with pytest.raises(UnreadableError, match=r"trials\.jsonl:2: not a line of a journal: .*there is no time"):
         Follower(path).read()
 
 

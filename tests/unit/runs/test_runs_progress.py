@@ -190,6 +190,14 @@ def test_a_pace_counts_from_when_the_first_began() -> None:
     assert 0.1 == paced(10.0, seconds=10.0).per_second(10.0)
 
 
+def test_what_is_over_at_once_has_no_pace() -> None:
+    """Hundreds of thousands in a minute tell nobody anything."""
+    pace = paced(10.0, 10.001, 10.002)
+
+    assert (None, None) == (pace.per_second(10.9), pace.eta(5, 10.9))
+    assert 3.0 == pace.per_second(11.0)
+
+
 def test_a_pace_is_that_of_the_recent_past() -> None:
     """A slow beginning is forgotten."""
     slow = [100.0 * number for number in range(1, 11)]
