@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_crmeval.plugin.signals import Signals
 from pytest_crmeval.recorder.locking import PLUGIN
 from pytest_crmeval.runs.counts import ended
 from pytest_crmeval.runs.jobs import Job, JobError, State, read_job, write_job
@@ -26,6 +27,8 @@ class Attendant:
         self.lock = lock
         self._status: int | None = None
         self._interrupted = False
+        self._signals = Signals()  # the side takes them, too, but there is none while pytest loads
+        self._signals.take()
         atexit.register(self._write)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -56,8 +59,15 @@ class Attendant:
             stopped = self._interrupted or isinstance(failed, KeyboardInterrupt)
             status = self._status
             if status is None:  # it did not come to run anything: an error of pytest's own, or one that nobody caught
-                status = int(pytest.ExitCode.USAGE_ERROR if failed is None else pytest.ExitCode.TESTS_FAILED)
+                status = int(_status_of(failed))
             write_job(self.folder, ended(self.folder, job, status, stopped=stopped))
+
+
+def _status_of(failed: BaseException | None) -> pytest.ExitCode:
+    """Return how a process ended in which pytest did not come to say it."""
+    if failed is None:
+        return pytest.ExitCode.USAGE_ERROR
+    return pytest.ExitCode.INTERRUPTED if isinstance(failed, KeyboardInterrupt) else pytest.ExitCode.TESTS_FAILED
 
 
 def attend(pluginmanager: pytest.PytestPluginManager) -> None:

@@ -195,6 +195,23 @@ def test_a_run_that_is_stopped_before_it_has_begun(desk: Desk) -> None:
     assert "stopped" == desk.listed()["state"]
 
 
+def test_a_run_that_is_signalled_while_it_starts_was_stopped(desk: Desk) -> None:
+    """By whoever: nobody but the process itself could write that down, and it is not lost."""
+    (desk.folder / "conftest.py").write_text(
+        "import time\nfrom pathlib import Path\nPath('loading').touch()\nwhile True:\n    time.sleep(0.01)\n"
+    )
+    desk.submits()
+    eventually((desk.folder / "loading").exists, "it loads its conftest")
+    holder = holder_of(desk.place)
+    assert holder is not None
+
+    os.kill(holder.pid, signal.SIGTERM)
+
+    eventually(lambda: not is_held(desk.place), "it has ended")
+    job = read_job(desk.place)
+    assert (State.STOPPED, pytest.ExitCode.INTERRUPTED) == (job.state, job.exit_status)
+
+
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
