@@ -16,15 +16,17 @@ from pytest_crmeval.runs.locks import Holder, Lock, LockedError, holder_of, is_h
 from pytest_crmeval.runs.shelf import NoSuchRunError, RunOnDisk, folder_of, run_of
 
 HELP = """\
-Stop a run gracefully, whoever started it: nothing more is begun, cases in flight have at most a minute to come to
-their end, what is finished is in the journal and in the report. Waits until it has stopped. A second time, or with
---now, what is in flight is given up.
+Stop a run gracefully, whoever started it: nothing more is begun, and what is finished is in the journal and in the
+report. Cases that are played ahead of their tests, or by workers, have at most a minute to come to their end; one that
+is played in its test in the only process is given up, and played again when the run is resumed. Waits until the run
+has stopped. A second time, or with --now, everything is given up.
 
     crmeval stop latest
     crmeval stop 20261117-061501-ab12 --now
 
 Exit status: 0 if it does not run any more, 2 if it can't be stopped from here.
 """
+GRACE = "what is played ahead or by workers has at most a minute, the rest is given up; --now gives up all"
 BREATH = 0.5
 """Seconds between two signals: two at once are one."""
 PATIENCE = 5.0
@@ -52,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         if options.now:
             _hurry(folder, send)
         else:
-            _say(f"stopping run {folder.name}: what is in flight has at most a minute; --now gives it up\n")
+            _say(f"stopping run {folder.name}: {GRACE}\n")
         while not _is_over(folder, BREATH):
             _show(run_of(folder))
     _note(folder)
