@@ -27,7 +27,10 @@ def in_flight(session: pytest.Session, book: Book, player: str) -> Iterator[Slot
 
     config = session.config
     ahead = {item.stash[PLANNED].key: item for item in session.items if item.stash.get(MAY_BE_AHEAD, False)}
-    slots = Slots(min(at_once(config), len(ahead)), book, player, Player(config, ahead).desk)
+    playing = Player(config, ahead)
+    if ahead:
+        playing.load()
+    slots = Slots(min(at_once(config), len(ahead)), book, player, playing.desk)
     config.stash[AHEAD] = lambda: slots
     with watch(config):
         slots.start()
