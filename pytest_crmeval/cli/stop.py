@@ -124,6 +124,8 @@ def _note(folder: Path) -> None:
     from pytest_crmeval.runs.counts import ended
 
     try:
+        if read_job(folder).state is not State.RUNNING:
+            return  # who takes the lock has begun the run, to all who look
         lock = Lock.take(folder)
         job = read_job(folder)
         if job.state is State.RUNNING:

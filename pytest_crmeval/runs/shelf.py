@@ -14,6 +14,7 @@ from pytest_crmeval.runs.locks import NAME as LOCK
 from pytest_crmeval.runs.locks import is_held
 
 _COUNTS = ("passed", "failed", "errored", "invalid", "not_run")
+_SCHEMA = "crmeval.report/"
 _TRIALS = b' "trials": ['
 """The line of a report at which its trials begin: what is above it is short."""
 
@@ -143,7 +144,7 @@ def _report_of(folder: Path) -> Path:
 
 def _not_submitted(folder: Path) -> RunOnDisk:
     head = _head(_report_of(folder))
-    if is_held(folder) or not head:
+    if is_held(folder) or not head or _is_outdated(folder):
         state = State.RUNNING if is_held(folder) else State.LOST
         when, trouble = _begun(folder)
         tasks = _journalled(folder)
@@ -156,6 +157,20 @@ def _not_submitted(folder: Path) -> RunOnDisk:
         job=None,
         tasks=[_task(standing) for standing in head["results"]],
     )
+
+
+def _is_outdated(folder: Path) -> bool:
+    """Whether a run was resumed after its report was written, and has not come to another."""
+    written = _report_of(folder).stat().st_mtime
+    if not (folder / LOCK).exists() or _touched(folder) <= written:
+        return False
+    from pytest_crmeval.runs.following import Follower, UnreadableError
+
+    try:
+        resumed = Follower(folder / JOURNAL).read().resumed
+    except UnreadableError:  # its report is all that can be told
+        return False
+    return resumed is not None and resumed > written
 
 
 def _end(head: Mapping[str, Any]) -> State:
@@ -200,9 +215,12 @@ def _head(path: Path) -> Mapping[str, Any]:
                     break
                 lines.append(line)
         document = json.loads(b"".join(lines))
-        return document if isinstance(document["run"], dict) and isinstance(document["results"], list) else {}
-    except (OSError, ValueError, KeyError, TypeError):
+        is_report = str(document["schema"]).startswith(_SCHEMA) and isinstance(document["run"], dict)
+        for standing in document["results"]:
+            _task(standing)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+    return document if is_report else {}
 
 
 def _task(standing: Mapping[str, Any]) -> Task:

@@ -275,3 +275,39 @@ def test_no_run_at_all(tmp_path: Path) -> None:
     """Says how to start one."""
     with pytest.raises(NoSuchRunError, match=r"there is no run in .*; start one: crmeval submit"):
         folder_of(tmp_path / "reports", None)
+
+
+def test_a_run_that_was_resumed_and_killed_is_not_what_its_old_report_says(tmp_path: Path) -> None:
+    """The report is of the part before; who only tried to take the lock has begun nothing."""
+    folder = tmp_path / "plain"
+    journalled(folder, [*TRIALS, trial("three")])
+    reported(folder, [*TRIALS, trial("three")])
+    Lock.take(folder).close()
+    os.utime(tmp_path / "plain.json", (1.9e9, 1.9e9))
+    before = run_of(folder)
+    journal = Journal.open(folder / "trials.jsonl")
+    journal.part({"started": "2031-01-01T00:00:00+00:00"}, [*CASES, planned("four")])
+    journal.close()
+    os.utime(folder / "lock", (2e9, 2e9))
+    after = run_of(folder)
+
+    assert (State.FINISHED, 3) == (before.state, before.tasks[0].total)
+    assert (State.LOST, 4) == (after.state, after.tasks[0].total)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"schema": "crmeval.report/1", "run": {}, "results": [{"suite": "a"}]},
+        {"schema": "crmeval.report/1", "run": 3, "results": []},
+        {"schema": "crmeval.report/1", "run": {}, "results": [1]},
+        {"run": {}, "results": []},
+        [],
+    ],
+)
+def test_an_odd_file_hides_no_run(tmp_path: Path, document: object) -> None:
+    """It is no run, and no traceback."""
+    reported(tmp_path / "good")
+    (tmp_path / "odd.json").write_text(json.dumps(document))
+
+    assert ["good"] == [run.id for run in runs_in(tmp_path)]

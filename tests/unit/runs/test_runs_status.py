@@ -80,7 +80,7 @@ def held(folder: Path, since: str = PART["started"]) -> Iterator[None]:
 def reported(folder: Path, after: float, *, complete: bool = False) -> None:
     """Leave a report behind that was written so long after the start."""
     report = folder.with_name(f"{folder.name}.json")
-    report.write_text(json.dumps({"complete": complete, "run": {}, "results": []}))
+    report.write_text(json.dumps({"schema": "crmeval.report/1", "complete": complete, "run": {}, "results": []}))
     os.utime(report, (STARTED + after, STARTED + after))
 
 
