@@ -40,6 +40,19 @@ def on_record():
     return sum(path.read_text().count('{"trial"') for path in journals)
 """
 
+FULL = """
+import os, pathlib, resource
+
+played = []
+
+def pytest_crmeval_trial_finished(config, trial):
+    played.append(trial)
+    if len(played) == 2 and pathlib.Path("full").exists():
+        (journal,) = pathlib.Path("reports").glob("job-*/trials.jsonl")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (journal.stat().st_size + 20, resource.RLIM_INFINITY))
+"""
+"""A conftest with which the kernel refuses to write more than two trials, as long as a file is there."""
+
 
 class Desk:
     """A project, and somebody who types commands in it."""
@@ -230,3 +243,37 @@ def test_a_run_that_can_not_begin_is_finished(desk: Desk, words: list[str], stat
     job = read_job(desk.place)
     assert (State.FINISHED, status) == (job.state, job.exit_status)
     assert said in (desk.place / "run.log").read_text()
+
+
+def test_a_job_on_a_full_disk_is_stopped_and_goes_on_when_there_is_room(desk: Desk) -> None:
+    """What is in the journal is whole, and the job says how to go on."""
+    (desk.folder / "conftest.py").write_text(FULL)
+    (desk.folder / "full").touch()
+    desk.gate(1000)
+    desk.submits()
+    eventually(lambda: not is_held(desk.place), "it has ended")
+    full = desk.types("status", desk.run).stdout
+    (desk.folder / "full").unlink()
+    again = desk.types("run", desk.run)
+
+    assert "stopped" in full.splitlines()[0]
+    assert "File too large; what was played so far is safe" in full
+    assert f"crmeval run {desk.run}" in full
+    assert "(7 to play, resumed: 2 done)" in again.stdout
+    assert figures(desk.report()) == desk.undisturbed()
+
+
+def test_of_two_submits_at_once_one_wins(desk: Desk) -> None:
+    """The other is told so in a line, and nothing is played twice."""
+    command = [sys.executable, "-m", "pytest_crmeval.cli", "submit", ".", "--agent", "gated:Gated", "--run", desk.run]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": desk.folder}
+    both = [subprocess.Popen(command, **pipes) for _ in range(2)]  # type: ignore[call-overload] # mypy can't unpack
+    said = [process.communicate(timeout=2 * SECONDS) for process in both]
+    desk.until(9)
+    eventually(lambda: not is_held(desk.place), "it has ended")
+
+    assert [0, 2] == sorted(process.returncode for process in both)
+    (refused,) = [error for (_, error), process in zip(said, both, strict=True) if process.returncode]
+    assert 1 == len(refused.splitlines())
+    assert desk.run in refused
+    assert 9 == (desk.place / "trials.jsonl").read_text().count('{"trial"')
