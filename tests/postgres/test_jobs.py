@@ -53,6 +53,19 @@ def pytest_crmeval_trial_finished(config, trial):
 """
 """A conftest with which the kernel refuses to write more than two trials, as long as a file is there."""
 
+JUMPING = """
+import time
+
+played, wall = [], time.time
+
+def pytest_crmeval_trial_finished(config, trial):
+    played.append(trial)
+    hours = {3: -5, 6: 48}.get(len(played))
+    if hours:
+        time.time = lambda: wall() + 3600 * hours
+"""
+"""A conftest with which the clock of the wall jumps twice: back, and far ahead."""
+
 
 class Desk:
     """A project, and somebody who types commands in it."""
@@ -277,3 +290,20 @@ def test_of_two_submits_at_once_one_wins(desk: Desk) -> None:
     assert 1 == len(refused.splitlines())
     assert desk.run in refused
     assert 9 == (desk.place / "trials.jsonl").read_text().count('{"trial"')
+
+
+def test_a_clock_that_jumps_spoils_nothing(desk: Desk) -> None:
+    """Back by hours, then ahead by days: no time is negative, and the figures are those of a clock that goes right."""
+    (desk.folder / "conftest.py").write_text(JUMPING)
+    desk.submits()
+    desk.until(4)
+    behind = json.loads(desk.types("status", desk.run, "--json").stdout)
+    desk.until(9)
+    eventually(lambda: not is_held(desk.place), "it has ended")
+    ahead = json.loads(desk.types("status", desk.run, "--json").stdout)
+    (desk.folder / "conftest.py").unlink()
+
+    assert [("running", 4), ("finished", 9)] == [(told["state"], told["total"]["done"]) for told in (behind, ahead)]
+    assert all(told["seconds"] >= 0.0 for told in (behind, ahead))
+    assert all(0.0 <= trial["seconds"] < SECONDS for trial in desk.report()["trials"])
+    assert figures(desk.report()) == desk.undisturbed()
