@@ -1,11 +1,14 @@
 """Where runs are: the reports folder of the project that a command is typed in, without asking pytest."""
 
 import argparse
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.runs.jobs import is_job
+from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of
 
 DEFAULT = "reports"
 _INI = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
@@ -28,6 +31,25 @@ def reports_of(options: argparse.Namespace) -> Path:
     root, settings = project()
     folder = root / Path(str(settings.get("crmeval_reports", DEFAULT))).expanduser()
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def named_run(options: argparse.Namespace) -> Path:
+    """Return the folder of the run that a command names; UsageError if there is none."""
+    try:
+        return folder_of(reports_of(options), options.run)
+    except NoSuchRunError as error:
+        raise UsageError(error) from error
+
+
+def typed(command: str, run: str, options: argparse.Namespace) -> str:
+    """Return what to type next, for the same reports."""
+    where = f" --reports {shlex.quote(str(options.reports))}" if options.reports else ""
+    return f"crmeval {command} {run}{where}"
+
+
+def resumed_by(folder: Path, options: argparse.Namespace) -> str:
+    """Return what goes on with a run: what nobody submitted is resumed as it was begun."""
+    return typed("run", folder.name, options) if is_job(folder) else f"pytest ... --crmeval-run={folder.name}"
 
 
 def lines_of(setting: str) -> list[str]:

@@ -3,11 +3,10 @@
 import argparse
 import sys
 
-from pytest_crmeval.cli.places import add_reports, reports_of
+from pytest_crmeval.cli.places import add_reports, named_run, resumed_by
 from pytest_crmeval.cli.starting import detached, here, locked
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.runs.jobs import JobError, is_job, read_job
-from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of
 
 HELP = """\
 Run a submitted run in this terminal, or resume one that was stopped or lost: what is finished is not done again, and
@@ -29,14 +28,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Become the run, or start it."""
-    try:
-        folder = folder_of(reports_of(options), options.run)
-    except NoSuchRunError as error:
-        raise UsageError(error) from error
+    folder = named_run(options)
     if not is_job(folder):
         raise UsageError(
             f"the run {folder.name!r} was not submitted; resume it as it was begun: "
-            f"pytest ... --crmeval-run={folder.name} (its command is in the report)"
+            f"{resumed_by(folder, options)} (its command is in the report)"
         )
     lock = locked(folder)
     try:

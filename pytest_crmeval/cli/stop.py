@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pytest_crmeval.cli.places import add_reports, reports_of
+from pytest_crmeval.cli.places import add_reports, named_run, resumed_by
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.runs.jobs import JobError, State, is_job, read_job, write_job
 from pytest_crmeval.runs.locks import Holder, Lock, LockedError, holder_of, is_held
-from pytest_crmeval.runs.shelf import NoSuchRunError, RunOnDisk, folder_of, run_of
+from pytest_crmeval.runs.shelf import RunOnDisk, run_of
 
 HELP = """\
 Stop a run gracefully, whoever started it: nothing more is begun, and what is finished is in the journal and in the
@@ -42,10 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Stop a run and wait for its end."""
-    try:
-        folder = folder_of(reports_of(options), options.run)
-    except NoSuchRunError as error:
-        raise UsageError(error) from error
+    folder = named_run(options)
     if not is_held(folder):
         sys.stdout.write(f"run {folder.name} does not run: it is {run_of(folder).state}\n")
         return 0
@@ -58,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         while not _is_over(folder, BREATH):
             _show(run_of(folder))
     _note(folder)
-    _say(f"run {folder.name} has stopped: {_done(run_of(folder))}; resume it: crmeval run {folder.name}\n")
+    _say(f"run {folder.name} has stopped: {_done(run_of(folder))}; resume it: {resumed_by(folder, options)}\n")
     return 0
 
 

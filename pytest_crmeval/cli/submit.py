@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_crmeval.agents.named import NAMED_AGENTS, OWN
-from pytest_crmeval.cli.places import add_reports, lines_of, reports_of
+from pytest_crmeval.cli.places import add_reports, lines_of, reports_of, resumed_by, typed
 from pytest_crmeval.cli.starting import detached, locked, written
 from pytest_crmeval.cli.terminal import UsageError, positive
 from pytest_crmeval.runs.ids import JOURNAL, LATEST, new_run, problem_of
@@ -74,18 +74,18 @@ def run(options: argparse.Namespace) -> int:
     folder = reports / run
     lock = locked(folder)
     if is_job(folder) or (folder / JOURNAL).exists():
-        resume = _typed("run", run, options) if is_job(folder) else f"pytest ... --crmeval-run={run}"
+        resume = resumed_by(folder, options)
         raise UsageError(f"there is a run {run!r} already; resume it: {resume}; or use another --run")
     job = Job(id=run, command=command, cwd=str(Path.cwd()), submitted=now())
     written(folder, job)
     _name_latest(reports, run)
     if options.hold:
-        sys.stdout.write(f"run {run} is written down\nrun it:    {_typed('run', run, options)}\n")
+        sys.stdout.write(f"run {run} is written down\nrun it:    {typed('run', run, options)}\n")
         return 0
     process = detached(folder, job, lock)
     told = {
-        "watch it": f"{_typed('status', run, options)} --watch",
-        "stop it": _typed("stop", run, options),
+        "watch it": f"{typed('status', run, options)} --watch",
+        "stop it": typed("stop", run, options),
         "its log": shlex.quote(str(folder / LOG)),
     }
     lines = [f"run {run} is started (process {process})", *(f"{name + ':':10} {how}" for name, how in told.items())]
@@ -99,12 +99,6 @@ def _name_latest(reports: Path, run: str) -> None:
         point(reports / LATEST, run)
     except OSError as error:
         sys.stderr.write(f"crmeval: {reports / LATEST}: {error.strerror}; it does not point to {run}: use that name\n")
-
-
-def _typed(command: str, run: str, options: argparse.Namespace) -> str:
-    """Return what to type next."""
-    where = f" --reports {shlex.quote(str(options.reports))}" if options.reports else ""
-    return f"crmeval {command} {run}{where}"
 
 
 def _arguments(options: argparse.Namespace) -> Iterator[str]:

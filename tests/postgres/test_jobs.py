@@ -198,6 +198,16 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(desk: Desk) -> None:
     assert figures(desk.report()) == desk.undisturbed()
 
 
+def test_who_stops_a_plain_run_is_told_how_it_goes_on(desk: Desk) -> None:
+    """Nobody has submitted it: crmeval run would not know its command."""
+    with running(desk.folder, "--crmeval-agent", "gated:Gated", "--crmeval-run", desk.run) as plain:
+        desk.until(2)
+        stopped = desk.types("stop", desk.run)
+        plain.end()
+
+    assert f"2 of 9 cases are done; resume it: pytest ... --crmeval-run={desk.run}\n" in stopped.stdout
+
+
 def test_a_run_that_is_to_stop_now_does(desk: Desk) -> None:
     """Also one that does not want to; it says stopped, and not lost."""
     (desk.folder / "conftest.py").write_text(
