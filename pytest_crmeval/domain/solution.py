@@ -1,0 +1,127 @@
+"""Programs that a checkpoint has written, and how they were judged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from pytest_crmeval.domain.program import Program
+
+
+class TestVerdict(StrEnum):
+    """How a program did on one test, or as a whole."""
+
+    __test__ = False  # pytest is not to collect it
+
+    ACCEPTED = "AC"
+    WRONG_ANSWER = "WA"
+    TIME_LIMIT = "TLE"
+    MEMORY_LIMIT = "MLE"
+    RUNTIME_ERROR = "RE"
+    OUTPUT_LIMIT = "OLE"
+    COMPILE_ERROR = "CE"
+    JUDGE_ERROR = "JE"
+    """The judge broke: it says nothing about the program."""
+    SKIPPED = "SKIPPED"
+    """Not run: an earlier test has decided, or the time was up."""
+
+
+class Defect(StrEnum):
+    """Why a line of a solution file can't be judged: counted apart, and never as wrong."""
+
+    BAD_LINE = "bad line"
+    NO_ID = "no id"
+    UNKNOWN_PROBLEM = "unknown problem"
+    NO_CODE = "no code"
+    TRUNCATED = "truncated"
+    """The text ends within its program."""
+    UNSUPPORTED = "unsupported problem"
+    """Interactive, without tests, or in a language that can't be run here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A saved state of a model; who is evaluated."""
+
+    name: str
+    """``checkpoint-196``: the name of its folder."""
+    step: int | None
+    """196; None for a folder whose name has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolutionFile:
+    """One case: a JSON Lines file of one checkpoint, read when it is judged."""
+
+    id: str
+    """Name of the file without its ending, with the folders between it and the checkpoint's."""
+    fingerprint: str
+    """Changes when anything changes that its verdicts depend on."""
+    path: Path
+    checkpoint: Checkpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """One program for one problem."""
+
+    problem: str
+    """The problem's id."""
+    line: int
+    """Where in the file it is."""
+    sample: int = 0
+    """Which of several for the same problem, in order of the file."""
+    program: Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ungradable:
+    """A line of a solution file that can't be judged."""
+
+    defect: Defect
+    line: int
+    problem: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestOutcome:
+    """How a program did on one test."""
+
+    __test__ = False  # pytest is not to collect it
+
+    verdict: TestVerdict
+    kind: str
+    """Example, official or generated."""
+    reason: str = ""
+    """The first difference, the exception, the limit; empty if it was accepted."""
+    cpu_seconds: float | None = None
+    wall_seconds: float | None = None
+    memory_bytes: int | None = None
+    output: str = field(default="", repr=False)
+    """The beginning of what it printed, where that tells something."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolutionOutcome:
+    """How one program was judged."""
+
+    problem: str
+    line: int
+    sample: int
+    verdict: TestVerdict
+    """AC if every test was; else that of the first test that was failed; JE if none was and one was not judged."""
+    reason: str = ""
+    tests: Sequence[TestOutcome] = field(default=(), repr=False)
+    rating: int | None = None
+    tags: Sequence[str] = ()
+
+    @property
+    def solved(self) -> bool:
+        """Whether every test was passed."""
+        return self.verdict is TestVerdict.ACCEPTED
+
+    @property
+    def judged(self) -> bool:
+        """Whether there is a verdict that speaks of the program."""
+        return self.verdict not in {TestVerdict.JUDGE_ERROR, TestVerdict.SKIPPED}
