@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytest_crmeval.domain.faults import Fault, faults_of
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
 from pytest_crmeval.domain.score import Score
@@ -17,8 +18,6 @@ LINES = 80
 WIDTH = 240
 SPEECH = 1000
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_TURN = re.compile(r"turn (\d+): (.*)", re.DOTALL)
-_DIFFERENCE = re.compile(r"(?P<where>.*?) expected (?P<expected>.*), actual (?P<actual>.*)", re.DOTALL)
 
 
 class Colour(StrEnum):
@@ -45,12 +44,12 @@ class Pen:
 def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen) -> Iterator[str]:
     """Yield the dialogue with the faults of each turn beside it, and after it what is wrong with the whole."""
     faults: dict[int, list[str]] = {}
-    whole: list[tuple[Score, str]] = []
-    for score, line in _reasons(scores):
-        if found := _TURN.fullmatch(line):
-            faults.setdefault(int(found[1]), []).append(f"{score.name}: {found[2]}")
+    whole: list[Fault] = []
+    for fault in faults_of(scores):
+        if fault.turn is None:
+            whole.append(fault)
         else:
-            whole.append((score, line))
+            faults.setdefault(fault.turn, []).append(f"{fault.score}: {_plain(fault.text)}")
     for number, exchange in enumerate(transcript.exchanges, start=1):
         yield pen(f"  turn {number}", Colour.BOLD)
         yield from _shortened([line for message in exchange.messages for line in _lines(message, pen)])
@@ -59,8 +58,8 @@ def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen) -> It
         yield from (pen(f"    ✗ {fault}", Colour.RED) for fault in faults.pop(number, ()))
     for number, told in faults.items():
         yield from (pen(f"  ✗ turn {number}: {fault}", Colour.RED) for fault in told)
-    for score, line in whole:
-        yield f"  {pen('✗', Colour.RED)} {score.name}: {_difference(line, pen)}"
+    for fault in whole:
+        yield f"  {pen('✗', Colour.RED)} {fault.score}: {_difference(fault, pen)}"
 
 
 def _shortened(lines: Sequence[str]) -> Sequence[str]:
@@ -71,21 +70,12 @@ def _shortened(lines: Sequence[str]) -> Sequence[str]:
     return [*lines[:half], f"    … {len(lines) - LINES} lines left out", *lines[-half:]]
 
 
-def _reasons(scores: Sequence[Score]) -> Iterator[tuple[Score, str]]:
-    for score in scores:
-        if not score.passed:
-            for line in score.reason.splitlines() or [f"{score.value:.3f}, below {score.threshold:.3f}"]:
-                yield score, _plain(line)
-
-
-def _difference(line: str, pen: Pen) -> str:
+def _difference(fault: Fault, pen: Pen) -> str:
     """Show in green what should be there, in red what should not."""
-    if " missing: " not in line and " too many: " not in line and (found := _DIFFERENCE.fullmatch(line)):
-        expected, actual = pen(found["expected"], Colour.GREEN), pen(found["actual"], Colour.RED)
-        return f"{found['where']} expected {expected}, actual {actual}"
-    if " missing: " in line or line.endswith(": was deleted"):
-        return pen(line, Colour.GREEN)
-    return pen(line, Colour.RED)
+    if fault.difference:
+        where, expected, actual = map(_plain, fault.difference)
+        return f"{where} expected {pen(expected, Colour.GREEN)}, actual {pen(actual, Colour.RED)}"
+    return pen(_plain(fault.text), Colour.GREEN if fault.is_lack else Colour.RED)
 
 
 def _lines(message: Message, pen: Pen) -> Iterator[str]:

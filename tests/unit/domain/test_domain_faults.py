@@ -1,0 +1,54 @@
+"""What scores find wrong, fault by fault."""
+
+import pytest
+
+from pytest_crmeval.domain.faults import Fault, faults_of
+from pytest_crmeval.domain.score import Score
+
+
+def failed(reason: str, name: str = "state") -> Score:
+    """Return a score that is not reached."""
+    return Score(name=name, value=0.25, threshold=1.0, reason=reason)
+
+
+def test_each_line_is_a_fault_of_its_turn() -> None:
+    """What names no turn is of the whole."""
+    scores = [failed("turn 2: not made: look()\nturn 11: too much", "calls"), failed("clients: missing: name='A'")]
+
+    assert [
+        Fault(score="calls", text="not made: look()", turn=2),
+        Fault(score="calls", text="too much", turn=11),
+        Fault(score="state", text="clients: missing: name='A'"),
+    ] == list(faults_of(scores))
+
+
+def test_a_score_that_is_reached_has_no_faults() -> None:
+    """Whatever it says."""
+    assert [] == list(faults_of([Score(name="state", value=1.0, reason="turn 1: fine")]))
+
+
+def test_a_score_without_a_reason_tells_how_far_it_is_off() -> None:
+    """There is always a fault where a score is not reached."""
+    assert [Fault(score="state", text="0.250, below 1.000")] == list(faults_of([failed("")]))
+
+
+@pytest.mark.parametrize(
+    ("text", "difference"),
+    [
+        ("contacts Ada: name expected 'A', actual 'B'", ("contacts Ada: name", "'A'", "'B'")),
+        ("clients: missing: note='expected 1, actual 2'", None),
+        ("clients: too many: note='x expected 1, actual 2'", None),
+        ("it said nothing", None),
+    ],
+)
+def test_a_difference_is_told_apart(text: str, difference: tuple[str, str, str] | None) -> None:
+    """A row that is missing is no difference, whatever words are in it."""
+    assert difference == Fault(score="state", text=text).difference
+
+
+@pytest.mark.parametrize(
+    ("text", "lacks"), [("clients: missing: name='A'", True), ("notes 1: was deleted", True), ("too many: x", False)]
+)
+def test_what_should_be_there_is_lacking(text: str, lacks: bool) -> None:  # noqa: FBT001 (a parameter)
+    """Rows that are missing, and rows that were deleted."""
+    assert lacks is Fault(score="state", text=text).is_lack
