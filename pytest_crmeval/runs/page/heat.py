@@ -1,0 +1,97 @@
+"""Where subjects are strong and where they are weak: labels down, subjects across."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_crmeval.domain.metrics import KINDS, Group, reading_order
+from pytest_crmeval.domain.report import Standing
+from pytest_crmeval.runs.page.links import to_trials
+from pytest_crmeval.runs.page.words import NOTHING, percent
+
+LABELS = 40
+"""How many labels of a kind are shown, of many those with most cases."""
+
+LABELLED = frozenset({"complexity", "category", "split", "tag"})
+"""Kinds that trials can be chosen by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """How one subject did with what has one label."""
+
+    shown: str
+    size: int
+    """Cases, or turns of a tool, that it is taken from."""
+    share: float | None
+    """What it is coloured by; None if there is nothing to colour."""
+    told: str
+    link: str = ""
+    """To the trials that it is taken from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heat:
+    """A table of what cases, or turns, have in common."""
+
+    kind: str
+    of: str
+    """What is counted."""
+    subjects: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Cell]]]
+    more: int
+    """Labels that are not shown."""
+
+
+def heats_of(standings: Sequence[Standing]) -> Sequence[Heat]:
+    """Return a table for each kind of label that the cases of a suite have."""
+    kinds = dict.fromkeys([*KINDS, *(kind for standing in standings for kind in standing.by)])
+    return [_heat(kind, standings) for kind in kinds if any(standing.by.get(kind) for standing in standings)]
+
+
+def _heat(kind: str, standings: Sequence[Standing]) -> Heat:
+    sizes: Counter[str] = Counter()
+    for standing in standings:
+        for label, group in standing.by.get(kind, {}).items():
+            sizes[label] += _size(group)
+    shown = sorted(sizes, key=lambda label: (-sizes[label], label))[:LABELS]
+    return Heat(
+        kind=kind,
+        of="turns" if kind == "tool" else "cases",
+        subjects=[standing.subject for standing in standings],
+        rows=[
+            (label, [_cell(kind, label, standing) for standing in standings])
+            for label in sorted(shown, key=reading_order)
+        ],
+        more=len(sizes) - len(shown),
+    )
+
+
+def _cell(kind: str, label: str, standing: Standing) -> Cell:
+    group = standing.by.get(kind, {}).get(label)
+    share = None if group is None else _share(group)
+    if group is None or share is None:
+        return Cell(shown=NOTHING, size=0, share=None, told=f"{standing.subject} was not scored in {label}")
+    counted = f"{_size(group)} {'turns' if group.cases is None else 'cases'}"
+    return Cell(
+        shown=percent(share),
+        size=_size(group),
+        share=round(share, 3),
+        told=f"{standing.subject}, {label}: {percent(share)} of {counted}",
+        link=_link(kind, label, standing),
+    )
+
+
+def _link(kind: str, label: str, standing: Standing) -> str:
+    """Return where the cases are; turns are no trials."""
+    if kind not in LABELLED:
+        return ""
+    return to_trials(suite=standing.suite, subject=standing.subject, label=f"{kind}:{label}")
+
+
+def _size(group: Group) -> int:
+    return group.cases or group.turns or 0
+
+
+def _share(group: Group) -> float | None:
+    return group.turn_success if group.pass_rate is None else group.pass_rate

@@ -1,0 +1,17 @@
+"""Links from figures to the trials that they were taken from."""
+
+import re
+from urllib.parse import urlencode
+
+_DIFFERENT = re.compile(r"[#…]")
+"""What stands in a reason for what differs from trial to trial."""
+
+
+def to_trials(**wanted: str) -> str:
+    """Return a link to the list of trials, with filters set."""
+    return f"#trials?{urlencode({name: value for name, value in wanted.items() if value})}"
+
+
+def in_common(reason: str) -> str:
+    """Return the longest text that all trials of a reason have in theirs."""
+    return max((part.strip() for part in _DIFFERENT.split(reason)), key=len)

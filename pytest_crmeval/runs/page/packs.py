@@ -1,0 +1,77 @@
+"""Dialogues in packs: small enough to be put into the page, or files beside it that a page on a disk can load.
+
+A browser lets a page that was opened from a disk read no file, but run a script that lies beside it.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import compress
+
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.wire import encoded
+
+FULL = 200_000
+"""Bytes of dialogue after which another pack is begun: opened at once, and hundreds of them for the largest runs."""
+INLINE = 700_000
+"""Bytes that all packs may take inside the page; more than that lies beside it."""
+FOLDER = "page"
+LEVEL = 4
+"""Of compression: nearly as small as can be, and three times as fast."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packs:
+    """All dialogues of a run, in the order of its trials."""
+
+    starts: Sequence[int] = ()
+    """The number of the first trial in each pack."""
+    contents: Sequence[str] = ()
+    """Each a list of dialogues: JSON, deflated, base64."""
+
+    @property
+    def fit(self) -> bool:
+        """Whether they are few enough to be put into the page."""
+        return sum(map(len, self.contents)) <= INLINE
+
+
+def packed(dialogues: Iterable[JsonObject]) -> Packs:
+    """Return dialogues in packs."""
+    starts, contents, number = [], [], 0
+    for lines in _gathered(dialogues):
+        starts.append(number)
+        contents.append(b64encode(compress(b"[" + b",".join(lines) + b"]", LEVEL)).decode())
+        number += len(lines)
+    return Packs(starts=starts, contents=contents)
+
+
+def lay_beside(packs: Packs, page: Path) -> None:
+    """Write packs where a page looks for them, and take away those of a page that was there before."""
+    folder = folder_of(page)
+    for old in folder.glob("*.js"):
+        old.unlink()
+    if packs.fit:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, content in enumerate(packs.contents):
+        (folder / f"{number}.js").write_text(f"crmevalPack({number}, {json.dumps(content)});\n", encoding="utf-8")
+
+
+def folder_of(page: Path) -> Path:
+    """Return where the packs of a page are: in the folder of its run."""
+    return page.with_suffix("") / FOLDER
+
+
+def _gathered(dialogues: Iterable[JsonObject]) -> Iterator[list[bytes]]:
+    lines: list[bytes] = []
+    size = 0
+    for dialogue in dialogues:
+        lines.append(encoded(dialogue))
+        size += len(lines[-1])
+        if size >= FULL:
+            yield lines
+            lines, size = [], 0
+    if lines:
+        yield lines

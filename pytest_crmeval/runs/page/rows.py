@@ -1,0 +1,86 @@
+"""The trials of a run as the table of the page has them: short, so that thousands fit into one file."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.standouts import reason_of
+from pytest_crmeval.domain.trial import Labels, Trial
+from pytest_crmeval.domain.wire import encoded
+
+T = TypeVar("T", bound=Hashable)
+ROOM = 1_100_000
+"""Bytes that the table may take."""
+EXCERPTS = (200, 100, 50, 20, 0)
+"""Characters of a reason that are shown: as many as there is room for."""
+VERDICTS = tuple(map(str, Verdict))
+COLUMNS = ("case", "suite", "subject", "verdict", "seconds", "cost", "tokens", "scores", "labels", "why")
+
+
+def rows_of(trials: Sequence[Trial], room: int = ROOM) -> JsonObject:
+    """Return the table: names once, and a list per trial that refers to them by number."""
+    for excerpt in EXCERPTS:
+        found = _rows(trials, excerpt)
+        if len(encoded(found)) <= room:
+            break
+    return found
+
+
+def _rows(trials: Sequence[Trial], excerpt: int) -> JsonObject:
+    suites = _numbered(trial.planned.suite for trial in trials)
+    subjects = _numbered(trial.planned.subject for trial in trials)
+    scores = _numbered(score.name for trial in trials for score in trial.scores)
+    labels = _numbered(sorted({label for trial in trials for label in _labels(trial.labels)}))
+    return {
+        "columns": COLUMNS,
+        "suites": list(suites),
+        "subjects": list(subjects),
+        "verdicts": VERDICTS,
+        "scores": list(scores),
+        "labels": [list(label) for label in labels],
+        "rows": [
+            [
+                trial.planned.case,
+                suites[trial.planned.suite],
+                subjects[trial.planned.subject],
+                VERDICTS.index(trial.verdict),
+                round(trial.seconds, 3),
+                *_bill(trial),
+                _scores(trial, scores),
+                [labels[label] for label in _labels(trial.labels)],
+                "" if trial.passed else _excerpt(reason_of(trial), excerpt),
+            ]
+            for trial in trials
+        ],
+    }
+
+
+def _numbered(found: Iterable[T]) -> Mapping[T, int]:
+    return {name: number for number, name in enumerate(dict.fromkeys(found))}
+
+
+def _labels(labels: Labels) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the name of each label."""
+    for kind, name in (("complexity", labels.complexity), ("category", labels.category), ("split", labels.split)):
+        if name:
+            yield kind, name
+    yield from (("tag", tag) for tag in dict.fromkeys(labels.tags))
+
+
+def _bill(trial: Trial) -> tuple[float | None, int | None]:
+    """Return dollars and tokens; None for what nobody knows, or nobody asked for."""
+    if trial.bill is None:
+        return None, None
+    cost = trial.bill.cost
+    return None if cost is None else round(cost, 6), trial.bill.usage.input + trial.bill.usage.output
+
+
+def _scores(trial: Trial, names: Mapping[str, int]) -> Sequence[Json]:
+    found = {score.name: round(score.value, 3) for score in trial.scores}
+    return [found.get(name) for name in names]
+
+
+def _excerpt(text: str, longest: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[:longest].rstrip()}…"

@@ -1,0 +1,217 @@
+"""What the page shows of one suite: its subjects side by side."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_crmeval.domain.interval import wilson
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.report import Report, Standing
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.runs import bills
+from pytest_crmeval.runs.page.charts import Chart, Point, cost_against_quality, latency
+from pytest_crmeval.runs.page.heat import Heat, heats_of
+from pytest_crmeval.runs.page.links import in_common, to_trials
+from pytest_crmeval.runs.page.words import NOTHING, dollars, interval, rate, seconds, words
+
+COLOURS = 8
+REASONS = 15
+PERCENTILES = (50, 90, 95, 99)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """How a subject stands: a row of the first table of a suite."""
+
+    standing: Standing
+    colour: int
+    low: float | None
+    high: float | None
+    cost: str
+    per_pass: str
+    times: Sequence[str]
+
+    @property
+    def rate(self) -> str:
+        """The pass rate."""
+        return rate(self.standing.pass_rate)
+
+    @property
+    def interval(self) -> str:
+        """How far the pass rate can be believed."""
+        return interval(self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """A table: a row per figure, a column per subject."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonView:
+    """Why trials of a subject did not pass, and where they are."""
+
+    subject: str
+    colour: int
+    count: int
+    text: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteView:
+    """All that the page shows of a suite."""
+
+    name: str
+    number: int
+    places: Sequence[Place]
+    charts: Sequence[Chart]
+    heats: Sequence[Heat]
+    reasons: Sequence[ReasonView]
+    figures: Sequence[Figures]
+    has_invalid: bool
+    has_bills: bool
+
+
+def suites_of(report: Report) -> Sequence[SuiteView]:
+    """Return what there is to show, suite by suite; a subject has one colour on the whole page."""
+    colours = {name: n for n, name in enumerate(dict.fromkeys(standing.subject for standing in report.standings))}
+    names = dict.fromkeys(standing.suite for standing in report.standings)
+    return [_suite(report, name, number, colours) for number, name in enumerate(names)]
+
+
+def _suite(report: Report, name: str, number: int, colours: Mapping[str, int]) -> SuiteView:
+    standings = [standing for standing in report.standings if standing.suite == name]
+    trials = [trial for trial in report.trials if trial.planned.suite == name]
+    times = {standing.subject: times_of(trials, standing) for standing in standings}
+    places = [_place(standing, colours[standing.subject] % COLOURS, times[standing.subject]) for standing in standings]
+    return SuiteView(
+        name=name,
+        number=number,
+        places=places,
+        charts=list(_charts(places, times)),
+        heats=heats_of(standings),
+        reasons=_reasons(places),
+        figures=list(_figures(standings)),
+        has_invalid=any(standing.invalid for standing in standings),
+        has_bills=any(standing.bill for standing in standings),
+    )
+
+
+def interval_of(standing: Standing) -> tuple[float, float] | None:
+    """Return how far a pass rate can be believed; None if nothing was scored. Old reports do not tell."""
+    figure = standing.figures.get("pass_rate")
+    return figure.interval if figure else wilson(standing.passed, standing.passed + standing.failed)
+
+
+def times_of(trials: Sequence[Trial], standing: Standing) -> Mapping[int, float]:
+    """Return how long the trials of a subject took, by percentile; nothing if none was played.
+
+    Reports that do not tell are asked for the nearest rank.
+    """
+    told = {n: figure.value for n in PERCENTILES if (figure := standing.figures.get(f"latency_p{n}"))}
+    if told:
+        return told
+    subject = standing.subject
+    found = sorted(trial.seconds for trial in trials if trial.planned.subject == subject and trial.seconds)
+    return {n: found[max(0, -(-n * len(found) // 100) - 1)] for n in PERCENTILES} if found else {}
+
+
+def _place(standing: Standing, colour: int, times: Mapping[int, float]) -> Place:
+    low, high = interval_of(standing) or (None, None)
+    return Place(
+        standing=standing,
+        colour=colour,
+        low=low,
+        high=high,
+        cost=dollars(standing.cost) if standing.bill else NOTHING,
+        per_pass=dollars(standing.cost_per_pass) if standing.bill else NOTHING,
+        times=[seconds(times.get(n)) for n in (50, 95)],
+    )
+
+
+def _charts(places: Sequence[Place], times: Mapping[str, Mapping[int, float]]) -> Iterator[Chart]:
+    if priced := [(point, place.colour) for place in places if (point := _priced(place))]:
+        yield cost_against_quality(priced)
+    if spans := [
+        (place.standing.subject, place.colour, [(f"p{n}", value) for n, value in found.items()])
+        for place in places
+        if (found := times[place.standing.subject])
+    ]:
+        yield latency(spans)
+
+
+def _priced(place: Place) -> Point | None:
+    """Return what a subject costs and how good it is; None for who asks no model, or at a price that nobody knows."""
+    standing = place.standing
+    cost, passing = standing.cost_per_trial, standing.pass_rate
+    if standing.bill is None or cost is None or passing is None or place.low is None or place.high is None:
+        return None
+    told = f"{standing.subject}: {rate(passing)} ({place.interval}) for {dollars(cost)} per trial"
+    return Point(x=cost, rate=passing, low=place.low, high=place.high, name=standing.subject, told=told)
+
+
+def _figures(standings: Sequence[Standing]) -> Iterator[Figures]:
+    """Yield the metrics of a suite, and its bills."""
+    head = ["", *(standing.subject for standing in standings)]
+    found = [_flat(standing) for standing in standings]
+    names = dict.fromkeys(name for figures in found for name in figures)
+    if names:
+        rows = [(words(name), *(figures.get(name, bills.NOTHING) for figures in found)) for name in names]
+        yield Figures(title="Metrics", head=head, rows=rows)
+    if judged := list(_judges(standings)):
+        yield Figures(title="Judge", head=head, rows=judged)
+    if paid := list(bills.details("", standings))[1:]:
+        yield Figures(title="Bill", head=head, rows=paid)
+
+
+def _judges(standings: Sequence[Standing]) -> Iterator[Sequence[str]]:
+    """Yield what the judge thinks of each subject, and how far the scorers agree."""
+    found = [standing.judge.to_dict() if standing.judge else {} for standing in standings]
+    for name in dict.fromkeys(name for told in found for name in told if name != "bill"):
+        yield (words(name), *(_number(told.get(name)) for told in found))
+    if any("bill" in told for told in found):
+        costs = (standing.judge.bill if standing.judge else None for standing in standings)
+        yield ("cost", *(dollars(bill.cost) if bill else NOTHING for bill in costs))
+
+
+def _reasons(places: Sequence[Place]) -> Sequence[ReasonView]:
+    """Return why trials did not pass, the most frequent first."""
+    found = [
+        ReasonView(
+            subject=place.standing.subject,
+            colour=place.colour,
+            count=reason.count,
+            text=reason.text,
+            link=to_trials(
+                suite=place.standing.suite,
+                subject=place.standing.subject,
+                verdict=reason.verdict,
+                text=in_common(reason.text),
+            ),
+        )
+        for place in places
+        for reason in place.standing.reasons
+    ]
+    return sorted(found, key=lambda reason: (-reason.count, reason.subject, reason.text))[:REASONS]
+
+
+def _flat(standing: Standing) -> Mapping[str, str]:
+    """Return all metrics by name: a count whole, a rate with three digits."""
+    found: dict[str, str] = {}
+    for name, value in standing.metrics.to_dict().items():
+        if isinstance(value, Mapping):
+            found |= {f"{name} {label}": str(count) for label, count in value.items()}
+        else:
+            found[name] = _number(value)
+    return found | {f"mean {name}": rate(value) for name, value in (standing.scores or {}).items()}
+
+
+def _number(value: Json) -> str:
+    """Return a figure: a count whole, a rate with three digits, what is not known as a dash."""
+    if value is None:
+        return NOTHING
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,392 @@
+"use strict";
+(() => {
+  const PAGE = 100;
+  const ORDER = { errored: 0, failed: 1, invalid: 2, passed: 3 };
+  const SIGNS = { passed: "✓", failed: "✗", errored: "!", invalid: "∅" };
+  const MOODS = { passed: "good", failed: "bad", errored: "warn", invalid: "plain" };
+  const find = (id) => document.getElementById(id);
+
+  // Everything that comes from a run goes through here: as text, never as markup.
+  const make = (tag, given = {}, ...children) => {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(given)) {
+      if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    }
+    element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+    return element;
+  };
+
+  const data = JSON.parse(find("trials-data").textContent);
+  const at = Object.fromEntries(data.columns.map((name, number) => [name, number]));
+  const trials = data.rows.map((row, number) => {
+    const get = (name) => row[at[name]];
+    return {
+      number,
+      name: get("case"),
+      suite: data.suites[get("suite")],
+      subject: data.subjects[get("subject")],
+      verdict: data.verdicts[get("verdict")],
+      seconds: get("seconds"),
+      cost: get("cost"),
+      tokens: get("tokens"),
+      scores: get("scores"),
+      labels: get("labels"),
+      why: get("why"),
+      change: data.changes[number] || "",
+    };
+  });
+  for (const trial of trials) trial.text = `${trial.name} ${trial.subject} ${trial.suite} ${trial.why}`.toLowerCase();
+
+  const fixed = (number, digits) => number.toFixed(digits);
+  const seconds = (n) => (n >= 60 ? `${fixed(n / 60, 1)} min` : n >= 1 ? `${fixed(n, 1)} s` : `${fixed(n * 1000, 0)} ms`);
+  const dollars = (n) => (n === null ? "–" : n >= 1 || n === 0 ? `$${fixed(n, 2)}` : `$${Number(n.toPrecision(3))}`);
+  const verdict = (name) => make("span", { class: `chip ${MOODS[name]}` }, make("span", { "aria-hidden": "true" }, SIGNS[name]), ` ${name}`);
+
+  // ---- the table
+
+  const some = (name) => trials.some((trial) => trial[name] !== null && trial[name] !== "");
+  // Of scores, those that are not full; of a trial that has none such, that it has them.
+  const lowest = (trial) => {
+    const scored = trial.scores.flatMap((score, n) => (score === null ? [] : [n]));
+    const low = scored.filter((n) => trial.scores[n] < 1);
+    return low.length ? low : scored.slice(0, 1);
+  };
+  const columns = [
+    { name: "verdict", title: "Verdict", value: (trial) => ORDER[trial.verdict], cell: (trial) => verdict(trial.verdict) },
+    { name: "case", title: "Case", value: (trial) => trial.name, cell: (trial) => make("a", { href: `#trial-${trial.number}` }, trial.name) },
+    data.suites.length > 1 && { name: "suite", title: "Suite", value: (trial) => trial.suite },
+    { name: "subject", title: "Subject", value: (trial) => trial.subject },
+    some("change") && { name: "change", title: "Baseline", value: (trial) => trial.change },
+    {
+      name: "marks", title: "Scores", value: (trial) => trial.scores.reduce((sum, score) => sum + (score || 0), 0),
+      cell: (trial) => lowest(trial).map((n) => make("span", {}, make("small", {}, data.scores[n]), ` ${fixed(trial.scores[n], 2)}`)),
+    },
+    { name: "seconds", title: "Time", value: (trial) => trial.seconds, cell: (trial) => seconds(trial.seconds), numeric: true },
+    some("cost") && { name: "cost", title: "Cost", value: (trial) => trial.cost, cell: (trial) => dollars(trial.cost), numeric: true },
+    some("tokens") && { name: "tokens", title: "Tokens", value: (trial) => trial.tokens, cell: (trial) => (trial.tokens === null ? "–" : trial.tokens.toLocaleString("en")), numeric: true },
+    { name: "why", title: "Why", value: (trial) => trial.why, cell: (trial) => (trial.why ? make("span", { class: "clamp", title: trial.why }, trial.why) : "") },
+  ].filter(Boolean);
+
+  const state = { sort: "verdict", falling: false, page: 0, shown: trials };
+  const fields = ["text", "suite", "subject", "verdict", "label", "change"].filter((name) => find(`filter-${name}`));
+  const asked = () => Object.fromEntries(fields.map((name) => [name, find(`filter-${name}`).value]));
+
+  const matches = (trial, wanted, parts) =>
+    parts.every((part) => trial.text.includes(part)) &&
+    (!wanted.suite || trial.suite === wanted.suite) &&
+    (!wanted.subject || trial.subject === wanted.subject) &&
+    (!wanted.verdict || trial.verdict === wanted.verdict) &&
+    (!wanted.label || trial.labels.includes(Number(wanted.label))) &&
+    (!wanted.change || trial.change === wanted.change);
+
+  const compare = (one, other) => {
+    if (one === null || other === null) return (one === null) - (other === null);
+    return typeof one === "string" ? one.localeCompare(other, "en", { numeric: true }) : one - other;
+  };
+
+  const select = () => {
+    const wanted = asked();
+    const parts = (wanted.text || "").toLowerCase().split(/\s+/).filter(Boolean);
+    const column = columns.find((each) => each.name === state.sort);
+    const sign = state.falling ? -1 : 1;
+    state.shown = trials
+      .filter((trial) => matches(trial, wanted, parts))
+      .sort((one, other) => sign * compare(column.value(one), column.value(other)) || one.number - other.number);
+    show();
+  };
+
+  const show = () => {
+    const pages = Math.max(1, Math.ceil(state.shown.length / PAGE));
+    state.page = Math.min(state.page, pages - 1);
+    const first = state.page * PAGE;
+    const part = state.shown.slice(first, first + PAGE);
+    find("trial-table").tBodies[0].replaceChildren(...part.map(rowOf));
+    const all = trials.length.toLocaleString("en");
+    find("count").textContent = state.shown.length === trials.length ? `${all} trials` : `${state.shown.length.toLocaleString("en")} of ${all} trials`;
+    find("pages").hidden = pages < 2;
+    find("page-told").textContent = `${first + 1}–${first + part.length} of ${state.shown.length.toLocaleString("en")}`;
+    find("page-back").disabled = state.page === 0;
+    find("page-on").disabled = state.page >= pages - 1;
+    for (const head of find("trial-table").tHead.rows[0].cells) {
+      const sorted = head.dataset.name === state.sort;
+      head.setAttribute("aria-sort", sorted ? (state.falling ? "descending" : "ascending") : "none");
+    }
+  };
+
+  const rowOf = (trial) =>
+    make("tr", { role: "row" }, columns.map((column) => {
+      const content = column.cell ? column.cell(trial) : column.value(trial);
+      const labelled = ["seconds", "cost", "tokens", "change", "suite"].includes(column.name);
+      return make("td", { role: "cell", class: `${column.name}${column.numeric ? " number" : ""}`, "data-name": labelled ? column.title : null }, content);
+    }));
+
+  const head = () => {
+    const cells = columns.map((column) => {
+      const button = make("button", { type: "button" }, column.title);
+      button.addEventListener("click", () => {
+        state.falling = state.sort === column.name ? !state.falling : false;
+        state.sort = column.name;
+        state.page = 0;
+        select();
+      });
+      return make("th", { scope: "col", role: "columnheader", "data-name": column.name, class: column.numeric ? "number" : null }, button);
+    });
+    find("trial-table").tHead.rows[0].replaceChildren(...cells);
+  };
+
+  const fill = () => {
+    const options = (id, names) => find(id).append(...names.map((name) => make("option", { value: name }, name)));
+    options("filter-suite", data.suites);
+    options("filter-subject", data.subjects);
+    options("filter-verdict", Object.keys(ORDER).filter((name) => trials.some((trial) => trial.verdict === name)));
+    if (find("filter-change")) options("filter-change", [...new Set(trials.map((trial) => trial.change).filter(Boolean))].sort());
+    for (const kind of new Set(data.labels.map(([name]) => name))) {
+      const group = make("optgroup", { label: kind });
+      data.labels.forEach(([name, label], number) => { if (name === kind) group.append(make("option", { value: number }, label)); });
+      find("filter-label").append(group);
+    }
+    find("filter-suite").parentElement.hidden = data.suites.length < 2;
+    find("filter-label").parentElement.hidden = !data.labels.length;
+  };
+
+  // A link may ask for some of the trials: #trials?label=tag:refusal&subject=mute
+  const ask = (wanted) => {
+    for (const name of fields) find(`filter-${name}`).value = "";
+    for (const [name, value] of wanted) {
+      if (!fields.includes(name)) continue;
+      const label = name === "label" && data.labels.findIndex(([kind, text]) => `${kind}:${text}` === value);
+      find(`filter-${name}`).value = name === "label" ? label : value;
+    }
+    state.page = 0;
+    select();
+    find("trials").scrollIntoView();
+    find("filter-text").focus({ preventScroll: true });
+  };
+
+  // ---- one trial
+
+  const waiting = new Map();
+  window.crmevalPack = (number, content) => waiting.get(number)?.(content);
+
+  const beside = (number) => new Promise((resolve, reject) => {
+    waiting.set(number, resolve);
+    const script = make("script", { src: `${encodeURIComponent(data.folder)}/page/${number}.js` });
+    script.addEventListener("error", () => reject(new Error("missing")));
+    document.head.append(script);
+  });
+
+  const inflated = async (content) => {
+    const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  };
+
+  const packs = new Map();
+  const pack = (number) => {
+    if (!packs.has(number)) {
+      const inside = find(`pack-${number}`);
+      const content = inside ? Promise.resolve(inside.textContent) : beside(number);
+      packs.set(number, content.then(inflated).catch((error) => { packs.delete(number); throw error; }));
+    }
+    return packs.get(number);
+  };
+  const dialogueOf = async (number) => {
+    let which = data.packs.length - 1;
+    while (which > 0 && data.packs[which] > number) which -= 1;
+    return (await pack(which))[number - data.packs[which]];
+  };
+
+  const spelled = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+  const isRow = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+  const rowsIn = (value) => {
+    if (Array.isArray(value)) return value.length && value.every(isRow) ? value : null;
+    if (!isRow(value)) return null;
+    const inner = Object.values(value);
+    return inner.length && inner.every((row) => isRow(row) && Object.keys(row).length > 1) ? inner : null;
+  };
+  const grid = (rows) => {
+    const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => rows.some((row) => row[name] !== null && row[name] !== undefined));
+    return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" }, make("table", {},
+      make("thead", {}, make("tr", {}, names.map((name) => make("th", { scope: "col" }, name)))),
+      make("tbody", {}, rows.map((row) => make("tr", {}, names.map((name) => make("td", {}, row[name] === null || row[name] === undefined ? "–" : spelled(row[name]))))))));
+  };
+
+  const callOf = (call) => {
+    const given = call.arguments;
+    const words = isRow(given)
+      ? Object.entries(given).flatMap(([name, value], n) => [n ? ", " : "", make("span", { class: "name" }, `${name}=`), JSON.stringify(value)])
+      : [JSON.stringify(given)];
+    return make("div", { class: "call" }, "→ ", make("b", {}, call.tool), "(", words, ")");
+  };
+
+  const resultOf = (result) => {
+    if (result.error) return make("p", { class: "refused" }, `← ${result.error.kind}: ${result.error.message}`);
+    const rows = rowsIn(result.value);
+    const told = rows ? `← ${rows.length} ${rows.length === 1 ? "row" : "rows"}` : isRow(result.value) ? `← ${Object.keys(result.value).length} fields` : "← a value";
+    const shown = rows ? grid(rows) : isRow(result.value) ? grid([result.value]) : make("pre", {}, spelled(result.value ?? null));
+    return make("details", { class: "result" }, make("summary", {}, `${told}${result.note ? ` (${result.note})` : ""}`), shown);
+  };
+
+  const faultOf = (fault) => {
+    const where = `${fault.turn ? `turn ${fault.turn}: ` : ""}${fault.text}`;
+    if (fault.expected === undefined) return make("li", {}, `✗ ${fault.score}: ${where}`);
+    return make("li", {}, `✗ ${fault.score}: ${where} `, make("span", { class: "expected" }, `expected ${fault.expected}`), ", ", make("span", { class: "actual" }, `actual ${fault.actual}`));
+  };
+
+  const messageOf = (message) =>
+    make("div", { class: `said ${message.speaker}` }, make("span", { class: "who" }, message.speaker), make("div", {},
+      message.text || !(message.calls || message.results) ? make("div", { class: "text" }, message.text || "(said nothing)") : null,
+      (message.calls || []).map(callOf), (message.results || []).map(resultOf)));
+
+  const turnOf = (turn, number) =>
+    make("article", { class: "turn", "aria-label": `Turn ${number + 1}` }, make("h4", {}, `Turn ${number + 1}`), turn.said.map(messageOf),
+      turn.cut ? make("p", { class: "said" }, "Stopped: the agent used up its steps.") : null,
+      turn.faults ? make("ul", { class: "faults" }, turn.faults.map(faultOf)) : null);
+
+  const wholeOf = (faults) =>
+    make("div", { class: "wrong" }, make("h4", {}, "What is wrong with the whole"),
+      make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Differences" }, make("table", {},
+        make("thead", {}, make("tr", {}, ["Score", "Where", "Expected", "Actual"].map((name) => make("th", { scope: "col" }, name)))),
+        make("tbody", {}, faults.map((fault) => {
+          const where = `${fault.turn ? `turn ${fault.turn}: ` : ""}${fault.text}`;
+          if (fault.expected !== undefined) {
+            return make("tr", {}, make("th", { scope: "row" }, fault.score), make("td", {}, where), make("td", { class: "expected" }, fault.expected), make("td", { class: "actual" }, fault.actual));
+          }
+          return make("tr", {}, make("th", { scope: "row" }, fault.score), make("td", { colspan: "3", class: fault.lack ? "expected" : "actual" }, where));
+        })))));
+
+  const judgeOf = (judge) =>
+    make("div", { class: "wrong" }, make("h4", {}, `Judge${judge.value === undefined ? "" : ` ${fixed(judge.value, 3)}: ${judge.passed ? "passes" : "does not pass"}`}${judge.cached ? " (judged before)" : ""}`),
+      judge.trouble ? make("p", { class: "opinion" }, `Not graded: ${judge.trouble}`) : null,
+      judge.grades.map((grade) => make("div", { class: "opinion" },
+        make("small", {}, grade.attempt ? grade.attempt.replaceAll("_", " ") : `goal ${fixed(grade.goal, 2)}, process ${fixed(grade.process, 2)}`),
+        make("div", { class: "text" }, grade.reason || "(no reason given)"))));
+
+  const scoresOf = (scores) => (scores || []).map(([name, value, threshold]) =>
+    make("span", { class: `chip ${value >= threshold ? "good" : "bad"}` }, `${value >= threshold ? "✓" : "✗"} ${name} ${fixed(value, 3)}`));
+
+  const missingOf = (told) => {
+    if (told.closed) return "This suite is confidential: what was said is kept encrypted, and is shown on no page.";
+    if (told.trouble) return `The transcript is there, but ${told.trouble}.`;
+    return told.where ? "Nothing was said." : "There is no transcript of this trial.";
+  };
+
+  const sideOf = (title, told, outcome) =>
+    make("section", { class: "side" },
+      title ? make("h3", {}, title) : null,
+      make("div", { class: "line" }, outcome ? verdict(outcome) : null, scoresOf(told.scores),
+        told.answer ? make("span", {}, `answer ${told.answer.attempt.replaceAll("_", " ")}`) : null),
+      told.reason ? make("p", { class: "text" }, told.reason) : null,
+      told.turns ? told.turns.map(turnOf) : make("p", { class: "note" }, missingOf(told)),
+      told.faults ? wholeOf(told.faults) : null,
+      told.judge ? judgeOf(told.judge) : null,
+      (told.notes || []).map((note) => make("p", { class: "note" }, note)));
+
+  const factsOf = (trial, told) => {
+    const labels = told.labels || {};
+    const where = told.where && make("a", { href: [data.folder, ...told.where.split("/")].map(encodeURIComponent).join("/") }, told.where);
+    const usage = told.bill && told.bill.usage;
+    const facts = [
+      ["test", told.key], ["agent", told.spec], ["content", told.fingerprint],
+      ["labels", [labels.complexity, labels.category, labels.split, ...(labels.tags || [])].filter(Boolean).join(", ")],
+      ["took", `${seconds(trial.seconds)}${usage ? `, ${usage.calls} calls, ${usage.input.toLocaleString("en")} tokens in, ${usage.output.toLocaleString("en")} out, ${dollars(told.bill.cost)}` : ""}`],
+      ["transcript", where],
+    ];
+    return make("dl", { class: "origin" }, facts.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+  };
+
+  const dialog = find("trial");
+  let opened = null;
+  let returnTo = null;
+
+  const open = async (number) => {
+    const trial = trials[number];
+    opened = number;
+    find("trial-title").textContent = `${trial.subject} · ${trial.name}`;
+    const place = state.shown.indexOf(trial);
+    find("previous").disabled = place <= 0;
+    find("next").disabled = place < 0 || place >= state.shown.length - 1;
+    if (!dialog.open) {
+      returnTo = document.activeElement;
+      dialog.showModal();
+    }
+    find("trial-body").replaceChildren(make("p", { class: "note" }, "Loading …"));
+    find("trial-title").focus();
+    const parts = await dialogueOf(number).then((told) => tell(trial, told), () => [
+      make("div", { class: "line" }, verdict(trial.verdict)), trial.why ? make("p", { class: "text" }, trial.why) : null,
+      make("p", { class: "note" }, `The dialogues of this run lie in the folder ${data.folder}/page beside this file, and are not there: keep the two together.`),
+    ].filter(Boolean));
+    if (opened !== number) return;
+    dialog.classList.toggle("two", parts.two === true);
+    find("trial-body").replaceChildren(...parts);
+    dialog.scrollTop = 0;
+  };
+
+  const tell = (trial, told) => {
+    const sides = told.before
+      ? [sideOf("Baseline", told.before, told.before.verdict), sideOf("This run", told, trial.verdict)]
+      : [sideOf("", told, trial.verdict)];
+    const parts = [make("div", { class: "sides" }, sides), make("h3", {}, "About this trial"), factsOf(trial, told)];
+    parts.two = Boolean(told.before);
+    return parts;
+  };
+
+  const step = (by) => {
+    const trial = state.shown[state.shown.indexOf(trials[opened]) + by];
+    if (trial) history.replaceState(null, "", `#trial-${trial.number}`);
+    if (trial) open(trial.number);
+  };
+
+  const follow = () => {
+    const hash = decodeURIComponent(location.hash.slice(1));
+    const found = /^trial-(\d+)$/.exec(hash);
+    if (found && trials[Number(found[1])]) open(Number(found[1]));
+    else if (dialog.open) dialog.close();
+    if (location.hash.startsWith("#trials?")) ask(new URLSearchParams(location.hash.slice("#trials?".length)));
+  };
+
+  dialog.addEventListener("close", () => {
+    opened = null;
+    if (/^#trial-\d+$/.test(location.hash)) history.replaceState(null, "", "#trials");
+    returnTo?.focus?.({ preventScroll: true });
+  });
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  find("close").addEventListener("click", () => dialog.close());
+  find("previous").addEventListener("click", () => step(-1));
+  find("next").addEventListener("click", () => step(1));
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    if (dialog.open && (event.key === "j" || event.key === "k")) step(event.key === "j" ? 1 : -1);
+    if (!dialog.open && event.key === "/") {
+      event.preventDefault();
+      find("filter-text").focus();
+    }
+  });
+
+  // ---- light and dark
+
+  const THEMES = ["", "light", "dark"];
+  const theme = find("theme");
+  theme.addEventListener("click", () => {
+    const next = THEMES[(THEMES.indexOf(document.documentElement.style.colorScheme) + 1) % THEMES.length];
+    document.documentElement.style.colorScheme = next;
+    theme.textContent = `Theme: ${next || "system"}`;
+  });
+
+  // ---- begin
+
+  for (const name of fields) {
+    find(`filter-${name}`).addEventListener("input", () => { state.page = 0; select(); });
+  }
+  find("filters").addEventListener("submit", (event) => event.preventDefault());
+  find("filters").addEventListener("reset", () => setTimeout(() => { state.page = 0; select(); }));
+  find("page-back").addEventListener("click", () => { state.page -= 1; show(); });
+  find("page-on").addEventListener("click", () => { state.page += 1; show(); });
+  window.addEventListener("hashchange", follow);
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+  head();
+  fill();
+  select();
+  for (const id of ["filters", "trial-table", "theme"]) find(id).hidden = false;
+  follow();
+})();
