@@ -1,29 +1,101 @@
-"""`crmeval report`: the figures of a run."""
+"""`crmeval report`: a run in figures, as a page, in Markdown or as JSON."""
 
 import argparse
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.domain.report import Report
 from pytest_crmeval.runs import bills, reports, summary
+from pytest_crmeval.runs.places import NoRunError, place_of, report_beside
 
-HELP = "Show the figures of a run."
+HELP = """\
+Show a run: its figures, or with --html a page that a browser opens from the disk, with --md a summary for a comment on
+a pull request, with --json the report itself. RUN is an id, or the path of a report or of the folder of a run.
+
+    crmeval report                                  # the figures of the latest run
+    crmeval report nightly --html                   # writes reports/nightly.html, and tells where it is
+    crmeval report nightly --html -o out/run.html   # and out/run/page/, if the dialogues don't fit into one file
+    crmeval report --md >> "$GITHUB_STEP_SUMMARY"
+    crmeval report nightly --json | jq '.results[].pass_rate'
+
+Exit status: 0; 2 if there is no such report, or no place to write to.
+"""
+STDOUT = Path("-")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("run", nargs="?", default="latest", help="id of the run (default: the latest)")
+    parser.add_argument("run", nargs="?", default="latest", metavar="RUN", help="which run (default: the latest)")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--html", action="store_true", help="write a page, beside the report unless -o says where")
+    forms.add_argument("--md", action="store_true", help="a summary in Markdown")
+    forms.add_argument("--json", action="store_true", help="the report as it is stored")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to (default: the terminal)")
     add_reports(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Show a run."""
+    path = _place(options)
     try:
-        report = reports.load(reports_of(options) / f"{options.run}.json")
+        report = reports.load(path)
     except reports.ReportError as error:
         raise UsageError(error) from error
+    if options.html:
+        _put(lambda: _page(report, path, options.output))
+    elif options.output in (None, STDOUT):
+        sys.stdout.write(_text(report, path, options))
+    else:
+        text = _text(report, path, options)
+        _put(lambda: options.output.write_text(text, encoding="utf-8"))
+    return 0
+
+
+def _place(options: argparse.Namespace) -> Path:
+    """Return where the report is that was named."""
+    folder = reports_of(options)
+    report = folder / f"{options.run}.json"
+    if Path(options.run).name == options.run and report.is_file():
+        return report
+    try:
+        found = place_of(options.run, folder)
+    except NoRunError as error:
+        raise UsageError(error) from error
+    beside = found if found.suffix == ".json" else report_beside(found)
+    if beside is None:
+        raise UsageError(f"{options.run!r} has not come to a report: crmeval status {options.run} tells how far it is")
+    return beside
+
+
+def _text(report: Report, path: Path, options: argparse.Namespace) -> str:
+    """Return a report in the form that was asked for."""
+    if options.json:
+        return path.read_text(encoding="utf-8")
+    if options.md:
+        from pytest_crmeval.runs.markdown import report_page
+
+        return report_page(report)
     head = f"run {report.run['id']}, {report.run['started']}"
     figures = [*summary.table(report), *bills.lines(report), *summary.invalid(report), *summary.missing(report)]
-    lines = [head, *figures, *summary.omissions(report), *summary.details(report)]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 0
+    return "\n".join([head, *figures, *summary.omissions(report), *summary.details(report)]) + "\n"
+
+
+def _page(report: Report, path: Path, output: Path | None) -> None:
+    """Write the page, and tell where it is."""
+    from pytest_crmeval.runs import page
+
+    if output == STDOUT:
+        raise UsageError("a page is a file, and perhaps a folder beside it: name one with -o")
+    target = output or path.resolve().with_suffix(".html")
+    page.save(report, page.folder_beside(path, report), target, page.baseline_beside(path, report))
+    sys.stdout.write(f"{summary.short(target)}\n")
+
+
+def _put(write: Callable[[], object]) -> None:
+    try:
+        write()
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error

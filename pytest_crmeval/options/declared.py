@@ -135,6 +135,9 @@ def _add_settings(parser: pytest.Parser) -> None:
         "crmeval_gates", "rules that decide the exit status: 'crm.pass_rate >= 0.60'", type="linelist", default=[]
     )
     parser.addini("crmeval_reports", "folder of journals and reports", default="reports")
+    parser.addini(
+        "crmeval_page", "write reports/<run>.html at the end of a run (default: true)", type="bool", default=True
+    )
     parser.addini("crmeval_max_steps", "replies with tool calls that an agent may give in one turn", default="20")
     parser.addini("crmeval_inflight", "the same as --crmeval-inflight", default="")
     parser.addini(

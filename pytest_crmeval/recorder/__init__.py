@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -21,6 +22,7 @@ from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder.counting import counted, group_of, outcome_of
 from pytest_crmeval.recorder.jobfile import JobFile
 from pytest_crmeval.recorder.locking import RunLock
+from pytest_crmeval.recorder.pages import write_page
 from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
 from pytest_crmeval.recorder.telling import announcement, counts, endings, omissions, stops
 from pytest_crmeval.runs import journal, reports, summary
@@ -66,7 +68,7 @@ class Recorder:
         self._rulings: Sequence[Ruling] = ()
         self._forgivable = 0
         self._forgiven = False
-        self._trouble = self._full = ""
+        self._trouble = self._full = self._page = ""
         self.dealt: JsonObject = {}
         """What the shard of this invocation is a part of; nothing if there are no shards."""
         self.forecast: Sequence[str] = ()
@@ -205,6 +207,8 @@ class Recorder:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None]:
         """Write the report before the terminal sums up, and have the last word on the exit status."""
         self._conclude()
+        if self._report is not None:
+            self._page = write_page(self._config, replace(self._report, rulings=self._rulings))
         yield
         self._close()
         session.exitstatus = status = self._decided(int(session.exitstatus))
@@ -380,3 +384,5 @@ class Recorder:
         if self._job.trouble:
             yield f"the job is not up to date: {self._job.trouble}"
         yield self._trouble or f"report: {summary.short(self._options.reports / f'{self._options.run}.json')}"
+        if self._page:
+            yield self._page

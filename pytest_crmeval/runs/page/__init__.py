@@ -13,11 +13,14 @@ from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import encoded
 from pytest_crmeval.runs.ids import LATEST
 from pytest_crmeval.runs.page.baseline import Changes, Earlier, changes_of, earlier_dialogues
+from pytest_crmeval.runs.page.beside import baseline_beside, folder_beside
 from pytest_crmeval.runs.page.dialogues import dialogue, kept
 from pytest_crmeval.runs.page.packs import Packs, lay_beside, packed
 from pytest_crmeval.runs.page.rows import rows_of
 from pytest_crmeval.runs.page.view import view_of
 from pytest_crmeval.runs.shelf import point
+
+__all__ = ["baseline_beside", "folder_beside", "rendered", "save", "write"]
 
 if TYPE_CHECKING:  # it takes as long to import as a small run takes to be summed up
     from jinja2 import Environment
@@ -27,11 +30,11 @@ _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 """What JSON may not have inside a script: a parser of HTML, or an old one of JavaScript, would read it as something."""
 
 
-def write(report: Report, reports: Path, baseline: tuple[Report, Path] | None = None) -> Path:
+def write(report: Report, reports: Path) -> Path:
     """Write ``<run>.html`` beside the report, and what it loads into the folder of the run; OSError if it can't be."""
     run = str(report.run["id"])
     path = reports / f"{run}.html"
-    save(report, reports / run, path, baseline)
+    save(report, reports / run, path, baseline_beside(path, report))
     point(reports / f"{LATEST}.html", path.name)
     return path
 

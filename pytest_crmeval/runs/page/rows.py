@@ -41,7 +41,7 @@ def _rows(trials: Sequence[Trial], excerpt: int) -> JsonObject:
         "labels": [list(label) for label in labels],
         "rows": [
             [
-                trial.planned.case,
+                _name(trial),
                 suites[trial.planned.suite],
                 subjects[trial.planned.subject],
                 VERDICTS.index(trial.verdict),
@@ -58,6 +58,11 @@ def _rows(trials: Sequence[Trial], excerpt: int) -> JsonObject:
 
 def _numbered(found: Iterable[T]) -> Mapping[T, int]:
     return {name: number for number, name in enumerate(dict.fromkeys(found))}
+
+
+def _name(trial: Trial) -> str:
+    """Return what a trial is called: its case; of several, with its number."""
+    return f"{trial.planned.case} #{trial.planned.trial}" if trial.planned.trial > 1 else trial.planned.case
 
 
 def _labels(labels: Labels) -> Iterator[tuple[str, str]]:
