@@ -54,7 +54,9 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Calla
         lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in cases]
         Path(pytester.path, "cases.jsonl").write_text("".join(lines), encoding="utf-8")
         pytester.makepyfile(test_crm=test, bots=AGENTS_FILE)
-        pytester.makeini(f"[pytest]\npythonpath = .\n{ini}")
+        # Most tests look at no page, and it takes as long as a small run.
+        page = "" if "crmeval_page" in ini else "crmeval_page = false\n"
+        pytester.makeini(f"[pytest]\npythonpath = .\n{page}{ini}")
         return pytester
 
     return make

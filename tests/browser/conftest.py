@@ -1,0 +1,80 @@
+"""A real browser: the Chromium of the system, driven by Playwright. Where there is none these tests are skipped."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def chromium() -> str:
+    """Return where a Chromium is; empty if there is none."""
+    given = os.environ.get("CRMEVAL_CHROMIUM", "")
+    return given or next((found for name in NAMES if (found := shutil.which(name))), "")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start it once for all tests of a file: while it lives, nobody else can run an event loop in this thread."""
+    path = chromium()
+    if not path:
+        pytest.skip("there is no Chromium: apt-get install chromium, or set CRMEVAL_CHROMIUM")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])  # root has no sandbox
+        yield started
+        started.close()
+
+
+class Opened:
+    """A page, and everything that it did which it should not do."""
+
+    def __init__(self, page: Page, expected: str) -> None:
+        self.page = page
+        self._expected = expected
+        self.trouble: list[str] = []
+        page.on("console", lambda message: self._note(message.type, message.text))
+        page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
+        page.on("dialog", self._dismiss)
+        page.on("request", lambda request: self._check(request.url))
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in {"error", "warning"} and not (self._expected and self._expected in text):
+            self.trouble.append(f"{kind}: {text}")
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self.trouble.append(f"alert: {dialog.message}")
+        dialog.dismiss()
+
+    def _check(self, url: str) -> None:
+        if not url.startswith(("file:", "blob:", "data:")):
+            self.trouble.append(f"asked {url}")
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Open]:
+    """Return a function that opens a page from the disk; at the end nothing may have gone wrong in any of them."""
+    opened: list[Opened] = []
+
+    def open_with(path: Path, *, width: int = 1280, scheme: str = "light", place: str = "", expects: str = "") -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": 800},
+            color_scheme=scheme,  # type: ignore[arg-type] # light or dark
+            reduced_motion="reduce",
+        )
+        opened.append(Opened(context.new_page(), expects))
+        opened[-1].page.goto(f"{path.as_uri()}{place}")
+        return opened[-1].page
+
+    yield open_with
+    trouble = [told for each in opened for told in each.trouble]
+    for each in opened:
+        each.page.context.close()
+
+    assert [] == trouble

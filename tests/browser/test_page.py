@@ -1,0 +1,330 @@
+"""The page of a run in a real browser, opened from the disk as people open it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page
+
+from pytest_crmeval.domain.judgement import Grade, Judgement
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Labels, Trial
+from pytest_crmeval.runs import page as pages
+from tests.browser.conftest import Open
+from tests.pages import MARKUP, comparison, dialogue_of, failed_scores, keep, planned_case, rulings, trials_of
+
+CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+EVIL = "".join(MARKUP)
+SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
+
+
+def hostile() -> Trial:
+    """Return a trial of which everything wants to be markup."""
+    return Trial(
+        planned=planned_case(f"a{EVIL}", f"b{EVIL}", suite="evil"),
+        verdict=Verdict.FAILED,
+        scores=failed_scores(f"turn 1: {EVIL}", f"{EVIL} expected '{EVIL}', actual '{EVIL}'", f"x missing: {EVIL}"),
+        labels=Labels(complexity=EVIL, category=EVIL, tags=(EVIL,), split=EVIL),
+        judgement=Judgement(grades=(Grade(goal=0.0, process=0.5, reason=EVIL),)),
+        notes=(EVIL,),
+        transcript=dialogue_of(EVIL, value=[{EVIL: EVIL, "other": EVIL}]),
+    )
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page of a small run with a baseline, gates, and a trial that means ill."""
+    folder = tmp_path_factory.mktemp("reports")
+    now, before = trials_of(240), trials_of(240, seed=8)
+    keep(folder, before, run="before")
+    pairs = [(one, two) for one, two in zip(now, before, strict=True) if one.planned.subject == "claude"]
+    failing = [one.planned.case for one, two in pairs if two.passed and not one.passed]
+    passing = [one.planned.case for one, two in pairs if one.passed and not two.passed]
+    evil = [replace(ruling, gate=f"{ruling.gate} {EVIL}", explanation=EVIL) for ruling in rulings()[:1]]
+    changed = replace(comparison(failing, passing), missing=[EVIL])
+    report = keep(folder, [*now, hostile()], rulings=[*rulings(), *evil], comparison=changed)
+    return pages.write(report, folder)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page of 3,600 trials whose reasons are long, and whose dialogues don't fit into it."""
+    folder = tmp_path_factory.mktemp("large")
+    long = dialogue_of(*(f"Firm {number} of many, {'with words ' * 40}" for number in range(3)))
+    trials = [replace(trial, transcript=long) for trial in trials_of(3_600, words=200)]
+    return pages.write(keep(folder, trials), folder)
+
+
+def column(page: Page, name: str) -> list[str]:
+    """Return what the table of trials shows in a column."""
+    return page.locator(f"#trial-table tbody td.{name}").all_inner_texts()
+
+
+def filters(page: Page) -> Locator:
+    """Return what the list of trials is narrowed with."""
+    return page.get_by_role("search")
+
+
+def count(page: Page) -> str:
+    """Return how many trials the page says that it shows."""
+    return page.locator("#count").inner_text()
+
+
+def width_of(page: Page) -> tuple[int, int]:
+    """Return how wide the page is, and how wide the window."""
+    wide: list[int] = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    return wide[0], wide[1]
+
+
+def opened(page: Page) -> Page:
+    """Wait until a trial is shown."""
+    page.locator("#trial-body .side").first.wait_for()
+    return page
+
+
+def test_the_page_opens_from_the_disk_and_asks_nobody_anything(shown: Path, open_page: Open) -> None:
+    """No errors in the console either, which the fixture looks for; and all sections are there."""
+    page = open_page(shown)
+    headings = page.locator("main h2").all_inner_texts()
+
+    assert "shown · crmeval" == page.title()
+    assert ["Overview", "Against the baseline", "crm", "evil", "Trials", "Run"] == headings
+    assert "241 trials" == count(page)
+
+
+def test_nothing_that_a_run_says_is_markup(shown: Path, open_page: Open) -> None:
+    """Names, labels, gates, reasons and whole dialogues stay text; an alert would be trouble for the fixture."""
+    page = open_page(shown)
+    ours = page.locator("script:not([type])").count()
+    page.locator("#filter-suite").select_option("evil")
+    page.locator("#trial-table tbody a").click()
+    told = opened(page).locator("#trial").inner_text()
+    page.evaluate("document.querySelectorAll('#trial details').forEach((each) => { each.open = true; })")
+
+    assert (1, 0) == (ours, page.locator("img, b[onmouseover], iframe, object").count())
+    assert all(text in told for text in (*MARKUP[:4], MARKUP[5]))
+    assert f"Who is {MARKUP[0]}" in told
+    assert MARKUP[1] in page.locator("#trial .result td").first.inner_text()
+
+
+def test_columns_sort_up_and_down(shown: Path, open_page: Open) -> None:
+    """By number, not by letter; and the head says so to those who can't see the arrow."""
+    page = open_page(shown)
+    head = page.locator("#trial-table").get_by_role("columnheader", name="Cost")
+    head.get_by_role("button").click()
+    rising = [float(cell.strip("$")) for cell in column(page, "cost")]
+    before = head.get_attribute("aria-sort")
+    head.get_by_role("button").click()
+    falling = [float(cell.strip("$")) for cell in column(page, "cost") if cell.startswith("$")]
+
+    assert sorted(rising) == rising
+    assert sorted(falling, reverse=True) == falling
+    assert rising[0] < falling[0]
+    assert ("ascending", "descending") == (before, head.get_attribute("aria-sort"))
+
+
+def test_what_did_not_pass_comes_first(shown: Path, open_page: Open) -> None:
+    """That is what people open the page for."""
+    assert {"✗ failed"} == set(column(open_page(shown), "verdict")[:50])
+
+
+def test_search_and_filters_narrow_the_list(shown: Path, open_page: Open) -> None:
+    """Words in any order, together with a subject, a verdict and a label; all of it can be taken back."""
+    page = open_page(shown)
+    filters(page).get_by_label("Search").fill("0007 deal")
+    by_words = set(column(page, "case"))
+    filters(page).get_by_label("Search").fill("")
+    filters(page).get_by_label("Subject").select_option("claude")
+    filters(page).get_by_label("Verdict").select_option("passed")
+    filters(page).get_by_label("Label").select_option(label="refusal")
+    shares = (set(column(page, "subject")), set(column(page, "verdict")))
+    narrowed = count(page)
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_function("document.getElementById('count').textContent === '241 trials'")
+
+    assert {"deal-medium-0007"} == by_words
+    assert ({"claude"}, {"✓ passed"}) == shares
+    assert narrowed.endswith(" of 241 trials")
+    assert 0 < int(narrowed.split()[0]) < 80
+
+
+def test_a_figure_leads_to_its_trials(shown: Path, open_page: Open) -> None:
+    """A cell of the heat map shows as many trials as it was taken from."""
+    page = open_page(shown)
+    cell = page.locator("td[title^='gpt-4.1, refusal']")
+    cases = str(cell.get_attribute("title")).split(" of ")[1].split()[0]
+    cell.get_by_role("link").click()
+
+    assert f"{cases} of 241 trials" == count(page)
+    assert {"gpt-4.1"} == set(column(page, "subject"))
+
+
+def test_pages_of_the_list(shown: Path, open_page: Open) -> None:
+    """A hundred at a time: the browser has no more to draw, and the reader none to scroll."""
+    page = open_page(shown)
+    first = column(page, "case")
+    page.get_by_role("button", name="Forward").click()
+    page.get_by_role("button", name="Forward").click()
+
+    assert (100, 41) == (len(first), len(column(page, "case")))
+    assert page.get_by_role("button", name="Forward").is_disabled()
+    assert "201\N{EN DASH}241 of 241" == page.locator("#page-told").inner_text()
+
+
+def test_a_trial_opens_by_keyboard_and_gives_the_focus_back(shown: Path, open_page: Open) -> None:
+    """Enter opens, Tab stays inside, J goes on to the next one, Escape closes."""
+    page = open_page(shown)
+    link = page.locator("#trial-table tbody a").first
+    link.focus()
+    page.keyboard.press("Enter")
+    first = opened(page).locator("#trial-title").inner_text()
+    inside = []
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        inside.append(
+            page.evaluate(
+                "document.activeElement.closest('dialog') !== null || document.activeElement === document.body"
+            )
+        )
+    page.keyboard.press("j")
+    second = page.locator("#trial-title").inner_text()
+    page.keyboard.press("Escape")
+
+    assert all(inside)
+    assert first != second
+    assert not page.locator("#trial").is_visible()
+    assert page.evaluate("document.activeElement.closest('#trial-table') !== null")
+
+
+def test_the_first_stop_of_the_keyboard_skips_to_the_results(shown: Path, open_page: Open) -> None:
+    """And what has the focus is seen to have it."""
+    page = open_page(shown)
+    page.keyboard.press("Tab")
+    name, outline = page.evaluate(
+        "[document.activeElement.textContent, getComputedStyle(document.activeElement).outlineStyle]"
+    )
+    page.keyboard.press("Enter")
+
+    assert ("Skip to the results", "solid") == (name, outline)
+    assert "main" == page.evaluate("document.activeElement.id")
+
+
+def test_a_trial_is_a_readable_dialogue(shown: Path, open_page: Open) -> None:
+    """What was said, called, refused and found, what is wrong with it, and what the judge thinks."""
+    page = open_page(shown)
+    filters(page).get_by_label("Subject").select_option("gpt-4.1")
+    page.locator("#trial-table tbody a").first.click()
+    body = opened(page).locator("#trial-body")
+    body.locator("details.result summary").first.click()
+    told = body.inner_text()
+
+    assert "Who is Acme?" in told
+    assert '→ client_search(name="Acme")' in told
+    assert "← refused_by_rule: not for Acme" in told
+    assert "8280.5" in body.locator("details.result table").first.inner_text()
+    assert "calls: not made: client_search(name='Acme')" in body.locator(".turn .faults").first.inner_text()
+    assert ["'CTO'", "'CFO'"] == body.locator(".wrong td.expected, .wrong td.actual").all_inner_texts()[1:3]
+    assert "It did what was asked." in told
+
+
+def test_what_changed_is_shown_beside_the_baseline(shown: Path, open_page: Open) -> None:
+    """Both dialogues, each with its own verdict; chosen by a link of the comparison."""
+    page = open_page(shown)
+    page.get_by_role("link", name="Show them side by side").first.click()
+    changes = set(column(page, "change"))
+    page.locator("#trial-table tbody a").first.click()
+    sides = opened(page).locator("#trial .side")
+
+    assert {"newly failing"} == changes
+    assert ["Baseline", "This run"] == sides.locator("> h3").all_inner_texts()
+    assert ["✓ passed", "✗ failed"] == [sides.nth(n).locator(".line .chip").first.inner_text() for n in (0, 1)]
+    assert 2 == sides.get_by_text("Who is Acme?").count()
+
+
+@SCHEMES
+@pytest.mark.parametrize("width", [375, 1280])
+def test_every_text_can_be_read(shown: Path, open_page: Open, scheme: str, width: int) -> None:
+    """A contrast of 4.5 at least, on a large screen and on a small one, with a trial open and without."""
+    page = open_page(shown, scheme=scheme, width=width)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    whole: Mapping[str, list[str]] = page.evaluate(CONTRAST)
+    page.get_by_role("link", name="Show them side by side").first.click()
+    page.locator("#trial-table tbody a").first.click()
+    page = opened(page)
+    page.evaluate("document.querySelectorAll('#trial details').forEach((each) => { each.open = true; })")
+    trial: Mapping[str, list[str]] = page.evaluate(CONTRAST)
+
+    assert ([], []) == (whole["found"], trial["found"])
+    assert int(str(whole["looked"])) > 300
+
+
+def test_a_small_screen_does_not_scroll_sideways(shown: Path, open_page: Open) -> None:
+    """Neither the page with everything open, nor a trial with words that have no end."""
+    page = open_page(shown, width=375)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    whole = width_of(page)
+    page.locator("#filter-suite").select_option("evil")
+    page.locator("#trial-table tbody a").click()
+    inner = opened(page).evaluate("[document.getElementById('trial').scrollWidth, window.innerWidth]")
+
+    assert (375, 375) == whole
+    assert [375, 375] == inner
+
+
+def test_light_and_dark_can_be_chosen(shown: Path, open_page: Open) -> None:
+    """Whatever the system prefers."""
+    page = open_page(shown, scheme="dark")
+    button = page.get_by_role("button", name="Theme")
+    colours = [page.evaluate("getComputedStyle(document.body).backgroundColor")]
+    for _ in range(3):
+        button.click()
+        colours.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    system, light, dark, again = colours
+
+    assert (dark, dark) == (system, again)
+    assert light != dark
+    assert "Theme: system" == button.inner_text()
+
+
+def test_the_page_prints_without_what_is_only_for_screens(shown: Path, open_page: Open) -> None:
+    """Everything that was folded is open."""
+    page = open_page(shown)
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+
+    assert not page.locator("#filters").is_visible()
+    assert not page.locator("nav.sections").is_visible()
+    assert 0 == page.locator("details:not([open])").count()
+
+
+def test_thousands_of_trials_are_one_small_file(large: Path) -> None:
+    """Under 2 MB, whatever the reasons say; the dialogues lie beside it."""
+    assert large.stat().st_size < 2_000_000
+    assert list((large.with_suffix("") / "page").glob("*.js"))
+
+
+def test_the_dialogues_beside_a_page_are_loaded_when_they_are_wanted(large: Path, open_page: Open) -> None:
+    """From the disk, where a page may read no file: the first trial and the last one."""
+    page = open_page(large)
+    loaded = page.locator("script[src]").count()
+    page.locator("#trial-table").get_by_role("columnheader", name="Case").get_by_role("button").click()
+    page.locator("#trial-table tbody a").first.click()
+    told = opened(page).locator("#trial-body .turn").first.inner_text()
+    last = open_page(large, place="#trial-3599")
+
+    assert "3,600 trials" == count(page)
+    assert (0, 1) == (loaded, page.locator("script[src]").count())
+    assert "Firm 0 of many" in told
+    assert 3 == opened(last).locator("#trial-body .turn").count()
+
+
+def test_a_page_that_was_moved_alone_says_what_it_lacks(large: Path, tmp_path: Path, open_page: Open) -> None:
+    """Figures and reasons are there; the dialogues are in the folder that was left behind."""
+    alone = tmp_path / "alone.html"
+    alone.write_bytes(large.read_bytes())
+    page = open_page(alone, expects="ERR_FILE_NOT_FOUND")
+    page.locator("#trial-table tbody a").first.click()
+    page.get_by_text("keep the two together").wait_for()
+
+    assert page.locator("#trial-body .chip").first.is_visible()

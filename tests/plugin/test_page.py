@@ -1,0 +1,64 @@
+"""A run ends with a page, beside its report."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval import cli
+from tests.projects import case, failing
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+SHOWN = "crmeval_page = true"
+DATA = re.compile(r'<script type="application/json" id="trials-data">(.*?)</script>', re.DOTALL)
+
+
+@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+def test_a_run_leaves_a_page(project: Project, xdist: list[str]) -> None:
+    """With every trial and every gate; the summary tells where it is, and ``latest.html`` leads to it."""
+    pytester = project([case("one"), failing("two")], ini=f"{SHOWN}\ncrmeval_gates = crm.pass_rate >= 0.40")
+    result = pytester.runpytest("--crmeval-run", "mine", "--crmeval-agent", "bots:Half", *xdist)
+    page = Path(pytester.path, "reports", "latest.html").read_text(encoding="utf-8")
+    found = DATA.search(page)
+    assert found
+    rows = json.loads(found[1])["rows"]
+
+    result.stdout.fnmatch_lines(["report: reports/mine.json", "page: * reports/mine.html"])
+    assert ["one", "two"] == sorted(row[0] for row in rows)
+    assert "crm.pass_rate &gt;= 0.40" in page
+    assert "mine.html" == Path(pytester.path, "reports", "latest.html").readlink().name
+
+
+def test_a_project_may_want_no_page(project: Project) -> None:
+    """It has the report all the same."""
+    pytester = project(ini="crmeval_page = false")
+    result = pytester.runpytest("--crmeval-run", "mine")
+
+    result.stdout.no_fnmatch_line("page:*")
+    assert ["latest.json", "mine.json"] == sorted(path.name for path in Path(pytester.path, "reports").glob("*.*"))
+
+
+def test_a_page_that_can_not_be_written_is_told_and_costs_nothing_else(project: Project) -> None:
+    """The report is the record: the run is as green as it was."""
+    pytester = project(ini=SHOWN)
+    Path(pytester.path, "reports", "mine.html").mkdir(parents=True)
+    result = pytester.runpytest("--crmeval-run", "mine")
+
+    result.stdout.fnmatch_lines(["report: reports/mine.json", "the page could not be written: *mine.html*"])
+    assert pytest.ExitCode.OK == result.ret
+
+
+def test_the_page_of_a_stored_run_is_the_same(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for it later, from the report."""
+    pytester = project(ini=SHOWN)
+    pytester.runpytest("--crmeval-run", "mine")
+    page = Path(pytester.path, "reports", "mine.html")
+    written = page.read_text(encoding="utf-8")
+    page.unlink()
+    monkeypatch.chdir(pytester.path)
+
+    assert 0 == cli.main(["report", "mine", "--html"])
+    assert written == page.read_text(encoding="utf-8")
