@@ -19,6 +19,9 @@ LONGEST = 20_000
 MOST = 200
 """Items of a list, or of an object, that are shown."""
 
+TOLD = ("answer", "bill", "notes", "labels", "solutions", "learning")
+"""What is told as the report has it, of whatever kind the case is."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
@@ -46,17 +49,14 @@ def kept(run: Path, trial: Trial) -> Kept:
 
 def dialogue(trial: Trial, found: Kept) -> JsonObject:
     """Return all that the page tells of a trial; what there is nothing of is left out."""
-    faults = list(faults_of(trial.scores))
+    faults, record = list(faults_of(trial.scores)), trial.to_dict()
     told: dict[str, Json] = {
         "turns": [_turn(turn, number, faults) for number, turn in enumerate(found.turns, start=1)],
         "faults": [_fault(fault) for fault in faults if _is_of_no_turn(fault, len(found.turns))],
         "scores": [[score.name, round(score.value, 4), score.threshold] for score in trial.scores],
         "reason": _cut(trial.reason),
         "judge": _judge(trial.judgement) if trial.judgement else None,
-        "answer": trial.answer.to_dict() if trial.answer else None,
-        "bill": trial.bill.to_dict() if trial.bill else None,
-        "notes": list(trial.notes),
-        "labels": trial.labels.to_dict(),
+        **{name: record.get(name) for name in TOLD},
         "key": trial.planned.key,
         "spec": trial.planned.spec,
         "fingerprint": trial.planned.fingerprint,

@@ -9,12 +9,20 @@ from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.runs import bills
 from pytest_crmeval.runs.page.charts import Chart, Point, cost_against_quality, latency
+from pytest_crmeval.runs.page.curves import (
+    CHECKPOINT_HEAD,
+    checkpoint_curve,
+    checkpoint_table,
+    learning_curve,
+    learning_table,
+)
 from pytest_crmeval.runs.page.heat import Heat, heats_of
 from pytest_crmeval.runs.page.links import in_common, to_trials
 from pytest_crmeval.runs.page.words import NOTHING, dollars, interval, rate, seconds, words
 
 COLOURS = 8
 REASONS = 15
+PASS_AT_1 = "pass@1"  # noqa: S105 (no password)
 PERCENTILES = (50, 90, 95, 99)
 
 
@@ -24,6 +32,9 @@ class Place:
 
     standing: Standing
     colour: int
+    metric: str
+    """What it is measured by; empty for the pass rate."""
+    value: float | None
     low: float | None
     high: float | None
     cost: str
@@ -32,8 +43,8 @@ class Place:
 
     @property
     def rate(self) -> str:
-        """The pass rate."""
-        return rate(self.standing.pass_rate)
+        """What was measured."""
+        return rate(self.value)
 
     @property
     def interval(self) -> str:
@@ -92,7 +103,7 @@ def _suite(report: Report, name: str, number: int, colours: Mapping[str, int]) -
         name=name,
         number=number,
         places=places,
-        charts=list(_charts(places, times)),
+        charts=[*_curves(name, standings, colours), *_charts(places, times)],
         heats=heats_of(standings),
         reasons=_reasons(places),
         figures=list(_figures(standings)),
@@ -101,10 +112,17 @@ def _suite(report: Report, name: str, number: int, colours: Mapping[str, int]) -
     )
 
 
-def interval_of(standing: Standing) -> tuple[float, float] | None:
-    """Return how far a pass rate can be believed; None if nothing was scored. Old reports do not tell."""
+def headline_of(standing: Standing) -> tuple[str, float | None, tuple[float | None, float | None]]:
+    """Return what a subject is measured by, with its interval: a checkpoint by pass@1, everybody else by the pass rate.
+
+    Reports that tell no interval are asked for Wilson's.
+    """
+    solved = standing.figures.get(PASS_AT_1)
+    if solved and "checkpoint" in standing.to_dict():
+        return PASS_AT_1, solved.value, (solved.low, solved.high)
     figure = standing.figures.get("pass_rate")
-    return figure.interval if figure else wilson(standing.passed, standing.passed + standing.failed)
+    interval = figure.interval if figure else wilson(standing.passed, standing.passed + standing.failed)
+    return "", standing.pass_rate, interval or (None, None)
 
 
 def times_of(trials: Sequence[Trial], standing: Standing) -> Mapping[int, float]:
@@ -121,16 +139,24 @@ def times_of(trials: Sequence[Trial], standing: Standing) -> Mapping[int, float]
 
 
 def _place(standing: Standing, colour: int, times: Mapping[int, float]) -> Place:
-    low, high = interval_of(standing) or (None, None)
+    metric, value, (low, high) = headline_of(standing)
     return Place(
         standing=standing,
         colour=colour,
+        metric=metric,
+        value=value,
         low=low,
         high=high,
         cost=dollars(standing.cost) if standing.bill else NOTHING,
         per_pass=dollars(standing.cost_per_pass) if standing.bill else NOTHING,
         times=[seconds(times.get(n)) for n in (50, 95)],
     )
+
+
+def _curves(name: str, standings: Sequence[Standing], colours: Mapping[str, int]) -> Iterator[Chart]:
+    records = [standing.to_dict() for standing in standings]
+    yield from checkpoint_curve(name, records)
+    yield from learning_curve(records, {subject: number % COLOURS for subject, number in colours.items()})
 
 
 def _charts(places: Sequence[Place], times: Mapping[str, Mapping[int, float]]) -> Iterator[Chart]:
@@ -162,6 +188,11 @@ def _figures(standings: Sequence[Standing]) -> Iterator[Figures]:
     if names:
         rows = [(words(name), *(figures.get(name, bills.NOTHING) for figures in found)) for name in names]
         yield Figures(title="Metrics", head=head, rows=rows)
+    records = [standing.to_dict() for standing in standings]
+    if steps := checkpoint_table(records):
+        yield Figures(title="Checkpoints", head=CHECKPOINT_HEAD, rows=steps)
+    if learnt := learning_table(records):
+        yield Figures(title="Learning", head=learnt[0], rows=learnt[1:])
     if judged := list(_judges(standings)):
         yield Figures(title="Judge", head=head, rows=judged)
     if paid := list(bills.details("", standings))[1:]:

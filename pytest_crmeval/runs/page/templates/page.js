@@ -262,6 +262,24 @@
         make("small", {}, grade.attempt ? grade.attempt.replaceAll("_", " ") : `goal ${fixed(grade.goal, 2)}, process ${fixed(grade.process, 2)}`),
         make("div", { class: "text" }, grade.reason || "(no reason given)"))));
 
+  const counted = (found) => Object.entries(found || {}).map(([name, count]) => `${name.replaceAll("_", " ")} ${count}`).join(", ");
+  const linkTo = (where) => make("a", { href: [data.folder, ...where.split("/")].map(encodeURIComponent).join("/") }, where);
+  const block = (title, lines) => make("div", { class: "wrong" }, make("h4", {}, title),
+    lines.filter(([, value]) => value).map(([name, value]) => make("div", { class: "opinion" }, make("small", {}, name), make("div", { class: "text" }, value))));
+
+  const solutionsOf = (found) => block("Solutions", [
+    ["verdicts", counted(found.verdicts)], ["ungradable lines", counted(found.ungradable)], ["not judged in time", found.missing],
+    ["taken over from", found.reused_from && `${found.reused_from} (${found.reused})`], ["every verdict", found.results && linkTo(found.results)],
+  ]);
+
+  const learningOf = (found) => block("Learning", [
+    ["how", `${found.learning}, ${found.mode}, conversation ${found.position} of the stream, ${found.entries} entries in the playbook`],
+    ["reviews", counted(found.reviews)], ["what the teacher said", (found.guidance || []).join("\n")],
+    ["reward", found.reward && fixed(found.reward.score, 3)],
+    ["learnt", (found.added || []).map((entry) => `${entry.cue.join(" / ")}: ${entry.action}`).join("\n")],
+    ["trouble", (found.trouble || []).join("\n")],
+  ]);
+
   const scoresOf = (scores) => (scores || []).map(([name, value, threshold]) =>
     make("span", { class: `chip ${value >= threshold ? "good" : "bad"}` }, `${value >= threshold ? "✓" : "✗"} ${name} ${fixed(value, 3)}`));
 
@@ -277,14 +295,16 @@
       make("div", { class: "line" }, outcome ? verdict(outcome) : null, scoresOf(told.scores),
         told.answer ? make("span", {}, `answer ${told.answer.attempt.replaceAll("_", " ")}`) : null),
       told.reason ? make("p", { class: "text" }, told.reason) : null,
-      told.turns ? told.turns.map(turnOf) : make("p", { class: "note" }, missingOf(told)),
+      told.turns ? told.turns.map(turnOf) : told.solutions ? null : make("p", { class: "note" }, missingOf(told)),
       told.faults ? wholeOf(told.faults) : null,
       told.judge ? judgeOf(told.judge) : null,
+      told.solutions ? solutionsOf(told.solutions) : null,
+      told.learning ? learningOf(told.learning) : null,
       (told.notes || []).map((note) => make("p", { class: "note" }, note)));
 
   const factsOf = (trial, told) => {
     const labels = told.labels || {};
-    const where = told.where && make("a", { href: [data.folder, ...told.where.split("/")].map(encodeURIComponent).join("/") }, told.where);
+    const where = told.where && linkTo(told.where);
     const usage = told.bill && told.bill.usage;
     const facts = [
       ["test", told.key], ["agent", told.spec], ["content", told.fingerprint],
