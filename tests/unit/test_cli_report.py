@@ -1,4 +1,4 @@
-"""``crmeval report`` of a run that asked models."""
+"""``crmeval report``: figures, a page, Markdown, JSON."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.runs import reports
 from tests.fakes import planned, trial
+from tests.kept_runs import keep
 
 
 def test_report_shows_what_a_run_took(
@@ -25,3 +26,76 @@ def test_report_shows_what_a_run_took(
     cli.main(["report", "--reports", str(tmp_path)])
 
     assert snapshot == capsys.readouterr().out
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep a run, and be where its reports are."""
+    monkeypatch.chdir(tmp_path)
+    keep(tmp_path / "reports", "mine", [trial("one"), trial("two")])
+    return tmp_path / "reports"
+
+
+def test_html_writes_the_page_beside_the_report(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And tells where it is; nothing is opened."""
+    assert 0 == cli.main(["report", "mine", "--html"])
+    assert "reports/mine.html\n" == capsys.readouterr().out
+    assert (kept / "mine.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_html_of_the_latest_run_has_the_name_of_the_run(kept: Path) -> None:
+    """``latest`` is a name that goes on to another run."""
+    assert 0 == cli.main(["report", "--html"])
+    assert (kept / "mine.html").is_file()
+    assert not (kept / "latest.html").exists()
+
+
+@pytest.mark.parametrize("named", ["mine", "reports/mine", "reports/mine.json", "reports/mine/trials.jsonl"])
+def test_a_run_is_named_by_its_id_or_by_a_path(kept: Path, named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """To its folder, its journal or its report."""
+    assert 0 == cli.main(["report", named])
+    assert "run mine, " in capsys.readouterr().out
+    assert kept.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"), [("--md", "## crmeval mine"), ("--json", '{\n "schema"'), ("--html", "<!doctype html>")]
+)
+def test_each_form_can_be_written_to_a_file(kept: Path, form: str, begins: str) -> None:
+    """Wherever one wants it."""
+    target = kept.parent / "out.txt"
+
+    assert 0 == cli.main(["report", "mine", form, "-o", str(target)])
+    assert target.read_text(encoding="utf-8").startswith(begins)
+
+
+def test_json_is_the_report_as_it_is_stored(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Byte for byte."""
+    cli.main(["report", "mine", "--json"])
+
+    assert (kept / "mine.json").read_text(encoding="utf-8") == capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--html", "-o", "-"], "a page is a file, and perhaps a folder beside it: name one with -o"),
+        (["--md", "-o", "nowhere/out.md"], "nowhere/out.md: No such file or directory"),
+        (["--html", "-o", "nowhere/out.html"], "nowhere/out.html.part: No such file or directory"),
+    ],
+)
+def test_what_can_not_be_written_is_told(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line, with status 2."""
+    assert 2 == cli.main(["report", "mine", *arguments])
+    assert f"crmeval: {told}\n" == capsys.readouterr().err
+
+
+def test_a_run_without_a_report_is_told_apart_from_no_run(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is still running, or was killed."""
+    (kept / "mine.json").unlink()
+
+    assert 2 == cli.main(["report", "mine", "--html"])
+    assert (
+        "crmeval: 'mine' has not come to a report: crmeval status mine tells how far it is\n" == capsys.readouterr().err
+    )

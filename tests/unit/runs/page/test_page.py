@@ -1,0 +1,195 @@
+"""The page as a file: one, self-contained, safe."""
+
+import json
+import re
+from base64 import b64decode, b64encode
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from zlib import decompress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.runs import page, reports
+from pytest_crmeval.runs.page import in_script
+from tests.fakes import trial
+from tests.pages import MARKUP, comparison, dialogue_of, failed_scores, keep, planned_case, rulings, trials_of
+
+SOURCES = Path(page.__file__).parent / "templates"
+
+
+class Reader(HTMLParser):
+    """Notes the elements of a page, as a browser sees them, and what is inside its scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self._inside = False
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag == "script"
+        if self._inside:
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note that a script ends."""
+        self._inside = self._inside and tag != "script"
+
+    def handle_data(self, data: str) -> None:
+        """Note what a script says."""
+        if self._inside:
+            self.scripts[-1] += data
+
+
+def shown(folder: Path, *trials: Any, **changes: Any) -> Reader:  # noqa: ANN401 (fields of a report)
+    """Write the page of a run, and read it."""
+    return Reader(page.write(keep(folder, trials, **changes), folder).read_text(encoding="utf-8"))
+
+
+def dialogues(found: Reader) -> list[dict[str, Any]]:
+    """Return the dialogues that are inside of a page."""
+    return [told for text in found.scripts[1:-1] for told in json.loads(decompress(b64decode(text)))]
+
+
+def test_the_page_is_one_file_that_asks_nobody_anything(tmp_path: Path) -> None:
+    """No address in it but those inside of itself, of its own folder, and of the namespace that nobody asks."""
+    found = shown(tmp_path, *trials_of(30), rulings=rulings())
+    addresses = [value for _, attributes in found.tags for name, value in attributes.items() if name in {"src", "href"}]
+
+    assert not [address for address in addresses if not str(address).startswith("#")]
+    assert not re.search(r"https?://", (SOURCES / "page.js").read_text() + (SOURCES / "page.css").read_text())
+    assert not {"link", "img", "iframe", "object", "base", "form[action]"} & {tag for tag, _ in found.tags}
+
+
+def test_the_browser_runs_our_script_and_no_other(tmp_path: Path) -> None:
+    """The policy names it by its digest; a script that somebody smuggles in has another."""
+    found = shown(tmp_path, *trials_of(3))
+    policy = next(str(each["content"]) for tag, each in found.tags if each.get("http-equiv"))
+    digest = b64encode(sha256(found.scripts[-1].encode()).digest()).decode()
+
+    assert f"'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy.split("style-src")[0]
+
+
+def test_our_script_writes_text_and_never_markup() -> None:
+    """There is no way in it to make markup from text."""
+    script = (SOURCES / "page.js").read_text(encoding="utf-8")
+    ways = (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "Function(",
+        "srcdoc",
+        "DOMParser",
+    )
+
+    assert [] == [way for way in ways if way in script]
+    assert "</script" not in script.lower()
+
+
+@pytest.mark.parametrize("evil", MARKUP)
+def test_nothing_in_a_run_ends_a_script_or_begins_an_element(tmp_path: Path, evil: str) -> None:
+    """The same elements as on the page of an honest run."""
+    honest = shown(tmp_path / "honest", _named(tmp_path, "x"), rulings=rulings()[:1])
+    gate = [replace(rulings()[0], gate=evil, explanation=evil)]
+    found = shown(tmp_path / "evil", _named(tmp_path, evil), rulings=gate)
+
+    assert [tag for tag, _ in honest.tags] == [tag for tag, _ in found.tags]
+    assert [sorted(each) for _, each in honest.tags] == [sorted(each) for _, each in found.tags]
+    assert evil == json.loads(found.scripts[0])["rows"][0][0]
+
+
+def _named(folder: Path, name: str) -> Any:  # noqa: ANN401 (a trial)
+    """Return a trial with a name everywhere."""
+    for each in ("honest", "evil"):
+        (folder / each).mkdir(exist_ok=True)
+    return replace(
+        trial(planned_case(name, name, suite=name), Verdict.FAILED),
+        scores=failed_scores(name),
+        labels=replace(trials_of(1)[0].labels, tags=(name,), category=name),
+        transcript=dialogue_of(name),
+    )
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=40))
+def test_json_in_a_script_is_read_back_as_it_was(text: str) -> None:
+    """And has no sign that a parser of HTML knows."""
+    written = in_script({text: [text, f"</script>{text}<!--"]})
+
+    assert {text: [text, f"</script>{text}<!--"]} == json.loads(written)
+    assert not set(written) & set("<>&\u2028\u2029")
+
+
+def test_a_small_run_has_its_dialogues_inside(tmp_path: Path) -> None:
+    """One file is all that has to be sent; nothing lies beside it."""
+    found = shown(tmp_path, *trials_of(9))
+    told = dialogues(found)
+
+    assert 9 == len(told)
+    assert "Who is Acme?" == told[0]["turns"][0]["said"][0]["text"]
+    assert not (tmp_path / "shown" / "page").exists()
+
+
+def test_the_dialogue_of_before_stands_beside_a_changed_one(tmp_path: Path) -> None:
+    """Found by the id of the baseline among the reports; without the baseline there is only this run's."""
+    now, before = trials_of(6), trials_of(6, seed=9)
+    keep(tmp_path, before, run="before")
+    changed = comparison([now[0].planned.case], [])
+    beside = dialogues(shown(tmp_path, *now, comparison=changed))
+    (tmp_path / "before.json").unlink()
+    alone = dialogues(shown(tmp_path, *now, comparison=changed))
+    place = next(n for n, each in enumerate(beside) if each["key"] == now[0].planned.key)
+
+    assert str(before[0].verdict) == beside[place]["before"]["verdict"]
+    assert 1 == sum("before" in each for each in beside)
+    assert 0 == sum("before" in each for each in alone)
+
+
+@pytest.mark.parametrize(
+    "trials",
+    [(), (trial("one", Verdict.ERRORED),), (trial("one", Verdict.INVALID),), (trial("one"),)],
+    ids=["nothing", "errored", "invalid", "one"],
+)
+def test_every_run_has_a_page(tmp_path: Path, trials: tuple[Any, ...]) -> None:
+    """Also one in which nothing was played, and one of which there is no transcript."""
+    found = shown(tmp_path, *trials)
+
+    assert len(trials) == len(json.loads(found.scripts[0])["rows"])
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Where it can't be, an earlier one stays, and no draft is left."""
+    report = keep(tmp_path, trials_of(3))
+    path = page.write(report, tmp_path)
+    before = path.read_bytes()
+    broken = replace(report, run={**report.run, "versions": {}}, standings=[replace(report.standings[0], by=None)])  # type: ignore[arg-type] # broken
+    with pytest.raises(AttributeError):
+        page.write(broken, tmp_path)
+
+    assert before == path.read_bytes()
+    assert [] == list(tmp_path.glob("*.part"))
+
+
+def test_a_report_that_was_renamed_finds_the_folder_of_its_run(tmp_path: Path) -> None:
+    """By the id of the run; if that is gone, too, by its own name."""
+    report = keep(tmp_path, trials_of(3))
+    (tmp_path / "shown.json").rename(tmp_path / "other.json")
+
+    assert tmp_path / "shown" == page.folder_beside(tmp_path / "other.json", report)
+    (tmp_path / "shown").rename(tmp_path / "other")
+    assert tmp_path / "other" == page.folder_beside(tmp_path / "other.json", report)
+    assert report.trials == reports.load(tmp_path / "other.json").trials

@@ -1,0 +1,197 @@
+"""What the page shows, from the top to the bottom."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.report import Report
+from pytest_crmeval.domain.ruling import Ruling
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.runs import reports
+from pytest_crmeval.runs.page.baseline import baseline_of, changes_of
+from pytest_crmeval.runs.page.gates import GateView
+from pytest_crmeval.runs.page.heat import LABELS, heats_of
+from pytest_crmeval.runs.page.links import in_common, to_trials
+from pytest_crmeval.runs.page.suites import headline_of, suites_of
+from pytest_crmeval.runs.page.view import outcome_of, view_of
+from pytest_crmeval.runs.page.words import amount, percent, seconds, signed
+from tests.fakes import planned, trial
+from tests.pages import FACTS, comparison, rulings, trials_of
+
+
+def report(*trials: Any, not_run: int = 0, **changes: Any) -> Report:  # noqa: ANN401 (fields of a report)
+    """Return the report of some trials."""
+    missing = [planned(f"missing-{number}") for number in range(not_run)]
+    found = reports.build(FACTS, {each.planned.key: each for each in trials}, missing)
+    return replace(found, **changes)
+
+
+HOLDS, BREACHED = rulings()[0], rulings()[1]
+
+
+@pytest.mark.parametrize(
+    ("found", "mood", "told"),
+    [
+        (report(trial("one")), "plain", "Complete; no gate was judged"),
+        (report(trial("one"), rulings=[HOLDS]), "good", "1 gate holds"),
+        (report(trial("one"), rulings=[HOLDS, HOLDS]), "good", "2 gates hold"),
+        (report(trial("one"), rulings=[HOLDS, BREACHED]), "bad", "1 of 2 gates breached"),
+        (report(trial("one"), trial("two", Verdict.ERRORED)), "warn", "1 errored: the world broke"),
+        (report(trial("one"), not_run=3, rulings=[HOLDS]), "bad", "Not complete: 3 not run"),
+        (report(trial("one"), not_run=3), "warn", "Not complete: 3 not run"),
+        (report(), "plain", "Complete; no gate was judged"),
+    ],
+)
+def test_the_outcome_is_the_worst_that_is_to_be_said(found: Report, mood: str, told: str) -> None:
+    """An incomplete run is never good, nor is one in which the world broke."""
+    outcome = outcome_of(found)
+
+    assert (mood, told) == (outcome.mood, outcome.told)
+
+
+def test_tiles_count_all_suites_together() -> None:
+    """What there is none of, and is rare, has no tile."""
+    found = report(trial("one"), trial(planned("two", suite="questions")), trial("three", Verdict.INVALID), not_run=2)
+    tiles = {tile.name: tile.value for tile in view_of(found).tiles}
+
+    assert {"Planned": "5", "Passed": "2", "Failed": "0", "Errored": "0", "Invalid": "1", "Not run": "2"} == {
+        name: value for name, value in tiles.items() if name != "Time of all trials"
+    }
+
+
+def test_where_the_numbers_come_from_is_told() -> None:
+    """Every fact of the run, whatever others add to it."""
+    facts: dict[str, Any] = {
+        **FACTS,
+        "git": {"commit": "0123456789abcdef", "dirty": True},
+        "other": [1, None, {"deep": False}],
+    }
+    view = view_of(replace(report(trial("one")), run=facts))
+
+    assert ("commit", "0123456789ab, with changes that are not committed") in view.facts
+    assert ("command", "pytest evals/ -n 3") in view.facts
+    assert ("other", "1, \N{EN DASH}, deep no") in view.origin
+    assert "seed: 0" in dict(view.origin)["part 1"]
+
+
+def test_the_interval_is_that_of_the_report() -> None:
+    """A report of before there were figures is asked for Wilson's."""
+    (standing,) = report(*(trial(f"case-{n}") for n in range(8))).standings
+    told = replace(standing, figures={"pass_rate": Figure(value=1.0, low=0.5, high=1.0)})
+    low, high = headline_of(replace(standing, figures={}))[2]
+
+    assert ("", 1.0, (0.5, 1.0)) == headline_of(told)
+    assert (0.676, 1.0) == (round(low or 0, 3), high)
+
+
+def test_nothing_scored_has_no_rate_and_no_whisker() -> None:
+    """A dash, not a zero."""
+    (suite,) = suites_of(report(trial("one", Verdict.ERRORED)))
+
+    assert ("\N{EN DASH}", "") == (suite.places[0].rate, suite.places[0].interval)
+
+
+def test_a_subject_has_one_colour_on_the_whole_page() -> None:
+    """Whatever suite it is in."""
+    trials = [trial(planned("one", suite=suite, subject=who)) for suite in ("a", "b") for who in ("x", "y")]
+    colours = [[place.colour for place in suite.places] for suite in suites_of(report(*trials))]
+
+    assert [[0, 1], [0, 1]] == colours
+
+
+def test_the_heat_map_has_a_row_per_label_and_a_column_per_subject() -> None:
+    """Rates agree with the breakdown of the report; each cell leads to its trials."""
+    found = report(*trials_of(240))
+    heat = next(each for each in heats_of(found.standings) if each.kind == "tag")
+    label, cells = heat.rows[0]
+    group = found.standings[0].by["tag"][label]
+
+    assert ["claude", "gpt-4.1", "gpt-4.1-mini"] == list(heat.subjects)
+    assert (round(group.pass_rate or 0, 3), group.cases) == (cells[0].share, cells[0].size)
+    assert f"#trials?suite=crm&subject=claude&label=tag%3A{label}" == cells[0].link
+
+
+def test_of_many_labels_the_largest_are_shown() -> None:
+    """And how many are not."""
+    trials = [
+        replace(found, labels=replace(found.labels, tags=(f"tag-{number % 60}",)))
+        for number, found in enumerate(trials_of(240))
+    ]
+    heat = next(each for each in heats_of(report(*trials).standings) if each.kind == "tag")
+
+    assert (LABELS, 20) == (len(heat.rows), heat.more)
+
+
+def test_reasons_lead_to_trials_that_have_them() -> None:
+    """By what they have in common: what differs is not to be searched for."""
+    (suite,) = suites_of(report(*trials_of(60, words=1)))
+
+    assert "state: clients: missing: name=" == in_common(suite.reasons[0].text)
+    assert suite.reasons[0].link.endswith("&text=state%3A+clients%3A+missing%3A+name%3D")
+
+
+def test_a_gate_tells_value_interval_margin_and_what_would_settle_it() -> None:
+    """The whisker is drawn for rates only."""
+    gate = GateView(found=BREACHED)
+    slow = GateView(
+        found=Ruling(
+            gate="crm.latency_p95 <= 20s", holds=True, explanation="it is", value=0.5, low=0.4, high=0.6, bound=1
+        )
+    )
+
+    assert ("0.520", "0.440\N{EN DASH}0.600", "\N{MINUS SIGN}0.160") == (gate.value, gate.interval, gate.margin)
+    assert gate.why.endswith("; 420 more cases would settle it")
+    assert (True, False) == (gate.is_rate, slow.is_rate)
+
+
+def test_a_gate_of_each_subject_names_the_subject() -> None:
+    """``crm[*].errored == 0`` is several rulings."""
+    every = Ruling(gate="crm[*].errored == 0", holds=True, explanation="0", subject="mute")
+
+    assert "crm[*].errored == 0 (mute)" == GateView(found=every).text
+    assert BREACHED.gate == GateView(found=BREACHED).text
+
+
+def test_a_comparison_names_what_changed() -> None:
+    """Lists with links; a case that is gone has no trial to be shown."""
+    found = baseline_of(comparison(["a", "b"], ["c"]))
+    (contrast,) = found.contrasts
+
+    assert [("newly failing", 2), ("newly passing", 1), ("gone", 1)] == [
+        (each.name, each.count) for each in contrast.lists
+    ]
+    assert (True, True, False) == tuple(bool(each.link) for each in contrast.lists)
+    assert ("worse", "\N{MINUS SIGN}0.040", "0.031") == (contrast.ruling, contrast.difference, contrast.p)
+    assert 0.0 <= contrast.place(-0.09) < contrast.place(-0.04) < 0.5 < contrast.place(0.01) <= 1.0
+    assert "newly failing" == changes_of(comparison(["a"], []))["crm", "claude", "a"]
+
+
+def test_a_difference_that_is_not_sure_is_neither_better_nor_worse() -> None:
+    """Whatever its sign."""
+    (contrast,) = comparison(["a"], []).contrasts
+    unsure = replace(comparison(["a"], []), contrasts=[replace(contrast, p_holm=0.4)])
+
+    assert "no sure difference" == baseline_of(unsure).contrasts[0].ruling
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (seconds(0.0000362), "0.036 ms"),
+        (seconds(0.0125), "12 ms"),
+        (seconds(4.25), "4.2 s"),
+        (seconds(75), "1.2 min"),
+        (seconds(9_000), "2.5 h"),
+        (percent(0.999), "99 %"),
+        (percent(0.001), "1 %"),
+        (percent(1.0), "100 %"),
+        (amount(6_012_345), "6.0 M"),
+        (signed(-0.5), "\N{MINUS SIGN}0.500"),
+        (to_trials(suite="a b", text=""), "#trials?suite=a+b"),
+    ],
+)
+def test_numbers_are_said_briefly(said: str, expected: str) -> None:
+    """And never better than they are: 99.9 % is not all."""
+    assert expected == said
