@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pytest_crmeval.cli.places import add_reports, lines_of, reports_of
@@ -62,7 +63,8 @@ def run(options: argparse.Namespace) -> int:
     judged, idle = concerned(gates, report)
     rulings = judge(judged, report)
     path = folder / f"{options.output}.json"
-    sys.stdout.write("\n".join([*_told(report, odd, rulings), *summary.idle(idle), f"report: {path}"]) + "\n")
+    ending = [*summary.idle(idle), f"report: {path}", _page(replace(report, rulings=rulings), folder)]
+    sys.stdout.write("\n".join([*_told(report, odd, rulings), *ending]) + "\n")
     forgiven = bool(judged) or not idle  # shards forgive what a gate is to judge: somebody has to
     return 0 if _is_fine(report, rulings) and (forgiven or not _some_failed(report)) else 1
 
@@ -93,6 +95,16 @@ def _merged(found: Sequence[Source], folder: Path, run: str, odd: Sequence[str])
         return merge(found, folder, run, allowed=odd)
     except OSError as error:
         raise UsageError(f"{error.filename or folder}: {error.strerror}; nothing was merged") from error
+
+
+def _page(report: Report, folder: Path) -> str:
+    """Write the page of what was merged; return where it is, or why it is not there: the report is the record."""
+    from pytest_crmeval.runs import page
+
+    try:
+        return f"page:   {page.write(report, folder)}"
+    except OSError as error:
+        return f"the page could not be written: {error}"
 
 
 def _told(report: Report, odd: Sequence[str], rulings: Sequence[Ruling]) -> Iterator[str]:

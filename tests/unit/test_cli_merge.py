@@ -43,6 +43,7 @@ def test_a_merge_shows_the_whole(folder: Path, capsys: pytest.CaptureFixture[str
         "crm    oracle       3       2       1        0        0      0.667  0.208 to 0.939",
         "gate crm.pass_rate >= 0.6: holds (pass_rate is 0.666667)",
         "report: reports/out.json",
+        "page:   reports/out.html",
     ]
     assert expected == capsys.readouterr().out.splitlines()
     assert report_of(folder)["complete"]
@@ -92,7 +93,7 @@ def test_what_the_shards_have_left_out_is_told(folder: Path, capsys: pytest.Capt
         *left_out,
         "gate crn.passed > 0: BREACHED (the run has no suite 'crn')",
         "gate q.passed > 0: not judged (there is no q in this run)",
-    ] == told[2:-1]
+    ] == told[2:-2]
     assert set(left_out) <= set(capsys.readouterr().out.splitlines())
 
 
@@ -114,6 +115,7 @@ def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.Ca
         "gate crm.failed == 0: BREACHED (the run is not whole: it lacks shard 1/2)",
         "the run is not complete: no gate can pass",
         "report: reports/out.json",
+        "page:   reports/out.html",
     ] == told[2:]
     assert not report_of(folder)["complete"]
 
@@ -169,7 +171,7 @@ def test_the_reports_of_the_project_are_where_pytest_has_them(folder: Path, caps
     (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_reports = kept\n")
 
     assert 0 == cli.main(MERGE)
-    assert "report: kept/out.json" == capsys.readouterr().out.splitlines()[-1]
+    assert ["report: kept/out.json", "page:   kept/out.html"] == capsys.readouterr().out.splitlines()[-2:]
     assert (folder.parent / "kept/out.json").is_file()
 
 
