@@ -70,10 +70,12 @@ def dialogue(trial: Trial, found: Kept) -> JsonObject:
 def _read(path: Path, where: str, trial: Trial) -> Kept | None:
     """Return what a file has; None if there is no file, or if it is of another test that plays the same case."""
     try:
-        document = decoded(path.read_bytes())
+        content = path.read_bytes()
+        document = decoded(content)
         if ENCRYPTED in document:
             return Kept(where=where, closed=True)
-        turns = list(document["turns"])
+        # In a short file there is no long text; to look for one takes longer than everything else.
+        turns = list(document["turns"] if len(content) <= LONGEST else map(_cut, document["turns"]))
         return Kept(turns=turns, where=where) if document["record"]["key"] == trial.planned.key else None
     except FileNotFoundError:
         return None
@@ -86,7 +88,7 @@ def _read(path: Path, where: str, trial: Trial) -> Kept | None:
 def _turn(turn: Mapping[str, Any], number: int, faults: Sequence[Fault]) -> JsonObject:
     wrong: list[Json] = [_fault(fault, beside=True) for fault in faults if fault.turn == number]
     return {
-        "said": [_cut(message) for message in turn.get("messages", ())],
+        "said": list(turn.get("messages", ())),
         **({"cut": True} if turn.get("cut") else {}),
         **({"faults": wrong} if wrong else {}),
     }
