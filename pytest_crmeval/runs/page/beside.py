@@ -34,7 +34,7 @@ def _candidates(path: Path, report: Report) -> Iterator[Path]:
         return
     told = report.comparison.baseline
     source, name = str(told.get("source", "")), str(told.get("id", ""))
-    if source.endswith(".json"):
-        yield Path(source)
+    if source and not source.startswith("git:"):
+        yield Path(source) if source.endswith(".json") else Path(f"{source}.json")
     if name and Path(name).name == name:
         yield path.resolve().with_name(f"{name}.json")
