@@ -105,7 +105,7 @@ def test_nothing_that_a_run_says_is_markup(shown: Path, open_page: Open) -> None
     assert (1, 0) == (ours, page.locator("img, b[onmouseover], iframe, object").count())
     assert all(text in told for text in (*MARKUP[:4], MARKUP[5]))
     assert f"Who is {MARKUP[0]}" in told
-    assert MARKUP[1] in page.locator("#trial .result td").first.inner_text()
+    assert MARKUP[1] in page.locator("#trial .result th").first.inner_text()
 
 
 def test_columns_sort_up_and_down(shown: Path, open_page: Open) -> None:
@@ -222,7 +222,7 @@ def test_a_trial_is_a_readable_dialogue(shown: Path, open_page: Open) -> None:
     assert "Who is Acme?" in told
     assert '→ client_search(name="Acme")' in told
     assert "← refused_by_rule: not for Acme" in told
-    assert "8280.5" in body.locator("details.result table").first.inner_text()
+    assert "amount\t8280.5" in body.locator("details.result table").first.inner_text()
     assert "calls: not made: client_search(name='Acme')" in body.locator(".turn .faults").first.inner_text()
     assert ["'CTO'", "'CFO'"] == body.locator(".wrong td.expected, .wrong td.actual").all_inner_texts()[1:3]
     assert "It did what was asked." in told

@@ -10,10 +10,10 @@ from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.runs.page.dialogues import dialogue, kept
 from pytest_crmeval.runs.page.links import to_trials
-from pytest_crmeval.runs.page.words import NOTHING, rate, signed, words
+from pytest_crmeval.runs.page.words import NOTHING, moment, rate, signed, words
 
-SHOWN = 50
-"""How many cases of a list are named; the list of trials has all of them."""
+FEW, SHOWN = 10, 50
+"""A list of so few is unfolded; so many cases of a list are named, and the list of trials has all of them."""
 TINY = 0.001
 NARROWEST = 0.1
 Changes = Mapping[tuple[str, str, str], str]
@@ -116,10 +116,11 @@ def baseline_of(comparison: Comparison) -> BaselineView:
     """Return what there is to show of a comparison."""
     told = comparison.baseline
     commit = [f"commit {str(told['commit'])[:12]}"] if told.get("commit") else []
+    source = [str(told["source"])] if told.get("source", told.get("id")) != told.get("id") else []
     widest = max([NARROWEST, *(abs(end) for each in comparison.contrasts for end in _ends(each))])
     return BaselineView(
         name=str(told.get("id", "")),
-        facts=[str(told[name]) for name in ("started", "source") if told.get(name)] + commit,
+        facts=[*map(moment, [told["started"]] if told.get("started") else []), *source, *commit],
         contrasts=[ContrastView(contrast=each, lists=_lists(each), widest=widest) for each in comparison.contrasts],
         correction=comparison.correction,
         missing=comparison.missing,
@@ -168,7 +169,7 @@ def _lists(contrast: Contrast) -> Sequence[ChangeList]:
             link=""
             if name == "gone"
             else to_trials(suite=contrast.suite, subject=contrast.subject, change=words(name)),
-            open=name in {"newly_failing", "newly_passing"},
+            open=name == "newly_failing" or len(changes) <= FEW,
         )
         for name in LISTS
         if (changes := getattr(contrast, name))

@@ -12,7 +12,7 @@ from pytest_crmeval.runs import bills
 from pytest_crmeval.runs.page.baseline import BaselineView, baseline_of
 from pytest_crmeval.runs.page.gates import GateView
 from pytest_crmeval.runs.page.suites import SuiteView, suites_of
-from pytest_crmeval.runs.page.words import NOTHING, amount, seconds, words
+from pytest_crmeval.runs.page.words import NOTHING, amount, moment, seconds, words
 
 _COUNTS = (("passed", "good"), ("failed", "bad"), ("errored", "warn"), ("invalid", "warn"), ("not_run", "warn"))
 _LATER = ("id", "started", "ended", "parts", "spent", "red")
@@ -94,7 +94,7 @@ def _gates(count: int) -> str:
 def _facts(run: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield what is told below the name of the run."""
     parts = objects(run.get("parts"))
-    yield "begun", str(run["started"]).replace("T", " ").replace("+00:00", " UTC")
+    yield "begun", moment(run["started"])
     if parts and isinstance(command := parts[-1].get("command"), str):
         yield "command", command
     git = run.get("git")

@@ -61,6 +61,11 @@ def amount(value: int | None) -> str:
     return f"{value / _MILLION:.1f} M" if value >= _MILLION else f"{value:,}"
 
 
+def moment(when: object) -> str:
+    """Return a point in time as people write it."""
+    return str(when).replace("T", " ", 1).replace("+00:00", " UTC")
+
+
 def words(name: str) -> str:
     """Return a name of the report as people write it."""
     return name.replace("_", " ")

@@ -211,6 +211,10 @@
       make("tbody", {}, rows.map((row) => make("tr", {}, names.map((name) => make("td", {}, row[name] === null || row[name] === undefined ? "–" : spelled(row[name]))))))));
   };
 
+  const fieldsOf = (row) => make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Fields" }, make("table", {},
+    make("tbody", {}, Object.entries(row).filter(([, value]) => value !== null).map(([name, value]) =>
+      make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, spelled(value)))))));
+
   const callOf = (call) => {
     const given = call.arguments;
     const words = isRow(given)
@@ -223,7 +227,8 @@
     if (result.error) return make("p", { class: "refused" }, `← ${result.error.kind}: ${result.error.message}`);
     const rows = rowsIn(result.value);
     const told = rows ? `← ${rows.length} ${rows.length === 1 ? "row" : "rows"}` : isRow(result.value) ? `← ${Object.keys(result.value).length} fields` : "← a value";
-    const shown = rows ? grid(rows) : isRow(result.value) ? grid([result.value]) : make("pre", {}, spelled(result.value ?? null));
+    const single = rows && rows.length === 1 ? rows[0] : isRow(result.value) && !rows ? result.value : null;
+    const shown = single ? fieldsOf(single) : rows ? grid(rows) : make("pre", {}, spelled(result.value ?? null));
     return make("details", { class: "result" }, make("summary", {}, `${told}${result.note ? ` (${result.note})` : ""}`), shown);
   };
 
