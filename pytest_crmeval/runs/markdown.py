@@ -1,12 +1,29 @@
 """A report and a comparison in Markdown: for step summaries and comments on pull requests."""
 
-from collections.abc import Iterator, Sequence
+import html
+from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_crmeval.domain.comparison import LISTS, CaseChange, Comparison, Contrast
-from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.ruling import Ruling
+from pytest_crmeval.domain.shard import objects
+from pytest_crmeval.runs.bills import dollars
+from pytest_crmeval.runs.outcome import outcome_of
 
+_COUNTS = ("passed", "failed", "errored", "invalid", "not run")
+_TRIES = ("pass@1", "solved_of_all")
+_COLUMNS = (
+    "suite",
+    "subject",
+    "cases",
+    *_COUNTS,
+    "pass rate (95 %)",
+    *(f"{name} (95 %)" for name in _TRIES),
+    "cost",
+    "per pass",
+    "p95",
+)
+_ALWAYS = frozenset(_COLUMNS) - {"invalid", "cost", "per pass", "p95", *(f"{name} (95 %)" for name in _TRIES)}
 SHOWN = 10
 """How many cases of a list, and reasons, are shown."""
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"})
@@ -14,9 +31,8 @@ _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"})
 
 def report_page(report: Report) -> str:
     """Return a whole run: gates, a table of subjects, why trials did not pass, and what changed since the baseline."""
-    return (
-        "\n".join([*_head(report), *_gates(report.rulings), *_table(report), *_reasons(report), *_since(report)]) + "\n"
-    )
+    figures = [*_head(report), *_gates(report.rulings), *_table(report)]
+    return "\n".join([*figures, *_since(report), *_reasons(report), *_origin(report)]) + "\n"
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -29,6 +45,11 @@ def escaped(text: str) -> str:
     return " ".join(text.split()).translate(_MARKS).replace("@", "@\u200b")
 
 
+def _in_html(text: str) -> str:
+    """Return the same inside of HTML, where Markdown's own escapes are none."""
+    return html.escape(" ".join(text.split())).replace("@", "@\u200b")
+
+
 def told(value: float | None, interval: tuple[float, float] | None = None) -> str:
     """Return a figure with its interval; what is not known is a dash."""
     if value is None:
@@ -37,7 +58,9 @@ def told(value: float | None, interval: tuple[float, float] | None = None) -> st
 
 
 def _head(report: Report) -> Iterator[str]:
-    yield f"## crmeval {escaped(str(report.run['id']))}"
+    outcome = outcome_of(report)
+    mark = {"good": "✅ ", "bad": "❌ ", "warn": "⚠️ "}.get(outcome.mood, "")
+    yield f"## {mark}crmeval {escaped(str(report.run['id']))}: {escaped(_small(outcome.told))}"
     yield ""
     if not report.complete:
         yield "**The run is not complete: no gate can pass.**"
@@ -54,30 +77,68 @@ def _gates(rulings: Sequence[Ruling]) -> Iterator[str]:
 
 
 def _table(report: Report) -> Iterator[str]:
-    yield "| suite | subject | cases | passed | failed | errored | invalid | not run | pass rate (95 %) |"
-    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
-    for standing in report.standings:
-        yield f"| {' | '.join(_row(standing))} |"
+    """Yield a row per suite and subject; invalid cases, checkpoints and bills have columns when there are any."""
+    rows = [_row(standing) for standing in report.standings]
+    names = [name for name in _COLUMNS if name in _ALWAYS or any(row.get(name, "0") not in {"0", "-"} for row in rows)]
+    yield f"| {' | '.join(names)} |"
+    yield f"|---|---|{'--:|' * (len(names) - 2)}"
+    for row in rows:
+        yield f"| {' | '.join(row.get(name, '-') for name in names)} |"
     yield ""
 
 
-def _row(standing: Standing) -> Sequence[str]:
-    counts = (standing.passed, standing.failed, standing.errored, standing.invalid, standing.not_run)
-    figure = standing.figures.get("pass_rate") or Figure(value=0.0)
-    cases = standing.planned if standing.cases is None else standing.cases
-    rate = told(standing.pass_rate, figure.interval)
-    return (escaped(standing.suite), escaped(standing.subject), *map(str, (cases, *counts)), rate)
+def _row(standing: Standing) -> Mapping[str, str]:
+    figures = standing.figures
+    rate, slow = figures.get("pass_rate"), figures.get("latency_p95")
+    cost, per_pass = standing.cost, standing.cost_per_pass
+    return {
+        "suite": escaped(standing.suite),
+        "subject": escaped(standing.subject),
+        "cases": str(standing.planned if standing.cases is None else standing.cases),
+        **{name: str(getattr(standing, name.replace(" ", "_"))) for name in _COUNTS},
+        "pass rate (95 %)": told(standing.pass_rate, rate.interval if rate else None),
+        **{f"{name} (95 %)": told(each.value, each.interval) for name in _TRIES if (each := figures.get(name))},
+        **({"cost": dollars(cost)} if standing.bill else {}),
+        **({"per pass": dollars(per_pass)} if standing.bill and per_pass is not None else {}),
+        **({"p95": f"{slow.value:.3g} s"} if slow else {}),
+    }
 
 
 def _reasons(report: Report) -> Iterator[str]:
+    """Yield why trials did not pass, folded: the reader knows already how many."""
     for standing in report.standings:
         if standing.reasons:
-            yield f"Why trials of {escaped(standing.subject)} in {escaped(standing.suite)} did not pass:"
+            count = sum(reason.count for reason in standing.reasons)
+            whose = f"{_in_html(standing.subject)} in {_in_html(standing.suite)}"
+            yield f"<details><summary>why {count} trials of {whose} did not pass</summary>"
             yield ""
             for reason in standing.reasons[:SHOWN]:
                 yield f"- {reason.count} × {reason.verdict}: {escaped(reason.text)}"
             yield from _more(len(standing.reasons))
-            yield ""
+            yield from ["", "</details>", ""]
+
+
+def _origin(report: Report) -> Iterator[str]:
+    """Yield where the figures come from."""
+    parts, git = objects(report.run.get("parts")), report.run.get("git")
+    commit = str(git.get("commit", ""))[:12] if isinstance(git, Mapping) else ""
+    spent = report.run.get("spent")
+    facts = [
+        f"begun {escaped(str(report.run['started']))}",
+        *([f"commit {escaped(commit)}"] if commit else []),
+        *([f"spent {dollars(spent)}"] if isinstance(spent, int | float) and spent else []),
+        *([f"`{_code(parts[-1].get('command'))}`"] if parts and parts[-1].get("command") else []),
+    ]
+    yield f"<sub>{' · '.join(facts)}</sub>"
+
+
+def _code(text: object) -> str:
+    """Return text as it may stand between two backticks, on one line."""
+    return " ".join(str(text).replace("`", "'").split())
+
+
+def _small(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"
 
 
 def _since(report: Report) -> Iterator[str]:
@@ -128,7 +189,8 @@ def _changes(contrast: Contrast) -> Iterator[str]:
         changes: Sequence[CaseChange] = getattr(contrast, name)
         if changes:
             what = name.replace("_", " ")
-            yield f"<details><summary>{what} in {escaped(contrast.suite)}: {len(changes)}</summary>"
+            opened = " open" if name == "newly_failing" else ""
+            yield f"<details{opened}><summary>{what} in {_in_html(contrast.suite)}: {len(changes)}</summary>"
             yield ""
             for change in changes[:SHOWN]:
                 reason = f": {escaped(change.reason)}" if change.reason else ""

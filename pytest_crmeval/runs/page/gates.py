@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pytest_crmeval.domain.ruling import Ruling
-from pytest_crmeval.runs.page.words import NOTHING, signed
+from pytest_crmeval.runs.page.words import NOTHING, rate, signed
 
 _NO_RATES = (".latency", ".cost", ".seconds")
 
@@ -46,7 +46,7 @@ class GateView:
     @property
     def value(self) -> str:
         """What was found."""
-        return _number(self.found.value)
+        return rate(self.found.value) if self.is_rate else _number(self.found.value)
 
     @property
     def interval(self) -> str:

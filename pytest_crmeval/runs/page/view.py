@@ -9,6 +9,7 @@ from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.shard import listed, objects
 from pytest_crmeval.domain.usage import total
 from pytest_crmeval.runs import bills
+from pytest_crmeval.runs.outcome import Outcome, outcome_of
 from pytest_crmeval.runs.page.baseline import BaselineView, baseline_of
 from pytest_crmeval.runs.page.gates import GateView
 from pytest_crmeval.runs.page.suites import SuiteView, suites_of
@@ -17,15 +18,6 @@ from pytest_crmeval.runs.page.words import NOTHING, amount, moment, seconds, wor
 _COUNTS = (("passed", "good"), ("failed", "bad"), ("errored", "warn"), ("invalid", "warn"), ("not_run", "warn"))
 _LATER = ("id", "started", "ended", "parts", "spent", "red")
 """Facts of a run that are told elsewhere, or otherwise."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How the run ended, in a word."""
-
-    mood: str
-    sign: str
-    told: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,28 +59,6 @@ def view_of(report: Report) -> View:
         origin=list(_origin(report.run)),
         version=_version(report.run),
     )
-
-
-def outcome_of(report: Report) -> Outcome:
-    """Return how a run ended: what matters most is said."""
-    breached = [ruling for ruling in report.rulings if not ruling.holds]
-    missing = sum(standing.not_run for standing in report.standings)
-    if not report.complete:
-        lacks = f"{missing:,} not run" if missing else f"without shard {listed(report.missing)}"
-        return Outcome(mood="bad" if report.rulings else "warn", sign="✗", told=f"Not complete: {lacks}")
-    if breached:
-        return Outcome(mood="bad", sign="✗", told=f"{len(breached)} of {_gates(len(report.rulings))} breached")
-    if errored := sum(standing.errored for standing in report.standings):
-        return Outcome(mood="warn", sign="!", told=f"{errored:,} errored: the world broke")
-    if report.rulings:
-        return Outcome(
-            mood="good", sign="✓", told=f"{_gates(len(report.rulings))} hold{'s' * (len(report.rulings) == 1)}"
-        )
-    return Outcome(mood="plain", sign="·", told="Complete; no gate was judged")
-
-
-def _gates(count: int) -> str:
-    return f"{count} gate{'s' * (count != 1)}"
 
 
 def _facts(run: JsonObject) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ def test_a_summary_is_appended(tmp_path: Path) -> None:
     path.write_text("before\n")
 
     assert "" == actions.write_summary(report(Verdict.PASSED), {actions.SUMMARY: str(path)})
-    assert path.read_text().startswith("before\n## crmeval mine\n")
+    assert path.read_text().startswith("before\n## crmeval mine: complete; no gate was judged\n")
 
 
 def test_elsewhere_nothing_is_written() -> None:

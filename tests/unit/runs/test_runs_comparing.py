@@ -205,8 +205,8 @@ def test_a_report_in_markdown() -> None:
     """Gates, subjects, reasons, and the comparison."""
     page = markdown.report_page(replace(AFTER, comparison=compare(AFTER, BEFORE)))
 
-    assert page.startswith("## crmeval new\n")
-    assert "| crm | oracle | 6 | 4 | 1 | 1 | 0 | 0 | 0.800 (0.376 to 0.964) |" in page
+    assert page.startswith("## ⚠️ crmeval new: 1 errored: the world broke\n")
+    assert "| crm | oracle | 6 | 4 | 1 | 1 | 0 | 0.800 (0.376 to 0.964) |" in page
     assert "- 1 × failed: state is too low" in page
     assert "### new against old" in page
-    assert "<summary>newly failing in crm: 1</summary>" in page
+    assert "<details open><summary>newly failing in crm: 1</summary>" in page

@@ -10,12 +10,13 @@ from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs import reports
+from pytest_crmeval.runs.outcome import outcome_of
 from pytest_crmeval.runs.page.baseline import baseline_of, changes_of
 from pytest_crmeval.runs.page.gates import GateView
 from pytest_crmeval.runs.page.heat import LABELS, heats_of
 from pytest_crmeval.runs.page.links import in_common, to_trials
 from pytest_crmeval.runs.page.suites import headline_of, suites_of
-from pytest_crmeval.runs.page.view import outcome_of, view_of
+from pytest_crmeval.runs.page.view import view_of
 from pytest_crmeval.runs.page.words import amount, percent, seconds, signed
 from tests.fakes import planned, trial
 from tests.pages import FACTS, comparison, rulings, trials_of

@@ -1,0 +1,37 @@
+"""How a run ended, in a word."""
+
+from dataclasses import dataclass
+
+from pytest_crmeval.domain.report import Report
+from pytest_crmeval.domain.shard import listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How the run ended, in a word."""
+
+    mood: str
+    sign: str
+    told: str
+
+
+def outcome_of(report: Report) -> Outcome:
+    """Return how a run ended: what matters most is said."""
+    breached = [ruling for ruling in report.rulings if not ruling.holds]
+    missing = sum(standing.not_run for standing in report.standings)
+    if not report.complete:
+        lacks = f"{missing:,} not run" if missing else f"without shard {listed(report.missing)}"
+        return Outcome(mood="bad" if report.rulings else "warn", sign="✗", told=f"Not complete: {lacks}")
+    if breached:
+        return Outcome(mood="bad", sign="✗", told=f"{len(breached)} of {_gates(len(report.rulings))} breached")
+    if errored := sum(standing.errored for standing in report.standings):
+        return Outcome(mood="warn", sign="!", told=f"{errored:,} errored: the world broke")
+    if report.rulings:
+        return Outcome(
+            mood="good", sign="✓", told=f"{_gates(len(report.rulings))} hold{'s' * (len(report.rulings) == 1)}"
+        )
+    return Outcome(mood="plain", sign="·", told="Complete; no gate was judged")
+
+
+def _gates(count: int) -> str:
+    return f"{count} gate{'s' * (count != 1)}"

@@ -1,0 +1,86 @@
+"""A report in Markdown: what a pull request is told."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.report import Report
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.runs import reports
+from pytest_crmeval.runs.markdown import report_page
+from tests.fakes import trial
+from tests.pages import FACTS, MARKUP, failed_scores, planned_case, rulings, trials_of
+
+
+def report(count: int = 30) -> Report:
+    """Return the report of a run that asked models."""
+    return reports.build(FACTS, {each.planned.key: each for each in trials_of(count)}, [])
+
+
+def heads(page: str) -> list[str]:
+    """Return the names of the columns of the first table."""
+    line = next(line for line in page.splitlines() if line.startswith("| suite"))
+    return [name.strip() for name in line.strip("|").split("|")]
+
+
+@pytest.mark.parametrize(
+    ("found", "head"),
+    [
+        (report(), "## crmeval shown: complete; no gate was judged"),
+        (replace(report(), rulings=rulings()[:1]), "## ✅ crmeval shown: 1 gate holds"),
+        (replace(report(), rulings=rulings()), "## ❌ crmeval shown: 1 of 3 gates breached"),
+    ],
+)
+def test_the_first_line_says_how_it_ended(found: Report, head: str) -> None:
+    """Nobody has to read on to know whether to read on."""
+    assert head == report_page(found).splitlines()[0]
+
+
+def test_columns_are_those_that_say_something() -> None:
+    """Bills where models were asked; invalid cases where there are some."""
+    free = reports.build(FACTS, {"a": trial("one"), "b": trial("two", Verdict.INVALID)}, [])
+
+    assert ["cost", "per pass", "p95"] == heads(report_page(report()))[-3:]
+    assert "invalid" not in heads(report_page(report()))
+    assert ("invalid", False) == (heads(report_page(free))[6], "cost" in heads(report_page(free)))
+
+
+def test_a_checkpoint_is_told_by_what_it_solves() -> None:
+    """With its interval, beside the share of all lines."""
+    found = report()
+    figures = {"pass@1": Figure(value=0.5, low=0.43, high=0.57), "solved_of_all": Figure(value=0.4)}
+    page = report_page(replace(found, standings=[replace(found.standings[0], figures=figures)]))
+
+    assert ["pass@1 (95 %)", "solved_of_all (95 %)"] == heads(page)[8:10]
+    assert "| 0.500 (0.430 to 0.570) | 0.400 |" in page
+
+
+def test_every_row_has_as_many_cells_as_the_head() -> None:
+    """Else GitHub shows no table."""
+    mixed = [*trials_of(6), trial("free")]
+    page = report_page(reports.build(FACTS, {each.planned.key: each for each in mixed}, []))
+    table = [line for line in page.splitlines() if line.startswith("|")]
+
+    assert {len(heads(page))} == {line.strip("|").count("|") + 1 for line in table}
+
+
+@pytest.mark.parametrize("evil", [*MARKUP, "@everybody | `x` [a](b)"])
+def test_nothing_that_a_run_says_is_markup(evil: str) -> None:
+    """Neither in Markdown nor in the HTML that folds a part of it; nobody is mentioned."""
+    found = replace(trial(planned_case(evil, evil), Verdict.FAILED), scores=failed_scores(evil))
+    page = report_page(reports.build(FACTS, {"a": found}, []))
+    summary = next(line for line in page.splitlines() if "<summary>" in line)
+    inner = summary.removeprefix("<details><summary>").removesuffix("</summary>")
+
+    assert not set(inner) & set("<>")
+    assert "@everybody" not in page
+    assert not [line for line in page.splitlines() if "<script" in line.replace("\\<", "")]
+
+
+def test_where_the_figures_come_from_is_the_last_line() -> None:
+    """Time, commit, money and command; a backtick in it ends nothing."""
+    facts = {**FACTS, "git": {"commit": "0123456789abcdef"}, "parts": [{"command": "pytest -k 'a`b'"}]}
+    last = report_page(replace(report(), run=facts)).splitlines()[-1]
+
+    assert "commit 0123456789ab · spent $12.34 · `pytest -k 'a'b'`</sub>" in last
