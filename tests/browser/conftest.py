@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
+PATIENCE = 120_000
+"""Milliseconds: on a machine that has much else to do a page is slow, and not wrong."""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -68,6 +70,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
             color_scheme=scheme,  # type: ignore[arg-type] # light or dark
             reduced_motion="reduce",
         )
+        context.set_default_timeout(PATIENCE)
         opened.append(Opened(context.new_page(), expects))
         opened[-1].page.goto(f"{path.as_uri()}{place}")
         return opened[-1].page

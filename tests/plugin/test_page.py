@@ -2,8 +2,10 @@
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
+from zlib import decompress
 
 import pytest
 
@@ -13,6 +15,15 @@ from tests.projects import case, failing
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 SHOWN = "crmeval_page = true"
+PACK = re.compile(r'<script type="text/plain" id="pack-\d+">(.*?)</script>')
+CLOSED = """
+import pytest
+
+@pytest.mark.questions("q.jsonl", suite="secret", confidential=True)
+def test_question(question, evaluate):
+    trial = evaluate(question)
+    assert trial.passed, trial.explain()
+"""
 DATA = re.compile(r'<script type="application/json" id="trials-data">(.*?)</script>', re.DOTALL)
 
 
@@ -62,3 +73,16 @@ def test_the_page_of_a_stored_run_is_the_same(project: Project, monkeypatch: pyt
 
     assert 0 == cli.main(["report", "mine", "--html"])
     assert written == page.read_text(encoding="utf-8")
+
+
+def test_of_a_confidential_suite_nobody_s_words_are_on_the_page(project: Project) -> None:
+    """Neither in plain text nor packed; the trial is there, and says why it is closed."""
+    pytester = project(test=CLOSED, ini=SHOWN)
+    question = {"id": "one", "question": "zebrafinch asked", "answer": "zebrafinch right", "grader": "exact"}
+    Path(pytester.path, "q.jsonl").write_text(json.dumps(question) + "\n")
+    pytester.runpytest("--crmeval-run", "mine", "--crmeval-agent", "oracle", "--crmeval-agent", "mute")
+    page = Path(pytester.path, "reports", "mine.html").read_text(encoding="utf-8")
+    packs = [decompress(b64decode(content)).decode() for content in PACK.findall(page)]
+
+    assert [2] == [pack.count('"closed": true') for pack in packs]
+    assert "zebrafinch" not in "".join([page, *packs])
