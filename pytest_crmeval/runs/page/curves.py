@@ -51,6 +51,15 @@ def checkpoint_table(records: Sequence[Record]) -> Sequence[Sequence[str]]:
 CHECKPOINT_HEAD = ("checkpoint", "step", *_COUNTS, "pass@1", "95 % interval", "of all")
 
 
+def ungradable(record: Record) -> Iterator[str]:
+    """Yield how many lines of a checkpoint are in no figure; nothing if all are."""
+    told = record.get("checkpoint", {})
+    if told.get("ungradable"):
+        counts = ", ".join(f"{words(why)} {count}" for why, count in told.get("ungradable_because", {}).items())
+        lines = f"{told['ungradable']} of {told.get('lines', NOTHING)} lines of {record['subject']}"
+        yield f"Not in pass@1, because nobody can judge them: {lines} ({counts})."
+
+
 def learning_table(records: Sequence[Record]) -> Sequence[Sequence[str]]:
     """Return what has come of learning: a row per figure, a column per subject who learns; nothing if nobody does."""
     learners = [record for record in records if "learning" in record]

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pytest_crmeval.domain.metrics import KINDS, Group, reading_order
+from pytest_crmeval.domain.metrics import KINDS, Breakdown, Group, reading_order
 from pytest_crmeval.domain.report import Standing
 from pytest_crmeval.runs.page.links import to_trials
 from pytest_crmeval.runs.page.words import NOTHING, percent
@@ -45,30 +46,50 @@ class Heat:
 
 def heats_of(standings: Sequence[Standing]) -> Sequence[Heat]:
     """Return a table for each kind of label that the cases of a suite have."""
-    kinds = dict.fromkeys([*KINDS, *(kind for standing in standings for kind in standing.by)])
-    return [_heat(kind, standings) for kind in kinds if any(standing.by.get(kind) for standing in standings)]
+    found = [_Labelled(standing=standing, by=_breakdown(standing)) for standing in standings]
+    kinds = dict.fromkeys([*KINDS, *(kind for each in found for kind in each.by)])
+    return [_heat(kind, found) for kind in kinds if any(each.by.get(kind) for each in found)]
 
 
-def _heat(kind: str, standings: Sequence[Standing]) -> Heat:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Labelled:
+    """A subject, and how it went by label."""
+
+    standing: Standing
+    by: Breakdown
+
+
+def _breakdown(standing: Standing) -> Breakdown:
+    """Return how it went by label: cases, or, of a checkpoint, the solutions that were judged."""
+    told: Any = standing.to_dict().get("checkpoint", {})
+    solved = {
+        kind: {label: _group(share["solved"], share["judged"]) for label, share in shares.items()}
+        for kind, shares in told.get("by", {}).items()
+    }
+    return solved or standing.by
+
+
+def _group(solved: int, judged: int) -> Group:
+    return Group(cases=judged, passed=solved, failed=judged - solved, pass_rate=solved / judged if judged else None)
+
+
+def _heat(kind: str, found: Sequence[_Labelled]) -> Heat:
     sizes: Counter[str] = Counter()
-    for standing in standings:
-        for label, group in standing.by.get(kind, {}).items():
+    for each in found:
+        for label, group in each.by.get(kind, {}).items():
             sizes[label] += _size(group)
     shown = sorted(sizes, key=lambda label: (-sizes[label], label))[:LABELS]
     return Heat(
         kind=kind,
         of="turns" if kind == "tool" else "cases",
-        subjects=[standing.subject for standing in standings],
-        rows=[
-            (label, [_cell(kind, label, standing) for standing in standings])
-            for label in sorted(shown, key=reading_order)
-        ],
+        subjects=[each.standing.subject for each in found],
+        rows=[(label, [_cell(kind, label, each) for each in found]) for label in sorted(shown, key=reading_order)],
         more=len(sizes) - len(shown),
     )
 
 
-def _cell(kind: str, label: str, standing: Standing) -> Cell:
-    group = standing.by.get(kind, {}).get(label)
+def _cell(kind: str, label: str, found: _Labelled) -> Cell:
+    group, standing = found.by.get(kind, {}).get(label), found.standing
     share = None if group is None else _share(group)
     if group is None or share is None:
         return Cell(shown=NOTHING, size=0, share=None, told=f"{standing.subject} was not scored in {label}")
@@ -78,7 +99,7 @@ def _cell(kind: str, label: str, standing: Standing) -> Cell:
         size=_size(group),
         share=round(share, 3),
         told=f"{standing.subject}, {label}: {percent(share)} of {counted}",
-        link=_link(kind, label, standing),
+        link=_link(kind, label, standing) if found.by is standing.by else "",
     )
 
 

@@ -59,6 +59,8 @@ class Figures:
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+    open: bool = False
+    """Whether it is what people came for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +167,7 @@ def _charts(places: Sequence[Place], times: Mapping[str, Mapping[int, float]]) -
     if spans := [
         (place.standing.subject, place.colour, [(f"p{n}", value) for n, value in found.items()])
         for place in places
-        if (found := times[place.standing.subject])
+        if (found := times[place.standing.subject]) and not place.metric  # a file of solutions is no answer
     ]:
         yield latency(spans)
 
@@ -182,17 +184,17 @@ def _priced(place: Place) -> Point | None:
 
 def _figures(standings: Sequence[Standing]) -> Iterator[Figures]:
     """Yield the metrics of a suite, and its bills."""
+    records = [standing.to_dict() for standing in standings]
+    if steps := checkpoint_table(records):
+        yield Figures(title="Checkpoints", head=CHECKPOINT_HEAD, rows=steps, open=True)
+    if learnt := learning_table(records):
+        yield Figures(title="Learning", head=learnt[0], rows=learnt[1:], open=True)
     head = ["", *(standing.subject for standing in standings)]
     found = [_flat(standing) for standing in standings]
     names = dict.fromkeys(name for figures in found for name in figures)
     if names:
         rows = [(words(name), *(figures.get(name, bills.NOTHING) for figures in found)) for name in names]
         yield Figures(title="Metrics", head=head, rows=rows)
-    records = [standing.to_dict() for standing in standings]
-    if steps := checkpoint_table(records):
-        yield Figures(title="Checkpoints", head=CHECKPOINT_HEAD, rows=steps)
-    if learnt := learning_table(records):
-        yield Figures(title="Learning", head=learnt[0], rows=learnt[1:])
     if judged := list(_judges(standings)):
         yield Figures(title="Judge", head=head, rows=judged)
     if paid := list(bills.details("", standings))[1:]:

@@ -11,6 +11,7 @@ from pytest_crmeval.domain.usage import total
 from pytest_crmeval.runs import bills
 from pytest_crmeval.runs.outcome import Outcome, outcome_of
 from pytest_crmeval.runs.page.baseline import BaselineView, baseline_of
+from pytest_crmeval.runs.page.curves import ungradable
 from pytest_crmeval.runs.page.gates import GateView
 from pytest_crmeval.runs.page.suites import SuiteView, suites_of
 from pytest_crmeval.runs.page.words import NOTHING, amount, moment, seconds, words
@@ -95,6 +96,8 @@ def _notes(report: Report) -> Iterator[str]:
     for suite, reasons in left_out_of(report.run).items():
         for why, count in reasons.items():
             yield f"Left out of {suite}: {count:,}, {why}."
+    for standing in report.standings:
+        yield from ungradable(standing.to_dict())
     for line in bills.lines(report):
         if line.startswith(("note: ", "nobody knows", "... and")):
             yield f"{line[0].upper()}{line[1:]}"

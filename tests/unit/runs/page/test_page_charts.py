@@ -10,6 +10,7 @@ from pytest_crmeval.runs.page.curves import (
     checkpoint_table,
     learning_curve,
     learning_table,
+    ungradable,
 )
 
 
@@ -116,6 +117,17 @@ def test_checkpoints_are_drawn_by_step() -> None:
     assert "the best is checkpoint-196 with 0.500" in chart.told
     assert ["49", "98", "196", "\N{EN DASH}"] == [row[1] for row in table]
     assert {len(CHECKPOINT_HEAD)} == {len(row) for row in table}
+
+
+def test_what_nobody_can_judge_is_told() -> None:
+    """Who cuts half of his answers is not to look perfect."""
+    record = checkpoint(49, 1.0)
+    record["checkpoint"] |= {"lines": 167, "ungradable_because": {"bad_line": 3}}
+
+    assert ["Not in pass@1, because nobody can judge them: 3 of 167 lines of checkpoint-49 (bad line 3)."] == list(
+        ungradable(record)
+    )
+    assert [] == list(ungradable({"subject": "mini"}))
 
 
 def test_learning_is_drawn_along_the_stream() -> None:
