@@ -205,7 +205,7 @@ def _figure_of(metric: str, standing: Standing, trials: Sequence[Trial], level: 
         scored = standing.passed + standing.failed
         low, high = wilson(standing.passed, scored, level) or (None, None)
         return Figure(value=standing.pass_rate, low=low, high=high, n=scored, method="wilson")
-    return figures_of(trials, level).get(name)
+    return figures_of(trials, level, only=name).get(name)
 
 
 def _change_told(metric: str, was: float, found: Difference) -> str:
