@@ -197,6 +197,30 @@ def test_a_trial_opens_by_keyboard_and_gives_the_focus_back(shown: Path, open_pa
     assert page.evaluate("document.activeElement.closest('#trial-table') !== null")
 
 
+def test_only_what_scrolls_is_a_stop_of_the_keyboard(shown: Path, open_page: Open) -> None:
+    """On a large screen the overview fits; on a small one its comparison has to be scrolled."""
+    looked = "(each) => [each.tabIndex === 0, each.scrollWidth > each.clientWidth]"
+    stops = f"[...document.querySelectorAll('main .scroll')].map({looked})"
+    large: list[list[bool]] = open_page(shown).evaluate(stops)
+    small: list[list[bool]] = open_page(shown, width=375).evaluate(stops)
+
+    assert all(stop == wide for stop, wide in (*large, *small))
+    assert sum(stop for stop, _ in large) < sum(stop for stop, _ in small)
+
+
+def test_a_link_can_be_followed_again(shown: Path, open_page: Open) -> None:
+    """Though the address does not change; one that makes no sense is passed over."""
+    page = open_page(shown, place="#100%")
+    link = page.locator("td[title^='gpt-4.1, refusal'] a")
+    link.click()
+    first = count(page)
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_function("document.getElementById('count').textContent === '241 trials'")
+    link.click()
+
+    assert first == count(page)
+
+
 def test_the_first_stop_of_the_keyboard_skips_to_the_results(shown: Path, open_page: Open) -> None:
     """And what has the focus is seen to have it."""
     page = open_page(shown)

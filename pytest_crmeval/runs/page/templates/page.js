@@ -160,7 +160,7 @@
     state.page = 0;
     select();
     find("trials").scrollIntoView();
-    find("filter-text").focus({ preventScroll: true });
+    find("trials-title").focus({ preventScroll: true });
   };
 
   // ---- one trial
@@ -363,8 +363,7 @@
   };
 
   const follow = () => {
-    const hash = decodeURIComponent(location.hash.slice(1));
-    const found = /^trial-(\d+)$/.exec(hash);
+    const found = /^#trial-(\d+)$/.exec(location.hash);
     if (found && trials[Number(found[1])]) open(Number(found[1]));
     else if (dialog.open) dialog.close();
     if (location.hash.startsWith("#trials?")) ask(new URLSearchParams(location.hash.slice("#trials?".length)));
@@ -398,6 +397,17 @@
     theme.textContent = `Theme: ${next || "system"}`;
   });
 
+  // ---- what scrolls can be scrolled by keyboard, and nothing else is a stop on the way
+
+  const settle = () => {
+    for (const region of document.querySelectorAll("main .scroll")) {
+      if (region.scrollWidth > region.clientWidth) region.tabIndex = 0;
+      else region.removeAttribute("tabindex");
+    }
+  };
+  window.addEventListener("resize", settle);
+  document.addEventListener("toggle", settle, true);
+
   // ---- begin
 
   for (const name of fields) {
@@ -408,10 +418,15 @@
   find("page-back").addEventListener("click", () => { state.page -= 1; show(); });
   find("page-on").addEventListener("click", () => { state.page += 1; show(); });
   window.addEventListener("hashchange", follow);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#trial']");
+    if (link && link.hash === location.hash) follow();  // it was followed before, and the hash does not change
+  });
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
   head();
   fill();
   select();
   for (const id of ["filters", "trial-table", "theme"]) find(id).hidden = false;
+  settle();
   follow();
 })();
