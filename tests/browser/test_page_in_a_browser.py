@@ -1,6 +1,6 @@
 """The page of a run in a real browser, opened from the disk as people open it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
 from pytest_crmeval.runs import page as pages
-from tests.browser.conftest import Open
 from tests.pages import MARKUP, comparison, dialogue_of, failed_scores, keep, planned_case, rulings, trials_of
 
+Open = Callable[..., Page]
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 EVIL = "".join(MARKUP)
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
