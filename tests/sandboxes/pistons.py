@@ -12,7 +12,7 @@ from tests.sandboxes.piston_server import PistonServer
 
 LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=1 << 30, output_bytes=1 << 18)
 """Wide: the machine may be busy."""
-BRIEF = replace(LIMITS, cpu_seconds=1, wall_seconds=60)
+BRIEF = replace(LIMITS, cpu_seconds=0.3)
 QUICK = Patience(attempts=4, first_delay=0.01, longest_delay=0.05, failures=2, looks=2, grace_seconds=30)
 """Waits hardly at all between attempts."""
 
