@@ -9,6 +9,8 @@ from pytest_crmeval.domain.interval import Interval, Part, deviations_of
 
 POWER = 0.8
 """How often a difference that is just detectable would be found."""
+FEWEST = 6
+"""Cases that differ, all in one direction, below which no exact test at 5 % finds anything: 2 · 0.5⁵ is 0.0625."""
 MCNEMAR = "McNemar, exact"
 PERMUTATION = "permutation of signs"
 
@@ -69,8 +71,11 @@ def mean_difference(pairs: Sequence[Pair]) -> Figure:
     from pytest_crmeval.scoring.resampling import ratio_interval
 
     differences, parts = [pair.difference for pair in pairs], list(_by_unit(pairs).values())
-    if not any(differences) or len(parts) == 1:
-        return _figure(differences, bonett_price(0, 0, len(parts)), "Bonett-Price", len(parts))
+    if len(set(differences)) == 1 or len(parts) == 1:  # to draw what is all alike would leave no doubt at all
+        low, high = bonett_price(0, 0, len(parts))
+        mean = sum(differences) / len(differences)
+        around = max(-1.0, mean + low), min(1.0, mean + high)
+        return _figure(differences, around, "Bonett-Price", len(parts))
     return _figure(differences, ratio_interval(parts, LEVEL), "paired bootstrap", len(parts))
 
 
@@ -86,17 +91,19 @@ def bonett_price(better: int, worse: int, count: int, level: float = LEVEL) -> I
 
 
 def detectable(count: int, discordant: float) -> float:
-    """Return the least difference that so many cases show with POWER, when such a share of them differs.
+    """Return the least difference that so many cases show with POWER, when at least such a share of them differs.
 
-    Connor, Biometrics 43 (1987), solved for the difference; nothing larger than what differs can be.
+    Connor, Biometrics 43 (1987), solved for the difference. The exact test is never significant with fewer than six
+    cases that differ, all of them in one direction.
     """
     chance, found = deviations_of(LEVEL), deviations_of(2 * POWER - 1)
-    low, high = 0.0, discordant
+    low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        shown = (chance * sqrt(discordant) + found * sqrt(discordant - middle**2)) ** 2
+        differing = max(discordant, middle)
+        shown = (chance * sqrt(differing) + found * sqrt(differing - middle**2)) ** 2
         low, high = (low, middle) if count * middle**2 >= shown else (middle, high)
-    return high
+    return min(1.0, max(high, FEWEST / count))
 
 
 def holm(chances: Sequence[float]) -> list[float]:

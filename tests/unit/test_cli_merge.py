@@ -248,3 +248,39 @@ def test_the_report_of_a_shard_says_that_it_is_one(capsys: pytest.CaptureFixture
     cli.main(["report", "s1"])
 
     assert "a part of an evaluation: without shard 2/2" in capsys.readouterr().out
+
+
+def test_what_the_gates_found_is_in_the_merged_report(folder: Path) -> None:
+    """As in that of one run."""
+    cli.main([*MERGE, *GATE])
+
+    assert [("crm.pass_rate >= 0.6", True)] == [(each["gate"], each["holds"]) for each in report_of(folder)["gates"]]
+
+
+def test_the_whole_is_compared_with_a_baseline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shards are compared with nothing, so this is where gates on the baseline are judged."""
+    keep(folder, "before", [trial("one"), trial("two"), trial("three")])
+    worse = ["--baseline", "before", "--gate", "crm.pass_rate not worse than baseline"]
+
+    assert 0 == cli.main([*MERGE, *worse])
+    told = capsys.readouterr().out
+    assert "compared with before (" in told
+    assert "newly failing in crm, oracle: 1\n  two: state is too low" in told
+    assert 3 == report_of(folder)["comparison"]["contrasts"][0]["paired"]
+
+
+def test_a_baseline_that_is_not_there_is_told_before_anything_is_merged(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistake in the command leaves nothing behind."""
+    assert 2 == cli.main([*MERGE, "--baseline", "nowhere"])
+    assert "baseline 'nowhere'" in capsys.readouterr().err
+    assert not (folder / "out.json").exists()
+
+
+def test_shards_of_other_numbers_of_trials_do_not_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half of the cases would be tried more often than the others."""
+    keep(folder, "s3", [trial("three")], parts=[part("2/2", trials=3)])
+
+    assert 2 == cli.main(["merge", "s1", "s3", "-o", "out"])
+    assert "trials of each case in s1: 1, in s3: 3" in capsys.readouterr().err

@@ -95,11 +95,12 @@ def test_a_detectable_difference_is_found_in_four_of_five_runs(count: int, disco
 
 
 def test_more_cases_show_smaller_differences() -> None:
-    """And no difference can be larger than what differs."""
-    found = [detectable(count, 0.2) for count in (5, 50, 500, 5000)]
+    """Five cases show nothing at all; fifteen of which none differs show only that not half of them does."""
+    found = [detectable(count, 0.2) for count in (5, 15, 50, 500, 5000)]
 
     assert sorted(found, reverse=True) == found
-    assert found[0] <= 0.2
+    assert 1.0 == found[0]
+    assert 0.4 <= detectable(15, 1 / 17) < 0.5
 
 
 def test_verdicts_are_compared_by_mcnemar() -> None:
@@ -126,6 +127,15 @@ def test_cases_of_one_chain_are_one_difference() -> None:
     found = difference_of(chained)
 
     assert (1.0, 6) == (found.p, found.figure.units)
+
+
+def test_where_all_changed_alike_the_interval_still_says_something() -> None:
+    """Twenty cases that gained everything do not prove that each would."""
+    found = mean_difference(pairs(*[(0.0, 1.0)] * 20))
+
+    assert found.interval
+    assert (1.0, 1.0) == (found.value, found.interval[1])
+    assert found.interval[0] < 0.9
 
 
 def test_where_nothing_changed_the_interval_still_says_something() -> None:

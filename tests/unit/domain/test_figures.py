@@ -1,0 +1,153 @@
+"""Figures, rulings and repeats as they are written and read."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.domain.asked import nobody_chose
+from pytest_crmeval.domain.figures import Figure, figures_from
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.report import Report
+from pytest_crmeval.domain.ruling import Ruling
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial
+from pytest_crmeval.runs import reports
+from pytest_crmeval.runs.transcripts import path_of
+from tests.fakes import planned, trial
+
+SURE = Figure(value=0.7, low=0.397, high=0.892, n=10, units=5, method="bootstrap")
+BARE = Figure(value=3.0)
+RULING = Ruling(
+    gate="crm.pass_rate >= 0.6",
+    holds=True,
+    explanation="pass_rate is 0.7",
+    suite="crm",
+    subject="gpt",
+    value=0.7,
+    low=0.397,
+    high=0.892,
+    bound=0.6,
+    margin=0.1,
+    needed=0,
+    p=0.5,
+)
+
+
+@pytest.mark.parametrize("figure", [SURE, BARE])
+def test_a_figure_that_was_written_can_be_read(figure: Figure) -> None:
+    """Also one of which nothing is known but its value."""
+    assert figure == Figure.from_dict(json.loads(json.dumps(figure.to_dict())))
+
+
+def test_what_is_not_known_of_a_figure_is_absent() -> None:
+    """Half an interval is none."""
+    assert {"value": 3.0} == BARE.to_dict()
+    assert replace(SURE, high=None).interval is None
+    assert (0.397, 0.892) == SURE.interval
+
+
+@pytest.mark.parametrize("junk", [{}, {"value": "much"}, {"value": 1, "interval": [0]}, {"value": None}])
+def test_what_is_no_figure_is_refused(junk: JsonObject) -> None:
+    """A report with it can't be read."""
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        figures_from({"pass_rate": junk})
+
+
+@pytest.mark.parametrize("ruling", [RULING, Ruling(gate="mine", holds=False, explanation="no")])
+def test_a_ruling_that_was_written_can_be_read(ruling: Ruling) -> None:
+    """Also one of a plugin, which has but three fields."""
+    assert ruling == Ruling.from_dict(json.loads(json.dumps(ruling.to_dict())))
+
+
+def test_a_settled_ruling_says_so() -> None:
+    """No more cases are needed, which is something else than not to know."""
+    assert 0 == RULING.to_dict()["needed"]
+    assert "needed" not in replace(RULING, needed=None).to_dict()
+
+
+def test_a_report_keeps_its_rulings(tmp_path: Path) -> None:
+    """Whoever loads it need not judge again."""
+    report = reports.build({"id": "mine", "started": "now"}, {"one": trial("one")}, [])
+    reports.save(replace(report, rulings=(RULING,)), tmp_path / "mine.json")
+
+    assert (RULING,) == reports.load(tmp_path / "mine.json").rulings
+
+
+def test_a_report_of_before_there_were_figures_can_be_loaded(tmp_path: Path) -> None:
+    """It has none, and its gates can be judged all the same: it has trials."""
+    report = reports.build({"id": "mine", "started": "now"}, {"one": trial("one")}, [])
+    document = json.loads(json.dumps(report.to_dict()))
+    for name in ("figures", "slowest", "reasons", "cases"):
+        del document["results"][0][name]
+    (tmp_path / "mine.json").write_text(json.dumps(document))
+
+    loaded: Report = reports.load(tmp_path / "mine.json")
+
+    (standing,) = loaded.standings
+    assert ({}, (), (), None) == (standing.figures, standing.slowest, standing.reasons, standing.cases)
+    assert (None, ()) == (loaded.comparison, loaded.rulings)
+
+
+def test_a_repeat_is_written_as_such() -> None:
+    """The first trial of a case is written as it always was."""
+    again = replace(planned("one"), trial=3)
+
+    assert 3 == again.to_dict()["trial"]
+    assert "trial" not in planned("one").to_dict()
+    assert [again, planned("one")] == [PlannedCase.from_dict(each.to_dict()) for each in (again, planned("one"))]
+
+
+@pytest.mark.parametrize("junk", ["2", 1.5, None])
+def test_a_repeat_has_a_number(junk: object) -> None:
+    """Anything else is no planned case."""
+    with pytest.raises(TypeError, match="expected a count"):
+        PlannedCase.from_dict({**planned("one").to_dict(), "trial": junk})
+
+
+def test_a_repeat_has_a_transcript_of_its_own(tmp_path: Path) -> None:
+    """Beside that of the first trial."""
+    again = trial(replace(planned("one"), trial=3))
+
+    assert ["one.json", "one.3.json"] == [path_of(tmp_path, each).name for each in (trial("one"), again)]
+
+
+def test_what_a_kind_counts_is_written() -> None:
+    """Two numbers for each name; other trials have nothing of it."""
+    counted = replace(trial("one"), tallies={"pass@1": (82, 164)})
+
+    assert {"pass@1": [82, 164]} == counted.to_dict()["tallies"]
+    assert counted == Trial.from_dict(json.loads(json.dumps(counted.to_dict())))
+    assert "tallies" not in trial("one").to_dict()
+
+
+def test_a_case_is_a_unit_or_its_chain_is() -> None:
+    """A chain that is called like a case is not that case."""
+    chained = replace(trial("one"), labels=Labels(chain="two"))
+
+    assert ("case one", "chain two", "case two") == (trial("one").unit, chained.unit, trial("two").unit)
+    assert Labels(chain="two") == Labels.from_dict(Labels(chain="two").to_dict())
+    assert "chain" not in Labels().to_dict()
+
+
+@pytest.mark.parametrize(
+    ("parts", "nobody"),
+    [
+        ([{"chosen": True, "agents": {"x": "x"}}], True),
+        ([{"chosen": True, "agents": {"gpt": "gpt"}}], False),
+        ([{"agents": {"x": "x"}}], False),
+        ([], False),
+        ([{"chosen": True, "agents": {"x": "x"}}, {"merged": {"runs": []}}], True),
+    ],
+)
+def test_whether_anybody_could_have_asked_for_an_agent(parts: list[JsonObject], *, nobody: bool) -> None:
+    """Who names agents names all of them; a merge plays nothing itself."""
+    assert nobody == nobody_chose({"parts": parts}, "gpt", {"x"})
+
+
+def test_reasons_of_invalid_cases_are_no_failures() -> None:
+    """They are told apart, and in no count of reasons."""
+    report = reports.build({"id": "mine", "started": "now"}, {"one": trial("one", Verdict.INVALID)}, [])
+
+    assert () == report.standings[0].reasons
