@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from pytest_crmeval.domain.program import Program
 
@@ -25,6 +26,8 @@ class ProblemTest:
     output: str = field(repr=False)
     """What a right program prints; a checker may accept others."""
     kind: TestKind = TestKind.OFFICIAL
+    skipped: str = ""
+    """Why it is not run: its input is larger than the user wants; empty if it is run."""
 
 
 class Compare(StrEnum):
@@ -45,7 +48,11 @@ class Comparison:
     """Whether yes and no may be written in any case; nothing else may."""
     tolerance: float | None = None
     """How far, absolutely or relatively, a number may be off where the right one has a point or an exponent; None:
-    the same digits."""
+    not at all. Zeros at the end of a fraction say nothing: ``2.0`` is ``2``."""
+
+
+JUDGE_MESSAGE = "judgemessage.txt"
+"""What a Kattis validator writes for the judge, in the folder that it is given."""
 
 
 class CheckerStyle(StrEnum):
@@ -65,6 +72,63 @@ class Checker:
 
     style: CheckerStyle
     program: Program
+
+
+class Opinion(StrEnum):
+    """What a checker thinks of an output."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    TROUBLE = "trouble"
+    """It does not say: a crash, a limit, words that nobody can read. The judge's trouble, never the program's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """An opinion and its reason."""
+
+    opinion: Opinion
+    reason: str = ""
+
+
+class Examples(StrEnum):
+    """When the examples of a problem's statement are tests, too."""
+
+    INSTEAD = "instead"
+    """Only where there is no other test."""
+    ALWAYS = "always"
+    """Before the others."""
+    NEVER = "never"
+
+
+class Sizes(StrEnum):
+    """In which order the generated tests of a problem are taken, and run."""
+
+    NONE = "none"
+    """As they are numbered."""
+    SMALL_FIRST = "small_first"
+    LARGE_FIRST = "large_first"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestChoice:
+    """Which tests of a problem are run."""
+
+    __test__ = False  # pytest is not to collect it
+
+    examples: Examples = Examples.INSTEAD
+    generated: Path | None = None
+    """Folder of generated tests, a parquet file per contest."""
+    max_generated: int | None = 0
+    """Per problem; None: all."""
+    sizes: Sizes = Sizes.NONE
+    max_bytes: int | None = None
+    """Of the generated tests of a problem together, inputs and outputs."""
+    share: float = 1.0
+    """Of the generated tests, drawn by the seed and the problem's id: the same ones, whatever else is run."""
+    seed: int = 0
+    skip_larger: int | None = 50_000_000
+    """Bytes of an input; a test with a larger one is skipped, which is told, and is not wrong. None: all are run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

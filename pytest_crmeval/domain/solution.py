@@ -39,12 +39,20 @@ class Defect(StrEnum):
     """Interactive, without tests, or in a language that can't be run here."""
 
 
+class Extraction(StrEnum):
+    """Which complete fenced block of a response is the program."""
+
+    FIRST = "first"
+    LAST = "last"
+    LONGEST = "longest"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """A saved state of a model; who is evaluated."""
 
     name: str
-    """``checkpoint-196``: the name of its folder."""
+    """``checkpoint-196``: the name of its folder; ``run-a/checkpoint-196`` where several folders are called so."""
     step: int | None
     """196; None for a folder whose name has none."""
 
@@ -70,7 +78,7 @@ class Solution:
     line: int
     """Where in the file it is."""
     sample: int = 0
-    """Which of several for the same problem, in order of the file."""
+    """Which of several lines for the same problem, in order of the file, counted from 0."""
     program: Program
 
 
@@ -81,6 +89,7 @@ class Ungradable:
     defect: Defect
     line: int
     problem: str = ""
+    sample: int = 0
     detail: str = ""
 
 
