@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_crmeval.agents.named import NAMED_AGENTS
+from pytest_crmeval.options.checkpoints import CheckpointOptions
+from pytest_crmeval.options.rootdir import check_rootdir
 from pytest_crmeval.runs.ids import new_run, problem_of
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
@@ -33,6 +35,7 @@ class Options:
     named_agents: Mapping[str, str]
     conversations: Sequence[Path]
     questions: Sequence[Path]
+    checkpoints: CheckpointOptions
     scorers: Sequence[str]
     play_invalid: bool
     suites: Sequence[str]
@@ -73,7 +76,8 @@ class Options:
     def from_config(cls, config: pytest.Config) -> "Options":
         """Decide once: command line before ini before default."""
         if _KEY not in config.stash:
-            config.stash[_KEY] = cls._decide(config)
+            config.stash[_KEY] = options = cls._decide(config)
+            check_rootdir(config, options.files)
         return config.stash[_KEY]
 
     @classmethod
@@ -85,6 +89,7 @@ class Options:
             named_agents={**NAMED_AGENTS, **_named(config.getini("crmeval_agents"))},
             conversations=tuple(here / name for name in config.getoption("crmeval_conversations") or ()),
             questions=tuple(here / name for name in config.getoption("crmeval_questions") or ()),
+            checkpoints=CheckpointOptions.from_config(config),
             scorers=_scorers(config.getoption("crmeval_scorer")),
             play_invalid=config.getoption("crmeval_invalid") == "play",
             suites=tuple(dict.fromkeys(config.getoption("crmeval_suite") or ())),
@@ -109,6 +114,16 @@ class Options:
             **_cassettes(config),
             rates=_rates(config.getini("crmeval_rates")),
         )
+
+    @property
+    def files(self) -> Mapping[str, Sequence[Path]]:
+        """What is played instead of what markers name, by option."""
+        return {
+            "--crmeval-conversations": self.conversations,
+            "--crmeval-questions": self.questions,
+            "--crmeval-solutions": self.checkpoints.solutions,
+            "--crmeval-problems": self.checkpoints.problems,
+        }
 
     @property
     def folder(self) -> Path:

@@ -29,6 +29,7 @@ from pytest_crmeval.runs.bills import lines as bill_lines
 from pytest_crmeval.runs.following import Follower
 from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.progress import Progress, Tally
+from pytest_crmeval.runs.solutions.batch import write_batch
 
 CHANGES = 5
 """How many cases of a list of changes are shown at the end of a run."""
@@ -76,6 +77,8 @@ class Recorder:
         """How many cases are in flight, for people; empty if that is nothing special."""
         self.left_out: LeftOut = {}
         """What is not played at all."""
+        self.sandbox = ""
+        """Where programs run, for people; empty if there are none."""
         self.lacking: Callable[[], str] = str
         """Returns why there were fewer."""
 
@@ -120,8 +123,9 @@ class Recorder:
         self._control.spend(self.past.spent)
         self._journal = self._opened()
         if self._config.option.verbose >= 0:
-            told = announcement(self._options, len(self._planned), done, self._server(), self.ahead)
-            self.say(*told, *omissions(self.left_out))
+            told = announcement(self._options, self._planned.values(), done, self._server(), self.ahead)
+            programs = [f"crmeval sandbox: {self.sandbox}"] if self.sandbox else []
+            self.say(*told, *programs, *omissions(self.left_out))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -242,6 +246,7 @@ class Recorder:
 
     def _opened(self) -> journal.Journal:
         part = part_of(self._config, self._server(), self.dealt, self.left_out)
+        part = {**part, "sandbox": self.sandbox} if self.sandbox else part
         self._lock.take()
         try:
             opened = journal.Journal.open(self._path, after=self.past.size)
@@ -310,6 +315,7 @@ class Recorder:
         """Write the report, and the summary of a step where there is one."""
         try:
             reports.write(report, self._options.reports)
+            write_batch(report, self._options.folder)
         except OSError as error:
             self._trouble = f"the report could not be written: {error}"
         self._unsaid = write_summary(report)

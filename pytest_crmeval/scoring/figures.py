@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_crmeval.domain.answers import Attempt
+from pytest_crmeval.domain.checkpoints import pass_figures
 from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.interval import (
     Interval,
@@ -53,6 +54,7 @@ def figures_of(trials: Sequence[Trial], level: float = LEVEL, only: str = "") ->
         **taker.latency(scored),
         **(_calibration(scored) if only in {"", "calibration_error"} else {}),
         **taker.tallies(trials),
+        **pass_figures((trial.solutions for trial in scored), level),
     }
     return {name: figure for name, figure in found.items() if figure is not None and only in {"", name}}
 
