@@ -5,7 +5,7 @@ import sys
 
 from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.runs import bills, reports, summary
+from pytest_crmeval.runs import bills, curves, reports, summary
 
 HELP = "Show the figures of a run."
 
@@ -23,7 +23,13 @@ def run(options: argparse.Namespace) -> int:
     except reports.ReportError as error:
         raise UsageError(error) from error
     head = f"run {report.run['id']}, {report.run['started']}"
-    figures = [*summary.table(report), *bills.lines(report), *summary.invalid(report), *summary.missing(report)]
+    figures = [
+        *summary.table(report),
+        *bills.lines(report),
+        *curves.lines(report),
+        *summary.invalid(report),
+        *summary.missing(report),
+    ]
     lines = [head, *figures, *summary.omissions(report), *summary.details(report)]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, Self
 
 from pytest_crmeval.domain.agreement import Agreement, agreement_of
+from pytest_crmeval.domain.curve import Learning
 from pytest_crmeval.domain.json import Json, JsonObject, printable
 from pytest_crmeval.domain.metrics import Breakdown, Metrics, breakdown_from, breakdown_of, metrics_of
 from pytest_crmeval.domain.score import Verdict
@@ -45,6 +46,8 @@ class Standing:
     """Trials whose models were played from a cassette."""
     notes: Mapping[str, int] = field(default_factory=dict)
     """What the reader has to know -> how many trials say so."""
+    learning: Learning | None = None
+    """What has come of learning; None for who does not learn."""
 
     @property
     def planned(self) -> int:
@@ -99,6 +102,7 @@ class Standing:
             **self._bill_to_dict(),
             **({"judge": self.judge.to_dict()} if self.judge else {}),
             **({"notes": dict(self.notes)} if self.notes else {}),
+            **({"learning": self.learning.to_dict()} if self.learning else {}),
         }
 
     def _bill_to_dict(self) -> dict[str, Json]:
@@ -124,6 +128,7 @@ class Standing:
             judge=Agreement.from_dict(given["judge"]) if "judge" in given else None,
             replayed=given.get("replayed", 0),
             notes=dict(given.get("notes", {})),
+            learning=Learning.from_dict(given["learning"]) if "learning" in given else None,
             **{name: given[name] for name in _SINCE_THE_BEGINNING},
         )
 

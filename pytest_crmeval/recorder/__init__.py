@@ -8,6 +8,7 @@ from threading import RLock
 
 import pytest
 
+from pytest_crmeval.agents.atlas.specs import is_atlas
 from pytest_crmeval.domain.asked import LeftOut
 from pytest_crmeval.domain.gate import Gate, Ruling, concerned
 from pytest_crmeval.domain.json import JsonObject
@@ -21,8 +22,9 @@ from pytest_crmeval.recorder.counting import counted, group_of, outcome_of
 from pytest_crmeval.recorder.jobfile import JobFile
 from pytest_crmeval.recorder.locking import RunLock
 from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
+from pytest_crmeval.recorder.playbooks import RunPlaybooks
 from pytest_crmeval.recorder.telling import announcement, counts, endings, omissions, stops
-from pytest_crmeval.runs import journal, reports, summary
+from pytest_crmeval.runs import curves, journal, reports, summary
 from pytest_crmeval.runs.bills import lines as bill_lines
 from pytest_crmeval.runs.following import Follower
 from pytest_crmeval.runs.ids import JOURNAL
@@ -54,6 +56,7 @@ class Recorder:
         self._early: dict[str, Trial] = {}
         """What is on record though its item has not been reported."""
         self._guard = RLock()
+        self.playbooks = RunPlaybooks(self._options)
         self._tally = Tally()
         self._lock = RunLock(config.pluginmanager, self._options.folder)
         self._job = JobFile(self._options.folder)
@@ -74,6 +77,8 @@ class Recorder:
         """How many cases are in flight, for people; empty if that is nothing special."""
         self.left_out: LeftOut = {}
         """What is not played at all."""
+        self.telemetry = ""
+        """Where learners have written down what they did, for people; empty if there are none."""
         self.lacking: Callable[[], str] = str
         """Returns why there were fewer."""
 
@@ -111,6 +116,7 @@ class Recorder:
         if self._journal or is_dry_run(self._config) or not (self._planned or self.past.trials or self._is_dealt):
             return
         check_rules(self.past.parts, self._options, self.dealt)
+        self.playbooks.begin(self.past.parts, self.past.trials.values(), self._planned.values())
         done = len(self.done)
         if self._planned:
             self._ready()
@@ -159,6 +165,11 @@ class Recorder:
     def has_begun(self) -> bool:
         """Whether cases are played now."""
         return self._journal is not None
+
+    @property
+    def asks_atlas(self) -> bool:
+        """Whether anybody of this part of the run writes telemetry."""
+        return self.has_begun and any(is_atlas(case.spec) for case in self._planned.values())
 
     def progress(self, now: float, playing: Iterable[str]) -> tuple[Sequence[Progress], Progress]:
         """Return how far each subject is in each suite, and all together; any thread may ask."""
@@ -236,7 +247,7 @@ class Recorder:
         return self._options.folder / JOURNAL
 
     def _opened(self) -> journal.Journal:
-        part = part_of(self._config, self._server(), self.dealt, self.left_out)
+        part = {**part_of(self._config, self._server(), self.dealt, self.left_out), **self.playbooks.part}
         self._lock.take()
         try:
             opened = journal.Journal.open(self._path, after=self.past.size)
@@ -257,6 +268,7 @@ class Recorder:
 
     def _keep(self, trial: Trial, book: journal.Journal) -> None:
         book.trial(trial)
+        self.playbooks.take(trial)
         self.past.take(trial)
         self._tally.take(outcome_of(trial), time.monotonic())
         self._played.add(trial.planned.key)
@@ -368,6 +380,8 @@ class Recorder:
         yield from summary.table(self._report)
         yield from summary.answers(self._report)
         yield from bill_lines(self._report)
+        yield from curves.lines(self._report)
+        yield from filter(None, [self.telemetry])
         yield from summary.invalid(self._report)
         yield from stops(self._options, self._control.stopped, self._report)
         if why := self.lacking():

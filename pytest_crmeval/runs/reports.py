@@ -10,6 +10,7 @@ from pytest_crmeval.domain.report import SCHEMA, Report, Standing, standing_of
 from pytest_crmeval.domain.shard import missing_shards
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.runs.ids import LATEST
+from pytest_crmeval.runs.learning import with_learning
 from pytest_crmeval.runs.shelf import point
 
 
@@ -32,7 +33,7 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
         standing_of(*group, groups.get(group, []), missing.get(group, 0))
         for group in sorted(groups.keys() | missing.keys())
     ]
-    return Report(run=run, standings=standings, trials=ordered)
+    return Report(run=run, standings=with_learning(standings, groups), trials=ordered)
 
 
 def write(report: Report, folder: Path) -> Path:
