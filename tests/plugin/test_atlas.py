@@ -181,6 +181,6 @@ def test_a_role_that_no_model_can_play_is_refused_before_anything_is_played(
 def test_a_learner_is_not_given_to_every_worker(project: Project, providers: Providers) -> None:
     """Each would learn it for itself, under the same key."""
     providers(school)
-    result = project(stream(2)).runpytest(*A, "-n", "2", "--dist", "each")
+    result = project(stream(2)).runpytest(*A, "-n", "1", "--dist", "each")
 
     assert "plays each case once: choose another --dist" in result.stdout.str() + result.stderr.str()

@@ -35,14 +35,7 @@ def learned(server: Loopback) -> list[str]:
     return [found[1] for seen in taught if (found := re.search(r"Firm(\d+) Ltd", shown(seen)))]
 
 
-@pytest.mark.parametrize(
-    "xdist",
-    [
-        "-n 2 --dist worksteal",
-        "-n 2 --dist loadgroup --crmeval-inflight 3",
-        "-n 2 --crmeval-inflight 1",
-    ],
-)
+@pytest.mark.parametrize("xdist", ["-n 2 --dist worksteal", "-n 2 --dist loadgroup --crmeval-inflight 1"])
 def test_the_order_is_that_of_the_dataset(project: Project, providers: Providers, xdist: str) -> None:
     """While the others use all workers, and whatever is in flight."""
     server = providers(school)
@@ -64,16 +57,15 @@ def test_it_may_be_another_order(project: Project, providers: Providers) -> None
     assert list("012345") != learned(server)
 
 
-@pytest.mark.parametrize("xdist", ["-n 2", "-n 2 --dist worksteal"])
 def test_a_test_with_fixtures_of_its_own_is_played_in_order_in_its_items(
-    project: Project, providers: Providers, xdist: str
+    project: Project, providers: Providers
 ) -> None:
     """Nobody plays for it, and each item waits for its turn."""
     server = providers(school)
     path = project(stream(6))
     path.makeconftest(OWN_FIXTURE)
 
-    result = path.runpytest(*A, *xdist.split())
+    result = path.runpytest(*A, "-n", "2")
 
     result.assert_outcomes(passed=4, failed=2)
     result.stdout.fnmatch_lines(["crmeval ahead: *6 cases one at a time (the fixture 'mine' of conftest.py)"])
