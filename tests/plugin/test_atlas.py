@@ -121,22 +121,18 @@ def test_a_pair_puts_right_what_a_coach_lets_pass(project: Project, providers: P
     assert first == roles_in(server.seen)[:7]
 
 
-def test_what_was_learnt_stays_in_its_run_unless_it_is_asked_for(project: Project, providers: Providers) -> None:
-    """Another run begins with nothing; one that names the run has its playbook, and frozen learns nothing more."""
+def test_what_was_learnt_may_be_used_in_another_run(project: Project, providers: Providers) -> None:
+    """Frozen, by the student alone: nobody else is asked."""
     server = providers(school)
     path = project(stream(2))
     frozen = ATLAS.replace("coach", "solo") + "&learning=frozen"
-    path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "first")
-    path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "second")
-    again = [trial["verdict"] for trial in trials_of(path.path)]
+    path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "first").assert_outcomes(failed=2)
     del server.seen[:]
-    use = ("--crmeval-agent", frozen, "-p", "no:xdist")
 
-    assert ["failed", "failed"] == again
-    path.runpytest(*use, "--crmeval-learning-from", "first").assert_outcomes(passed=2)
+    result = path.runpytest("--crmeval-agent", frozen, "-p", "no:xdist", "--crmeval-learning-from", "first")
+
+    result.assert_outcomes(passed=2)
     assert {"student"} == set(roles_in(server.seen))
-    refused = path.runpytest(*use)
-    refused.stderr.fnmatch_lines(["*nothing that could be frozen: name a run with --crmeval-learning-from"])
 
 
 def test_what_was_recorded_is_replayed(project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,3 +180,11 @@ def test_a_learner_is_not_given_to_every_worker(project: Project, providers: Pro
     result = project(stream(2)).runpytest(*A, "-n", "1", "--dist", "each")
 
     assert "plays each case once: choose another --dist" in result.stdout.str() + result.stderr.str()
+
+
+def test_an_estimate_says_what_it_leaves_out(project: Project, providers: Providers) -> None:
+    """Nobody knows how often a teacher will step in."""
+    providers(school)
+    result = project(stream(2)).runpytest(*A, "-p", "no:xdist", "--crmeval-estimate")
+
+    result.stdout.fnmatch_lines(["atlas*: only its student is estimated; teacher, reward and learner come on top, *"])
