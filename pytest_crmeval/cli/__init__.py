@@ -17,6 +17,7 @@ COMMANDS = {
     "report": ("pytest_crmeval.cli.report", "show the figures of a run"),
     "compare": ("pytest_crmeval.cli.compare", "compare two runs, case by case"),
     "gate": ("pytest_crmeval.cli.gate", "judge a report again"),
+    "atlas": ("pytest_crmeval.cli.atlas", "see what the agents of a run have learnt"),
     "merge": ("pytest_crmeval.cli.merge", "join the runs of shards"),
     "lint": ("pytest_crmeval.cli.lint", "look for cases that nobody can pass"),
     "describe": ("pytest_crmeval.cli.describe", "see what conversations are made of"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.domain.report import Report
-from pytest_crmeval.runs import bills, reports, summary
+from pytest_crmeval.runs import bills, curves, reports, summary
 from pytest_crmeval.runs.places import NoRunError, place_of, report_beside
 
 HELP = """\
@@ -79,7 +79,13 @@ def _text(report: Report, path: Path, options: argparse.Namespace) -> str:
 
         return report_page(report)
     head = f"run {report.run['id']}, {report.run['started']}"
-    figures = [*summary.table(report), *bills.lines(report), *summary.invalid(report), *summary.missing(report)]
+    figures = [
+        *summary.table(report),
+        *bills.lines(report),
+        *curves.lines(report),
+        *summary.invalid(report),
+        *summary.missing(report),
+    ]
     return "\n".join([head, *figures, *summary.omissions(report), *summary.details(report)]) + "\n"
 
 

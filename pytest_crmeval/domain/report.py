@@ -9,6 +9,7 @@ from typing import Any, Self
 from pytest_crmeval.domain.agreement import Agreement, agreement_of
 from pytest_crmeval.domain.checkpoints import CheckpointFigures, curves_of, figures_of, pooled_figures
 from pytest_crmeval.domain.comparison import Comparison
+from pytest_crmeval.domain.curve import Learning
 from pytest_crmeval.domain.figures import Figures, figures_from
 from pytest_crmeval.domain.json import Json, JsonObject, printable
 from pytest_crmeval.domain.metrics import Breakdown, Metrics, breakdown_from, breakdown_of, metrics_of
@@ -60,6 +61,8 @@ class Standing:
     """Why trials failed or errored, the most frequent first."""
     checkpoint: CheckpointFigures | None = None
     """How its solutions were judged, also in trials that errored; None if it is no checkpoint."""
+    learning: Learning | None = None
+    """What has come of learning; None for who does not learn."""
 
     @property
     def planned(self) -> int:
@@ -120,6 +123,7 @@ class Standing:
             **({"dearest": [each.to_dict() for each in self.dearest]} if self.dearest else {}),
             "reasons": [reason.to_dict() for reason in self.reasons],
             **({"checkpoint": self.checkpoint.to_dict()} if self.checkpoint else {}),
+            **({"learning": self.learning.to_dict()} if self.learning else {}),
         }
 
     def _bill_to_dict(self) -> dict[str, Json]:
@@ -151,6 +155,7 @@ class Standing:
             dearest=tuple(map(Standout.from_dict, given.get("dearest", ()))),
             reasons=tuple(map(Reason.from_dict, given.get("reasons", ()))),
             checkpoint=CheckpointFigures.from_dict(given["checkpoint"]) if "checkpoint" in given else None,
+            learning=Learning.from_dict(given["learning"]) if "learning" in given else None,
             **{name: given[name] for name in _SINCE_THE_BEGINNING},
         )
 

@@ -9,6 +9,7 @@ from pytest_crmeval.domain.checkpoints import FileOutcome
 from pytest_crmeval.domain.explanation import Pen, explanation
 from pytest_crmeval.domain.json import JsonObject, printable
 from pytest_crmeval.domain.judgement import Judgement
+from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.usage import Bill
@@ -136,6 +137,10 @@ class Trial:
     """How the solutions were judged; None if the case is no solution file."""
     bill: Bill | None = field(default=None, repr=False)
     """What the subject took; None if it asked no model through us."""
+    roles: Mapping[str, Bill] = field(default_factory=dict, repr=False)
+    """What each of several models that make up the subject took, by its role; they add up to the bill."""
+    learning: Lesson | None = field(default=None, repr=False)
+    """What an agent that learns took from it; None if it does not."""
     judgement: Judgement | None = field(default=None, repr=False)
     """What the judge thinks; None if there is no judge."""
     notes: Sequence[str] = field(default=(), repr=False)
@@ -190,6 +195,8 @@ class Trial:
             **({"answer": self.answer.to_dict()} if self.answer else {}),
             **({"solutions": self.solutions.to_dict()} if self.solutions else {}),
             **({"bill": self.bill.to_dict()} if self.bill else {}),
+            **({"roles": {role: bill.to_dict() for role, bill in self.roles.items()}} if self.roles else {}),
+            **({"learning": self.learning.to_dict()} if self.learning else {}),
             **({"judgement": self.judgement.to_dict()} if self.judgement else {}),
             **({"notes": list(map(printable, self.notes))} if self.notes else {}),
             **({"tallies": {name: list(tally) for name, tally in self.tallies.items()}} if self.tallies else {}),
@@ -210,6 +217,8 @@ class Trial:
             answer=AnswerOutcome.from_dict(record["answer"]) if "answer" in record else None,
             solutions=FileOutcome.from_dict(record["solutions"]) if "solutions" in record else None,
             bill=Bill.from_dict(record["bill"]) if "bill" in record else None,
+            roles={str(role): Bill.from_dict(bill) for role, bill in record.get("roles", {}).items()},
+            learning=Lesson.from_dict(record["learning"]) if "learning" in record else None,
             judgement=Judgement.from_dict(record["judgement"]) if "judgement" in record else None,
             notes=tuple(map(_text, record.get("notes", ()))),
             tallies={name: (_count(hits), _count(of)) for name, (hits, of) in record.get("tallies", {}).items()},

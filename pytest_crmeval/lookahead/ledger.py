@@ -2,22 +2,27 @@
 
 Players are the slots of all workers; whose item a case is does not matter to them. An item takes what has been played,
 waits for what is being played, and has played next what nobody has begun, or plays it itself. So nothing depends on how
-xdist deals items out.
+xdist deals items out. What a learner plays is given out one after the other, and nobody waits for it but its own items.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from threading import Condition
 from typing import Literal, Protocol
 
 from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.stream import Stream
+from pytest_crmeval.lookahead.streams import Course, course_of
 
 BLOCKS = 4
 """How many times what can be in flight is looked over to find the longest."""
 FAR = 8
 """So many times as much is begun ahead where items take minutes that nobody waits for a model in."""
+
+TRIES = 2
+"""How often slots try to play a case whose order counts, before its item has to."""
 
 Told = tuple[Literal["played", "alone", "over"], JsonObject | None]
 """What an item is told: how it was played; that it is to play itself; or that nothing is begun any more."""
@@ -80,6 +85,8 @@ class _Entry:
     abandoned: bool = False
     """Whether its item is over, though somebody still plays it."""
     outcome: JsonObject | None = None
+    tries: int = 0
+    """How often somebody has begun it ahead."""
 
 
 class Ledger:
@@ -104,6 +111,13 @@ class Ledger:
         self._retired: set[str] = set()
         """Whose own items are done: they play on, but wait for nothing."""
         self._gone: set[str] = set()
+        self._course = Course()
+        self._ahead: set[str] = set()
+        """What of the course may be played by slots."""
+        self._queuing: set[str] = set()
+        """Items that wait for their turn to play themselves."""
+        self._joined: set[str] = set()
+        self._players = 1
         self._opened = self._closed = False
         self._changed = Condition()
         self.lacking = ""
@@ -121,17 +135,28 @@ class Ledger:
             return [key for key, entry in self._entries.items() if entry.state is _State.PLAYING]
 
     def open(
-        self, weights: Mapping[str, float], *, at_once: int, short_sighted: bool = False, far_sighted: bool = False
+        self,
+        weights: Mapping[str, float],
+        *,
+        at_once: int,
+        short_sighted: bool = False,
+        far_sighted: bool = False,
+        streams: Iterable[Stream] = (),
+        players: int = 1,
     ) -> None:
         """Begin to give out cases, in their order; among those that are near each other the longest first.
 
         ``at_once`` is how many all players together can play. Not many more than that are begun before their items
         are reported; who is ``short_sighted`` begins no more than that, because the run may end at any item. Who is
         ``far_sighted`` begins many more: among the items are some that keep their worker busy with something else.
+        ``streams`` go before all others, because they take longest: one case of each at a time.
         """
         with self._changed:
             self._entries |= {key: _Entry() for key in weights}
-            self._queue = _ordered(list(weights), weights, at_once if short_sighted else BLOCKS * at_once)[::-1]
+            self._course, self._players = course_of(streams), players
+            self._ahead = {key for key in weights if key in self._course}
+            free = [key for key in weights if key not in self._course]
+            self._queue = _ordered(free, weights, at_once if short_sighted else BLOCKS * at_once)[::-1]
             self._window = at_once if short_sighted else 2 * BLOCKS * at_once * (FAR if far_sighted else 1)
             self._opened = True
             self._changed.notify_all()
@@ -140,6 +165,7 @@ class Ledger:
         """Know that somebody is going to play so many cases at the same time."""
         with self._changed:
             self._slots[player] += slots
+            self._joined.add(player)
 
     def quit(self, player: str, why: str = "") -> None:
         """Know that he plays one less from now on; the first reason for it, if there is one, stays."""
@@ -151,8 +177,14 @@ class Ledger:
     def next(self, player: str) -> str | None:
         """Wait for a case to play; None when there is no more."""
         with self._changed:
-            self._changed.wait_for(lambda: self._has_room() or player in self._gone | self._retired)
-            if player in self._gone or not (self._queue and self._has_room()) or self._closed:
+            self._changed.wait_for(lambda: self._due() or self._has_room() or player in self._gone | self._retired)
+            if player in self._gone or self._closed:
+                return None
+            if due := self._due():
+                self._begin(self._entries[due], player)
+                self._entries[due].tries += 1
+                return due
+            if not (self._queue and self._has_room()):
                 return None
             key = self._queue.pop()
             self._demanded.discard(key)
@@ -171,6 +203,7 @@ class Ledger:
             if entry.abandoned:
                 entry.abandoned = False
                 self._lost[entry.player] -= 1
+            self._course.settle(key)
             self._changed.notify_all()
 
     def settle(self, player: str, *, over: bool) -> None:
@@ -187,7 +220,7 @@ class Ledger:
     def drop(self, key: str) -> None:
         """Take a case back that could not be played: its item will do it."""
         with self._changed:
-            self._entries[key].state = _State.ALONE
+            self._give_back(key, self._entries[key])
             self._changed.notify_all()
 
     def take(self, key: str, player: str, *, patient: bool) -> Told:
@@ -202,7 +235,7 @@ class Ledger:
                 self._queue.append(key)
                 self._demanded.add(key)
                 self._changed.notify_all()
-            self._changed.wait_for(lambda: player in self._gone or not self._is_coming(key, entry, patient=patient))
+            self._wait_for(key, entry, player, patient=patient)
             if player in self._gone:  # nobody would hear it
                 return "over", None
             if entry.outcome is not None:
@@ -221,6 +254,8 @@ class Ledger:
         test = key.partition("[")[0]
         with self._changed:
             self._queue = [waiting for waiting in self._queue if waiting.partition("[")[0] != test]
+            self._ahead = {waiting for waiting in self._ahead if waiting.partition("[")[0] != test}
+            self._changed.notify_all()
 
     def reported(self, key: str) -> None:
         """Know that the item of a case is over: there is room for another."""
@@ -230,6 +265,7 @@ class Ledger:
             if entry and entry.state is _State.PLAYING:  # its test broke off, or its time was over
                 entry.state, entry.abandoned = _State.ALONE, not entry.alone
                 self._lost[entry.player] += entry.abandoned
+            self._course.settle(key)
             self._changed.notify_all()
 
     def gone(self, player: str) -> None:
@@ -240,9 +276,9 @@ class Ledger:
         with self._changed:
             self._gone.add(player)
             self._slots.pop(player, None)
-            for entry in self._entries.values():
+            for key, entry in self._entries.items():
                 if entry.state is _State.PLAYING and entry.player == player:
-                    entry.state = _State.ALONE
+                    self._give_back(key, entry)
             self._changed.notify_all()
 
     def close(self, seconds: float = 0.0) -> int:
@@ -256,16 +292,57 @@ class Ledger:
     def _begin(self, entry: _Entry, player: str, *, alone: bool = False) -> None:
         entry.state, entry.player, entry.alone = _State.PLAYING, player, alone
 
+    def _give_back(self, key: str, entry: _Entry) -> None:
+        """Take back what somebody has not brought to its end; of a stream, a slot may try again."""
+        again = key in self._ahead and not entry.alone and entry.tries < TRIES
+        entry.state = _State.WAITING if again else _State.ALONE
+        if entry.alone or entry.tries >= TRIES:
+            self._course.settle(key)
+
+    def _due(self) -> str:
+        """Return a case of a stream whose turn it is, and that nobody has begun; nothing if there is none."""
+        if self._closed or not self._opened:
+            return ""
+        due = (key for key in self._course.due() if key in self._ahead)
+        return next((key for key in due if self._entries[key].state is _State.WAITING), "")
+
     def _has_room(self) -> bool:
-        if self._closed or not self._opened or not self._queue:
-            return self._closed or self._opened
+        if self._closed or not self._opened:
+            return self._closed
+        if not self._queue:
+            return not self._is_streaming
         return self._queue[-1] in self._demanded or len(self._unreported) < self._window
+
+    @property
+    def _is_streaming(self) -> bool:
+        """Whether there is something that slots will be asked to play when its turn comes."""
+        waiting = (key for key in self._course.left() if key in self._ahead)
+        return any(self._entries[key].state is _State.WAITING for key in waiting)
+
+    def _wait_for(self, key: str, entry: _Entry, player: str, *, patient: bool) -> None:
+        """Wait until there is something to tell the item of a case."""
+        self._changed.wait_for(lambda: player in self._gone or not self._is_coming(key, entry, patient=patient))
+        if key not in self._course or entry.outcome is not None:
+            return
+        self._queuing.add(key)
+        self._changed.notify_all()
+        self._changed.wait_for(lambda: player in self._gone or self._closed or self._may_play(key))
+        self._queuing.discard(key)
+
+    def _may_play(self, key: str) -> bool:
+        """Whether an item may play its own case: it is its turn; or nobody is left who could play what is before it."""
+        if self._course.has_turn(key):
+            return True
+        living = max(len(self._joined - self._gone - self._retired), self._players - len(self._gone | self._retired))
+        stuck = len(self._queuing) >= living and not self.in_flight
+        return stuck and key == self._course.first(self._queuing)
 
     def _is_coming(self, key: str, entry: _Entry, *, patient: bool) -> bool:
         """Whether it is worth while to wait for a case."""
-        if entry.state is _State.WAITING:
-            return patient and key in self._queue and self._slots.total() > 0 and not self._closed
-        return entry.state is _State.PLAYING
+        if entry.state is not _State.WAITING:
+            return entry.state is _State.PLAYING
+        wanted = key in self._ahead or (patient and key in self._queue)
+        return wanted and self._slots.total() > 0 and not self._closed
 
 
 def _ordered(keys: Sequence[str], weights: Mapping[str, float], block: int) -> list[str]:

@@ -67,6 +67,8 @@ class Options:
     """Spec of the judge; empty if there is none."""
     budget: float | None
     """US dollars."""
+    learning_from: str
+    """The run whose playbooks learners begin with; empty: with none."""
     estimate: bool
     record: Path | None
     replay: Path | None
@@ -110,6 +112,7 @@ class Options:
             inflight=_inflight(config),
             judge=config.getoption("crmeval_judge") or "",
             budget=_budget(config.getoption("crmeval_budget")),
+            learning_from=config.getoption("crmeval_learning_from") or "",
             estimate=bool(config.getoption("crmeval_estimate")),
             **_cassettes(config),
             rates=_rates(config.getini("crmeval_rates")),

@@ -16,6 +16,7 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="SPEC",
         help="who is evaluated; repeatable: oracle (default: knows the answers, scores 1.000), mute, claude, gpt-4.1, "
         "gpt-4.1-mini, openai:MODEL or anthropic:MODEL (?temperature=0&max_output_tokens=800&base_url=...), "
+        "atlas (?student=openai:gpt-4.1-mini&teacher=openai:gpt-4.1: learns from each conversation for the next), "
         "module:attr of your own, or a name from the ini setting crmeval_agents",
     )
     _add_files(group)
@@ -131,6 +132,11 @@ def _add_models(group: pytest.OptionGroup) -> None:
         metavar="SPEC",
         help="a model that gives a second opinion on every conversation, and grades questions that only a judge can "
         "grade: openai:gpt-4.1?samples=3 (default: none)",
+    )
+    group.addoption(
+        "--crmeval-learning-from",
+        metavar="RUN",
+        help="agents that learn begin with the playbook of this run (id, or path of its report; default: with none)",
     )
     group.addoption(
         "--crmeval-budget",

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from pytest_crmeval.agents.atlas.specs import models_in
 from pytest_crmeval.domain.redaction import Redactor, secrets_in
 from pytest_crmeval.options import Options
 
@@ -45,7 +46,8 @@ def redactor_of(config: pytest.Config) -> Redactor:
 def _key_names(config: pytest.Config) -> Iterator[str]:
     """Yield the variables that specs name with ?key=, whatever they are called."""
     options = Options.from_config(config)
-    for spec in map(options.spec, [*options.agents, options.judge]):
+    specs = [spec for agent in options.agents for spec in models_in(options.spec(agent))]
+    for spec in map(options.spec, [*specs, options.judge]):
         yield from (value for name, value in parse_qsl(spec.partition("?")[2]) if name == "key")
 
 

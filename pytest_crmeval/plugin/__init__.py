@@ -11,6 +11,7 @@ from pytest_crmeval.fixtures import (
     CONTROL,
     DATABASES,
     MARKERS,
+    PLAYBOOKS,
     PROGRESS,
     agent,
     conversation,
@@ -71,6 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[DATABASES] = lambda: _side(config).server.databases()  # noqa: PLW0108 (not before it is called)
     config.stash[CONTROL] = lambda: _side(config).control
     config.stash[PROGRESS] = lambda *told: _side(config).progress(*told)
+    config.stash[PLAYBOOKS] = lambda: _side(config).playbooks
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -133,8 +135,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from pytest_crmeval.fixtures.ahead import foresee
         from pytest_crmeval.fixtures.cases import leave_out, need_server, objection, plan_of
         from pytest_crmeval.fixtures.shards import dealt_of
+        from pytest_crmeval.fixtures.streams import put_learners_last
 
         side, left_out = session.config.stash[_SIDE], leave_out(session)
+        put_learners_last(session.items)
         if why := objection(session, left_out, begun=bool(side.done)):
             side.refuse(f"crmeval: {why}")
         if need_server(session.items) and not is_dry_run(session.config):

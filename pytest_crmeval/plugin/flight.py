@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_crmeval.domain.stream import Stream
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.fixtures import AHEAD
 from pytest_crmeval.fixtures.ahead import MAY_BE_AHEAD, Foresight
@@ -44,11 +45,18 @@ def at_once(config: pytest.Config) -> int:
 
 def described(foresight: Foresight, each: int) -> str:
     """Say what is in flight, and what is not and why; nothing if that is nothing special."""
-    count = len(foresight.weights)
+    learners = {key for stream in foresight.streams for key in (*stream.ordered, *stream.after)}
+    count = len(foresight.weights.keys() - learners)
     told = [f"{each} {' and '.join(foresight.kinds)} in flight per worker"] if count and each > 1 else []
+    told += map(_in_order, foresight.streams)
     for why, cases in foresight.alone.items():
         told.append(f"{cases} case{'s' * (cases != 1)} one at a time ({why})")
     return "; ".join(told)
+
+
+def _in_order(stream: Stream) -> str:
+    then = f", then {len(stream.after)} with what it has learnt" if stream.after else ""
+    return f"a learner plays {len(stream.ordered)} one after the other{then}"
 
 
 def weighed(foresight: Foresight, planned: Sequence[PlannedCase], reports: Path) -> Mapping[str, float]:

@@ -1,12 +1,14 @@
 """What a run would take, before anything is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from pytest_crmeval.agents.atlas.specs import is_atlas
 from pytest_crmeval.agents.chat import system_prompt
 from pytest_crmeval.crm.tools import TOOLS
+from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.fixtures.ahead import MAY_BE_AHEAD
 from pytest_crmeval.fixtures.cases import PLANNED, param_of
 from pytest_crmeval.fixtures.models import judge_spec, pricing
@@ -35,7 +37,13 @@ def forecast(session: pytest.Session) -> Sequence[str]:
         ),
         judge=_judging(options),
     )
-    return list(lines(found))
+    return [*lines(found), *_more(planned)]
+
+
+def _more(planned: Sequence[PlannedCase]) -> Iterator[str]:
+    """Yield what the estimate leaves out."""
+    for subject in dict.fromkeys(case.subject for case in planned if is_atlas(case.spec)):
+        yield f"{subject}: only its student is estimated; teacher, reward and learner come on top, one case at a time"
 
 
 def _at_once(session: pytest.Session) -> int:

@@ -23,7 +23,7 @@ from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder import Recorder
 from pytest_crmeval.server import RunServer
 from pytest_crmeval.server.line import Line, LineToController
-from pytest_crmeval.server.linked import ControlAnswers, LinkedControl, LinkedLedger, LinkedServer
+from pytest_crmeval.server.linked import ControlAnswers, LinkedControl, LinkedLedger, LinkedPlaybooks, LinkedServer
 
 Plan = list[tuple[str, PlannedCase]]
 
@@ -43,6 +43,7 @@ class Controller:
         self.server = RunServer(config)
         self.control = SharedControl(options.rates, options.budget)
         self.recorder = Recorder(config, self._ready, lambda: str(self.server), self.control)
+        self.playbooks = self.recorder.playbooks
         self.ledger = Ledger(self.recorder.take)
         self.recorder.lacking = lambda: self.ledger.lacking
         self.files = Files()
@@ -93,6 +94,7 @@ class Controller:
                     "deal": self.deal,
                     "refuse": self._note,
                     "progress": lambda about: self.progress(*about),
+                    "playbook": lambda key: self.playbooks.find(key).to_dict(),
                     **shared.answers(),
                     **self._ledger_answers(),
                 },
@@ -156,6 +158,7 @@ class Controller:
             if self.recorder.has_begun:
                 self._take_off()
                 stack.enter_context(in_flight(session, self.ledger, "main"))
+            stack.callback(self._keep_telemetry)
             stack.callback(self._land)
             try:
                 return (yield)
@@ -183,6 +186,8 @@ class Controller:
     def _plan(self) -> tuple[Plan, Foresight]:
         plan, foresight = self._told or ([], Foresight(weights={}, alone={}))
         if self._config.getoption("dist", "no") == "each":
+            if foresight.streams:
+                raise pytest.UsageError("crmeval: an agent that learns plays each case once: choose another --dist")
             alone = {"every worker plays everything": len(plan)}
             foresight = Foresight(weights={}, alone=alone, left_out=foresight.left_out)
         return plan, foresight
@@ -195,6 +200,8 @@ class Controller:
             at_once=at_once(self._config) * max(1, self._workers),
             short_sighted=bool(self._config.getoption("maxfail")),
             far_sighted=any(is_of_checkpoint(planned) for _, planned in plan),
+            streams=foresight.streams,
+            players=max(1, self._workers),
         )
 
     def _land(self) -> None:
@@ -206,6 +213,13 @@ class Controller:
                 f"at most {GRACE:.0f} s; Ctrl-C gives them up"
             )
             self.ledger.close(GRACE)
+
+    def _keep_telemetry(self) -> None:
+        """Keep what learners have written down where it would go with the server; all of them are done."""
+        if self.recorder.asks_atlas:
+            from pytest_crmeval.fixtures.telemetry import kept
+
+            self.recorder.telemetry = kept(self._config)
 
     def _ready(self) -> None:
         """Wait for the server, if anybody needs it; and see that there is a sandbox, if anybody needs one."""
@@ -257,6 +271,7 @@ class Worker:
         self.server = LinkedServer(self._line, told["run"])
         self.control = LinkedControl(self._line)
         self.ledger = LinkedLedger(self._line)
+        self.playbooks = LinkedPlaybooks(self._line)
         self.done = set(map(tuple, told["done"]))
         self._id: str = config.workerinput["workerid"]  # type: ignore[attr-defined] # xdist's own
 

@@ -23,7 +23,7 @@ class Errand:
     trial: int = 1
     """Which attempt at the case this is."""
     role: str = "agent"
-    """``agent`` or ``judge``."""
+    """``agent`` or ``judge``; or who else makes up the subject: a teacher."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from threading import RLock
 
 import pytest
 
+from pytest_crmeval.agents.atlas.specs import is_atlas
 from pytest_crmeval.domain.asked import LeftOut
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
@@ -22,8 +23,9 @@ from pytest_crmeval.recorder.judging import Court
 from pytest_crmeval.recorder.locking import RunLock
 from pytest_crmeval.recorder.pages import write_page
 from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
+from pytest_crmeval.recorder.playbooks import RunPlaybooks
 from pytest_crmeval.recorder.telling import announcement, counts, endings, omissions, stops
-from pytest_crmeval.runs import contrasts, journal, reports, summary
+from pytest_crmeval.runs import contrasts, curves, journal, reports, summary
 from pytest_crmeval.runs.actions import annotations, write_summary
 from pytest_crmeval.runs.bills import lines as bill_lines
 from pytest_crmeval.runs.following import Follower
@@ -59,6 +61,7 @@ class Recorder:
         self._early: dict[str, Trial] = {}
         """What is on record though its item has not been reported."""
         self._guard = RLock()
+        self.playbooks = RunPlaybooks(self._options)
         self._tally = Tally()
         self._lock = RunLock(config.pluginmanager, self._options.folder)
         self._job = JobFile(self._options.folder)
@@ -79,6 +82,8 @@ class Recorder:
         """What is not played at all."""
         self.sandbox = ""
         """Where programs run, for people; empty if there are none."""
+        self.telemetry = ""
+        """Where learners have written down what they did, for people; empty if there are none."""
         self.lacking: Callable[[], str] = str
         """Returns why there were fewer."""
 
@@ -117,6 +122,7 @@ class Recorder:
             return
         check_rules(self.past.parts, self._options, self.dealt)
         self._court.summon()
+        self.playbooks.begin(self.past.parts, self.past.trials.values(), self._planned.values())
         done = len(self.done)
         if self._planned:
             self._ready()
@@ -166,6 +172,11 @@ class Recorder:
     def has_begun(self) -> bool:
         """Whether cases are played now."""
         return self._journal is not None
+
+    @property
+    def asks_atlas(self) -> bool:
+        """Whether anybody of this part of the run writes telemetry."""
+        return self.has_begun and any(is_atlas(case.spec) for case in self._planned.values())
 
     def progress(self, now: float, playing: Iterable[str]) -> tuple[Sequence[Progress], Progress]:
         """Return how far each subject is in each suite, and all together; any thread may ask."""
@@ -246,7 +257,7 @@ class Recorder:
 
     def _opened(self) -> journal.Journal:
         part = part_of(self._config, self._server(), self.dealt, self.left_out)
-        part = {**part, "sandbox": self.sandbox} if self.sandbox else part
+        part = {**part, **self.playbooks.part, **({"sandbox": self.sandbox} if self.sandbox else {})}
         self._lock.take()
         try:
             opened = journal.Journal.open(self._path, after=self.past.size)
@@ -267,6 +278,7 @@ class Recorder:
 
     def _keep(self, trial: Trial, book: journal.Journal) -> None:
         book.trial(trial)
+        self.playbooks.take(trial)
         self.past.take(trial)
         self._tally.take(outcome_of(trial), time.monotonic())
         self._played.add(trial.planned.key)
@@ -385,6 +397,8 @@ class Recorder:
         yield from summary.table(self._report)
         yield from summary.answers(self._report)
         yield from bill_lines(self._report)
+        yield from curves.lines(self._report)
+        yield from filter(None, [self.telemetry])
         yield from summary.invalid(self._report)
         yield from stops(self._options, self._control.stopped, self._report)
         if why := self.lacking():

@@ -88,6 +88,11 @@ def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject
                 f"{begun} {_judged(part.get('judge'))}, and can't go on {_judged(options.judge)}: "
                 "choose the same --crmeval-judge, or another --crmeval-run"
             )
+        if options.learning_from and part.get("learning_from", "") != options.learning_from:
+            raise pytest.UsageError(
+                f"{begun} with other playbooks than those of {options.learning_from}: "
+                "leave out --crmeval-learning-from, or choose another --crmeval-run"
+            )
         if part.get("invalid") == "play" and not options.play_invalid:
             raise pytest.UsageError(
                 f"{begun} with --crmeval-invalid=play, and can't go on without: add it, or choose another --crmeval-run"

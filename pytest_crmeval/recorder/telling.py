@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from pytest_crmeval.agents.atlas.specs import models_in
 from pytest_crmeval.domain.asked import LeftOut, by_reason
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
@@ -66,7 +67,8 @@ def counts(cases: Iterable[PlannedCase]) -> Iterator[str]:
 
 def _terms(options: Options) -> Iterator[str]:
     """Yield on what terms models are asked, as far as anything was said about that."""
-    specs = [options.spec(name).partition("?")[0] for name in (*options.agents, options.judge)]
+    named = [model for name in (*options.agents, options.judge) for model in models_in(options.spec(name))]
+    specs = [options.spec(name).partition("?")[0] for name in named]
     if options.judge:
         yield f"crmeval judge:  {_named(options, options.judge)}"
     if options.rates and any(map(is_model, specs)):

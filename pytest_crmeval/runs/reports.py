@@ -14,6 +14,7 @@ from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import missing_shards
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.runs.ids import LATEST
+from pytest_crmeval.runs.learning import with_learning
 from pytest_crmeval.runs.shelf import point
 from pytest_crmeval.scoring.figures import figures_of
 
@@ -37,7 +38,8 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
         _standing(*group, groups.get(group, []), missing.get(group, []))
         for group in sorted(groups.keys() | missing.keys())
     ]
-    return Report(run=run, standings=sorted(standings, key=_by_step), trials=ordered)
+    standings = with_learning(sorted(standings, key=_by_step), groups)
+    return Report(run=run, standings=standings, trials=ordered)
 
 
 def _by_step(standing: Standing) -> tuple[str, float, str]:

@@ -32,6 +32,7 @@ def write(  # noqa: PLR0913 (each may be left out)
     index: int | None = None,
     exchanges: Lines = (),
     judged: Lines = (),
+    roles: Mapping[str, Lines] | None = None,
     redactor: Redactor | None = None,
     canary: str = "",
 ) -> Path:
@@ -39,12 +40,12 @@ def write(  # noqa: PLR0913 (each may be left out)
 
     ``name`` is what the case is called there, if not by its id; ``index`` tells which trial of its case it is, where it
     does not itself;
-    ``exchanges`` are what the subject asked of models, ``judged`` what the judge did, as lines of a cassette. With a
-    ``canary`` what was said is encrypted.
+    ``exchanges`` are what the subject asked of models, ``judged`` what the judge did, ``roles`` what others did who
+    make up the subject, as lines of a cassette. With a ``canary`` what was said is encrypted.
     """
     index = index or trial.planned.trial
     path = path_of(folder, trial, index, name)
-    content = _redacted(_document(trial, index, exchanges, judged), redactor or Redactor()) + b"\n"
+    content = _redacted(_document(trial, index, exchanges, judged, roles or {}), redactor or Redactor()) + b"\n"
     if canary:
         content = _hidden(content, canary)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -88,7 +89,7 @@ def _write(path: Path, content: bytes) -> None:
         path.write_bytes(content)
 
 
-def _document(trial: Trial, index: int, exchanges: Lines, judged: Lines) -> JsonObject:
+def _document(trial: Trial, index: int, exchanges: Lines, judged: Lines, roles: Mapping[str, Lines]) -> JsonObject:
     planned = trial.planned
     document: JsonObject = {
         "schema": SCHEMA,
@@ -100,7 +101,12 @@ def _document(trial: Trial, index: int, exchanges: Lines, judged: Lines) -> Json
         "turns": [written_turn(exchange) for exchange in trial.transcript.exchanges],
         "exchanges": list(exchanges),
     }
-    return {**document, "judge": {"exchanges": list(judged)}} if judged else document
+    others = {role: {"exchanges": list(lines)} for role, lines in roles.items() if lines}
+    return {
+        **document,
+        **({"judge": {"exchanges": list(judged)}} if judged else {}),
+        **({"roles": others} if others else {}),
+    }
 
 
 def _hidden(content: bytes, canary: str) -> bytes:

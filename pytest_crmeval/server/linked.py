@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.providers.control import Control, Feedback
 from pytest_crmeval.server.line import LineToController
 
@@ -110,6 +111,17 @@ class LinkedLedger:
     def leave(self, key: str) -> None:
         """Have nothing more played ahead for the test of this case."""
         self._line.ask("leave", key)
+
+
+class LinkedPlaybooks:
+    """What learners know."""
+
+    def __init__(self, line: LineToController) -> None:
+        self._line = line
+
+    def find(self, key: str) -> Playbook:
+        """Ask what was learnt under a key."""
+        return Playbook.from_dict(self._line.ask("playbook", key))
 
 
 class ControlAnswers:

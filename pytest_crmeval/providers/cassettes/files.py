@@ -1,7 +1,8 @@
 """Where cassettes are, and how they are read: from a folder of their own, or from the transcripts of a run.
 
 A cassette is ``<suite>/<subject>/<case>.jsonl``: for each trial a line that says so, then a line per exchange. What a
-judge was asked is in ``<case>.judge.jsonl``. System prompts and tools, which hardly ever change, are in ``prompts``.
+judge was asked is in ``<case>.judge.jsonl``, and so with other roles that make up a subject, like a teacher. System
+prompts and tools, which hardly ever change, are in ``prompts``.
 """
 
 import re
@@ -34,7 +35,7 @@ class TranscriptError(CassetteError):
 def cassette_path(folder: Path, errand: Errand) -> Path:
     """Return where the exchanges of an errand are recorded."""
     named = place(errand.suite, errand.subject, errand.case)
-    return folder / f"{named}{'.judge' if errand.role == 'judge' else ''}.jsonl"
+    return folder / f"{named}{'' if errand.role == 'agent' else f'.{errand.role}'}.jsonl"
 
 
 def prompt_path(folder: Path, prompt: str) -> Path:
@@ -139,8 +140,10 @@ def _from_transcript(path: Path, errand: Errand) -> Sequence[Recorded]:
 
 def _part(path: Path, document: Mapping[str, Any], role: str) -> Any:  # noqa: ANN401 (JSON from a file)
     """Return what has the exchanges of a role; TranscriptError if a judge was asked nothing in this trial."""
-    if role != "judge":
+    if role == "agent":
         return document
+    if role != "judge":
+        return document["roles"][role]
     if "judge" in document:
         return document["judge"]
     if (document.get("record", {}).get("judgement") or {}).get("cached"):

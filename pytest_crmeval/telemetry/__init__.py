@@ -1,0 +1,1 @@
+"""What an agent that learns does, written down in a database of its own, as it happens."""

@@ -1,0 +1,146 @@
+"""One conversation of a learner in the database."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from pytest_crmeval.domain.json import Json, JsonObject, printable
+from pytest_crmeval.domain.learning import Lesson, Reward
+from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.domain.playbook import Playbook
+from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.domain.wire import encoded, written_call
+from pytest_crmeval.ports.learner import Attempt
+
+Event = tuple[str, str, Json]
+"""What happened to a playbook, to which entry, and what there is to know of it."""
+
+
+class SessionLog:
+    """Writes down what happens in one conversation, each thing when it happens."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        run: str,
+        planned: PlannedCase,
+        key: str,
+        redact: Callable[[Json], Json],
+    ) -> None:
+        self._connection = connection
+        self._run = run
+        self._planned = planned
+        self._key = key
+        self._redact = redact
+        self._id = uuid4()
+
+    def begun(self, lesson: Lesson) -> None:
+        """Note that it begins; an earlier attempt at the same case that was never finished is given up."""
+        planned, place = self._planned, [self._run, self._key]
+        self._execute(
+            "UPDATE crmeval.sessions SET status = 'abandoned', ended = clock_timestamp() "
+            "WHERE run = %s AND learning_key = %s AND case_id = %s AND status = 'running'",
+            [*place, planned.case],
+        )
+        self._execute(
+            "INSERT INTO crmeval.sessions (id, run, learning_key, suite, subject, case_id, position, held_out, "
+            "learning, mode, entries) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            [
+                self._id,
+                *place,
+                *(planned.suite, planned.subject, planned.case),
+                *(lesson.position, lesson.held_out, lesson.learning, lesson.mode, lesson.entries),
+            ],
+        )
+
+    def attempted(self, attempt: Attempt) -> None:
+        """Note a proposal and its review."""
+        self._execute(
+            "INSERT INTO crmeval.attempts (session_id, turn, attempt, calls, review, instead) "
+            "VALUES (%s, %s, %s, %s, %s, %s)",
+            [
+                *(self._id, attempt.turn, attempt.number),
+                *(self._calls(attempt.calls), str(attempt.review), self._calls(attempt.instead)),
+            ],
+        )
+        if attempt.guidance:
+            self._execute(
+                "INSERT INTO crmeval.guidance (session_id, turn, note) VALUES (%s, %s, %s)",
+                [self._id, attempt.turn, self._text(attempt.guidance)],
+            )
+
+    def rewarded(self, reward: Reward) -> None:
+        """Note what it was worth."""
+        record = reward.to_dict()
+        self._execute(
+            "INSERT INTO crmeval.rewards (session_id, score, spread, samples, arbiter) VALUES (%s, %s, %s, %s, %s)",
+            [self._id, reward.score, reward.spread, self._json(record["samples"]), self._json(record.get("arbiter"))],
+        )
+
+    def finished(self, lesson: Lesson, playbook: Playbook) -> None:
+        """Note what was learnt, and where learning stands now, at once."""
+        place = [self._run, self._key, lesson.position]
+        with self._connection.transaction():
+            for event, entry, content in events(lesson):
+                self._execute(
+                    "INSERT INTO crmeval.playbook (session_id, run, learning_key, position, event, entry_id, content) "
+                    "VALUES (%s, %s, %s, %s, %s, %s, %s)",
+                    [self._id, *place, event, entry, self._json(content)],
+                )
+            if lesson.learns:
+                self._execute(
+                    "INSERT INTO crmeval.registry (run, learning_key, position, playbook) VALUES (%s, %s, %s, %s) "
+                    "ON CONFLICT (run, learning_key) DO UPDATE SET position = EXCLUDED.position, "
+                    "playbook = EXCLUDED.playbook, updated = clock_timestamp()",
+                    [*place, self._json(playbook.to_dict())],
+                )
+            self._end("finished", lesson.to_dict())
+
+    def broken(self) -> None:
+        """Note that it has broken off."""
+        self._end("broken", None)
+
+    def _end(self, status: str, lesson: JsonObject | None) -> None:
+        self._execute(
+            "UPDATE crmeval.sessions SET status = %s, lesson = %s, ended = clock_timestamp() "
+            "WHERE id = %s AND status = 'running'",
+            [status, self._json(lesson), self._id],
+        )
+
+    def _execute(self, statement: str, values: Sequence[object]) -> None:
+        self._connection.execute(statement.encode(), values)
+
+    def _calls(self, calls: Sequence[ToolCall]) -> Jsonb:
+        return self._json([written_call(call) for call in calls])
+
+    def _json(self, value: Json) -> Jsonb:
+        return Jsonb(_storable(self._redact(value)), dumps=encoded)
+
+    def _text(self, text: str) -> str:
+        return str(_storable(self._redact(text)))
+
+
+def events(lesson: Lesson) -> Iterator[Event]:
+    """Yield what a lesson does to a playbook."""
+    for entry in lesson.added:
+        yield "added", entry.id, entry.to_dict()
+    for name, why in lesson.dropped.items():
+        yield "dropped", name, why
+    for why in lesson.refused:
+        yield "refused", "", why
+    for name in ("student_notes", "teacher_notes"):
+        text = getattr(lesson, name)
+        if text is not None:
+            yield "noted", name, text
+
+
+def _storable(value: Json) -> Json:
+    """Return what PostgreSQL takes: no NUL, and no half of a surrogate pair, which a model may have said."""
+    if isinstance(value, str):
+        return printable(value.replace("\0", "\\0"))
+    if isinstance(value, dict):
+        return {str(_storable(key)): _storable(item) for key, item in value.items()}
+    return [_storable(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,114 @@
+"""What is kept from those who learn: no role is ever told what only the answer key, or who scores, knows."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_crmeval import agents
+from pytest_crmeval.domain.messages import ToolCall
+from tests.providers.answers import Answer, Call, Say
+from tests.providers.loopback import Loopback, Seen
+from tests.school import roles_in
+from tests.snoops import FLAGS, leaves
+
+BUNDLED = Path(__file__).parents[2] / "evals" / "data" / "crm.jsonl"
+AGENTS = Path(agents.__file__).parent
+ATLAS = "atlas?student=openai:small&teacher=openai:large&retries=1&samples=2"
+SCORES = ("strict_success", '"passed"', '"failed"', "crm_state", "verdict=", "answer key")
+"""Words of those who score."""
+SHORTEST = 6
+
+
+def clueless(seen: Seen) -> Answer:
+    """Write something that nobody asked for, so that all roles have something to say; and learn nothing."""
+    if seen.tools == ("review",):
+        return _called("review", {"verdict": "correct", "guidance": "Look first."} if _first(seen) else _APPROVED)
+    if seen.tools == ("reward",):
+        split = len(seen.last_user_text) % 2 * 50
+        return _called("reward", {"reason": "who knows", "score": split, "uncertainty": 90})
+    if seen.tools == ("revise",):
+        return _called("revise", {"entries": [], "drop": [], "student_notes": "", "teacher_notes": ""})
+    if seen.results:
+        return Say("I could not do that.")
+    return _called("create_new_client", {"name": "Zzyzx", "email": "z@z.example", "status": "Active"})
+
+
+_APPROVED = {"verdict": "approve", "guidance": ""}
+
+
+def _first(seen: Seen) -> bool:
+    return "<guidance-so-far>" not in seen.last_user_text
+
+
+def _called(tool: str, arguments: dict[str, Any]) -> Answer:
+    return Call(ToolCall(tool=tool, arguments=arguments))
+
+
+def bundled(count: int) -> list[dict[str, Any]]:
+    """Return bundled cases of all sorts that are learnt from."""
+    records = [json.loads(line) for line in BUNDLED.read_text(encoding="utf-8").splitlines()]
+    train = [record for record in records if record["split"] == "train"]
+    return train[:: len(train) // count][:count]
+
+
+def secrets_of(record: dict[str, Any]) -> Iterator[str]:
+    """Yield what the answer key of a case knows, and what the case is called."""
+    yield record["conversation_id"]
+    for turn in record["turns"]:
+        key = [value for name, value in turn.items() if name not in {"turn_id", "user_utterance", "expected_tool"}]
+        yield from (str(leaf) for leaf in leaves(key) if isinstance(leaf, str | int | float))
+
+
+def leaked(request: dict[str, Any], secrets: set[str], known: str) -> list[str]:
+    """Return what a request tells of the answer key and of scores that neither the user nor the CRM has said."""
+    text = "\n".join(str(message["content"]) for message in request["messages"]).replace("\\", "")
+    words = [secret for secret in secrets if len(secret) >= SHORTEST and "{{" not in secret]
+    return [secret for secret in (*words, *FLAGS, *SCORES) if secret in text and secret not in known]
+
+
+def heard(server: Loopback) -> str:
+    """Return all that users and the CRM have said in the student's requests, how tools are described, and orders."""
+    said: set[str] = set()
+    for seen, role in zip(server.seen, roles_in(server.seen), strict=True):
+        if role == "student":
+            messages = seen.body["messages"]
+            said |= {str(each["content"]) for each in messages if each["role"] in {"user", "tool"}}
+            said.add(json.dumps(seen.body["tools"], ensure_ascii=False))
+    orders = [path.read_text(encoding="utf-8") for path in AGENTS.rglob("*.md")]
+    return "\n".join([*said, *orders]).replace("\\", "")
+
+
+@pytest.mark.usefixtures("given_server")
+def test_no_role_is_told_what_it_must_not_know(
+    project: Callable[..., pytest.Pytester], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over all requests of all roles, in conversations of all sorts; and a leak would be found."""
+    records = bundled(4)
+    with Loopback(clueless) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+        project(records).runpytest("--crmeval-agent", ATLAS, "-p", "no:xdist")
+    known = heard(server)
+    secrets = {secret for record in records for secret in secrets_of(record)}
+    unsaid = [secret for secret in secrets if len(secret) >= SHORTEST and "{{" not in secret and secret not in known]
+
+    assert {"student", "teacher", "reward", "learner"} == set(roles_in(server.seen))
+    assert any(seen.model == "large" and seen.tools == ("reward",) for seen in server.seen), "no arbiter was asked"
+    assert len(unsaid) >= len(records), "nothing could have leaked"
+    assert [] == [found for seen in server.seen for found in leaked(seen.body, secrets, known)]
+    told = {"messages": [*server.seen[-1].body["messages"], {"content": unsaid[0]}]}
+    assert unsaid[0] in leaked(told, secrets, known)
+
+
+def test_who_learns_has_no_way_to_the_answer_key() -> None:
+    """Whatever a session is given is named here; a new name is a decision."""
+    from pytest_crmeval.ports import learner
+
+    given = {name: sorted(learner.Occasion.__slots__) for name in ("Occasion",)}
+
+    assert {"Occasion": ["held_out", "key", "log", "models", "playbook", "student"]} == given
+    assert not re.search(r"expectation|conversation import|score", Path(learner.__file__).read_text(encoding="utf-8"))

@@ -1,0 +1,190 @@
+"""An agent that learns, end to end: a school on loopback, in real pytest runs."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_crmeval import cli
+from pytest_crmeval.crm.databases import Address
+from pytest_crmeval.telemetry.export import rows
+from tests.projects import report_of
+from tests.providers.loopback import Loopback
+from tests.school import RULE, roles_in, school, stream
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+Providers = Callable[..., Loopback]
+ATLAS = "atlas?student=openai:small;price=1/2&teacher=openai:large;price=3/4&mode=coach&retries=1&samples=1"
+ALONE = "openai:small?price=1/2"
+OFF = f"{ATLAS}&learning=off"
+A, B = ("--crmeval-agent", ATLAS), ("--crmeval-agent", ALONE)
+
+
+def trials_of(path: Path, subject: str = ATLAS) -> list[dict[str, Any]]:
+    """Return the trials of a subject, as they were played."""
+    found = [trial for trial in report_of(path)["trials"] if trial["subject"] == subject]
+    return sorted(found, key=lambda trial: (trial["learning"]["held_out"], trial["learning"]["position"]))
+
+
+def standing_of(path: Path, subject: str = ATLAS) -> dict[str, Any]:
+    """Return how a subject stands."""
+    return next(found for found in report_of(path)["results"] if found["subject"] == subject)
+
+
+@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+def test_it_learns(project: Project, providers: Providers, xdist: list[str], given_server: str) -> None:
+    """A habit costs one conversation for each way to say it; the rule helps in the second half, and where it counts."""
+    providers(school)
+    path = project(stream(8, 4))
+
+    result = path.runpytest(*A, *B, "--crmeval-agent", OFF, *xdist)
+    learning, off = standing_of(path.path)["learning"], standing_of(path.path, OFF)["learning"]
+
+    result.stdout.fnmatch_lines(
+        [
+            "crmeval ahead: *a learner plays 8 one after the other, then 4 with what it has learnt",
+            "learning of atlas*: 0.500 (2/4, * in 1-4, then 1.000 (4/4, * in 5-8; reviews: approved 6, corrected 2; *",
+            "held out: 1.000 (4/4, * with the frozen playbook, 0.000 (0/4, * without (openai:small*); 4 only with *",
+        ]
+    )
+    played = [trial for trial in trials_of(path.path) if not trial["learning"]["held_out"]]
+    assert [f"c{number:02d}" for number in range(8)] == [trial["case"] for trial in played]
+    assert ["failed"] * 2 + ["passed"] * 6 == [trial["verdict"] for trial in played]
+    assert (0.5, 1.0) == tuple(half["rate"] for half in learning["halves"])
+    assert {"cue_hits": 10, "adoptions": 10, "added": 2} == {
+        name: learning["counts"][name] for name in ("cue_hits", "adoptions", "added")
+    }
+    assert (0, 8) == (off["stream"]["passed"], off["stream"]["scored"]), "without learning it stays flat"
+    assert (0.125, ALONE) == (learning["comparison"]["p_value"], learning["comparison"]["alone"])
+    assert {"student", "teacher", "reward", "learner"} == set(learning["roles"])
+    bills = [bill["cost"] for bill in learning["roles"].values()]
+    assert standing_of(path.path)["bill"]["cost"] == pytest.approx(sum(bills))
+    _check_telemetry(given_server, str(report_of(path.path)["run"]["id"]))
+
+
+def _check_telemetry(server: str, run: str) -> None:
+    """Everything is in the database ``atlas``, which stays on a server that is not ours."""
+    with Address(server).connect(dbname="atlas") as connection:
+        found = [json.loads(line) for line in rows(connection, run)]
+    sessions = {row["id"]: row for row in found if row["table"] == "sessions" and row["subject"] == ATLAS}
+    counts = Counter(row["table"] for row in found if row.get("session_id") in sessions)
+    (registry,) = (row for row in found if row["table"] == "registry")
+
+    assert {"attempts": 8, "guidance": 2, "rewards": 8, "playbook": 3} == counts
+    assert ["finished"] * 12 == [row["status"] for row in sessions.values()]
+    assert (8, 8) == (registry["position"], registry["playbook"]["played"])
+    assert ["added", "noted", "added"] == [row["event"] for row in found if row["table"] == "playbook"]
+
+
+def test_the_playbook_can_be_read_after_the_run(
+    project: Project, providers: Providers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the curve, as text and as JSON; and the export of an embedded server's telemetry is not needed for it."""
+    providers(school)
+    path = project(stream(4))
+    path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "mine")
+    capsys.readouterr()
+
+    assert 0 == cli.main(["atlas", "mine", "--reports", str(path.path / "reports")])
+    told = capsys.readouterr().out
+    assert "1-4" in told
+    assert f"p1.1  on 'add': {RULE}" in told
+    assert 'what was learnt is measured with cases of "split": "test"' in told
+    assert 0 == cli.main(["atlas", "mine", "--json", "--reports", str(path.path / "reports")])
+    (learner,) = json.loads(capsys.readouterr().out)["learners"]
+    assert (4, 2) == (learner["playbook"]["played"], len(learner["playbook"]["practices"]))
+
+
+def test_a_run_in_which_nobody_learns_has_nothing_to_show(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is told how one would."""
+    path = project(stream(1))
+    path.runpytest("-p", "no:xdist", "--crmeval-run", "dull")
+    capsys.readouterr()
+
+    assert 2 == cli.main(["atlas", "dull", "--reports", str(path.path / "reports")])
+    assert "nobody has learnt anything in this run" in capsys.readouterr().err
+
+
+def test_a_pair_puts_right_what_a_coach_lets_pass(project: Project, providers: Providers) -> None:
+    """The teacher takes over after his advice was not taken, so nothing wrong is written; then the rule is known."""
+    server = providers(school)
+    path = project(stream(4))
+
+    path.runpytest("--crmeval-agent", ATLAS.replace("coach", "paired"), "-p", "no:xdist").assert_outcomes(passed=4)
+    (standing,) = report_of(path.path)["results"]
+    assert {"approved": 2, "corrected": 2, "taken over": 2} == standing["learning"]["reviews"]
+    first = ["student", "teacher", "student", "teacher", "student", "reward", "learner"]
+    assert first == roles_in(server.seen)[:7]
+
+
+def test_what_was_learnt_may_be_used_in_another_run(project: Project, providers: Providers) -> None:
+    """Frozen, by the student alone: nobody else is asked."""
+    server = providers(school)
+    path = project(stream(2))
+    frozen = ATLAS.replace("coach", "solo") + "&learning=frozen"
+    path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "first").assert_outcomes(failed=2)
+    del server.seen[:]
+
+    result = path.runpytest("--crmeval-agent", frozen, "-p", "no:xdist", "--crmeval-learning-from", "first")
+
+    result.assert_outcomes(passed=2)
+    assert {"student"} == set(roles_in(server.seen))
+
+
+def test_what_was_recorded_is_replayed(project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All roles, without a network and without a key: the same is learnt again."""
+    server = providers(school)
+    path = project(stream(3, 1))
+    path.runpytest(*A, "-p", "no:xdist", "--crmeval-record", "tapes")
+    recorded = [(trial["verdict"], trial["learning"]) for trial in trials_of(path.path)]
+    monkeypatch.delenv("OPENAI_API_KEY")
+    calls = len(server.seen)
+
+    path.runpytest(*A, "-p", "no:xdist", "--crmeval-replay", "tapes")
+
+    assert recorded == [(trial["verdict"], trial["learning"]) for trial in trials_of(path.path)]
+    assert calls == len(server.seen)
+
+
+def test_a_shard_has_all_of_a_learner_or_nothing(project: Project, providers: Providers) -> None:
+    """It can't be split: each conversation is played with what was learnt from those before."""
+    providers(school)
+    path = project(stream(6))
+    hands = [
+        path.runpytest(*A, *B, "-p", "no:xdist", "--collect-only", "-q", "--crmeval-shard", f"{index}/2").stdout.lines
+        for index in (1, 2)
+    ]
+    learners = [sum("[atlas" in line for line in hand) for hand in hands]
+    others = [sum("[openai" in line for line in hand) for hand in hands]
+
+    assert ([6, 0], [3, 3]) == (learners, others)
+
+
+def test_a_role_that_no_model_can_play_is_refused_before_anything_is_played(
+    project: Project, providers: Providers
+) -> None:
+    """In words that say what could be."""
+    providers(school)
+    result = project(stream(1)).runpytest("--crmeval-agent", "atlas?student=mute", "-p", "no:xdist")
+
+    result.stderr.fnmatch_lines(["*atlas: student=mute: is not openai:MODEL or anthropic:MODEL"])
+
+
+def test_a_learner_is_not_given_to_every_worker(project: Project, providers: Providers) -> None:
+    """Each would learn it for itself, under the same key."""
+    providers(school)
+    result = project(stream(2)).runpytest(*A, "-n", "1", "--dist", "each")
+
+    assert "plays each case once: choose another --dist" in result.stdout.str() + result.stderr.str()
+
+
+def test_an_estimate_says_what_it_leaves_out(project: Project, providers: Providers) -> None:
+    """Nobody knows how often a teacher will step in."""
+    providers(school)
+    result = project(stream(2)).runpytest(*A, "-p", "no:xdist", "--crmeval-estimate")
+
+    result.stdout.fnmatch_lines(["atlas*: only its student is estimated; teacher, reward and learner come on top, *"])

@@ -1,0 +1,151 @@
+"""A learner's conversations are played one after the other, however pytest and xdist deal them out."""
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from tests.plugin.test_atlas import ATLAS, A, B, trials_of
+from tests.projects import report_of
+from tests.providers.answers import Answer, Say
+from tests.providers.loopback import Loopback, Seen
+from tests.school import RULE, roles_in, school, shown, stream
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+Providers = Callable[..., Loopback]
+SOON = 60.0
+IN_ORDER = [f"c{number:02d}" for number in range(6)]
+OWN_FIXTURE = """
+import pytest
+
+@pytest.fixture(autouse=True)
+def mine():
+    yield
+"""
+
+
+def learned(server: Loopback) -> list[str]:
+    """Return the firms of the conversations that were learnt from, in the order in which that was."""
+    taught = [seen for seen, role in zip(server.seen, roles_in(server.seen), strict=True) if role == "learner"]
+    return [found[1] for seen in taught if (found := re.search(r"Firm(\d+) Ltd", shown(seen)))]
+
+
+@pytest.mark.parametrize("xdist", ["-n 2 --dist worksteal", "-n 2 --dist loadgroup --crmeval-inflight 1"])
+def test_the_order_is_that_of_the_dataset(project: Project, providers: Providers, xdist: str) -> None:
+    """While the others use all workers, and whatever is in flight."""
+    server = providers(school)
+    path = project(stream(6))
+
+    result = path.runpytest(*A, "--crmeval-agent", "oracle", *xdist.split())
+
+    result.assert_outcomes(passed=10, failed=2)
+    assert list("012345") == learned(server)
+    assert [1, 2, 3, 4, 5, 6] == [trial["learning"]["position"] for trial in trials_of(path.path)]
+
+
+def test_it_may_be_another_order(project: Project, providers: Providers) -> None:
+    """The one that a seed gives, the same each time."""
+    server = providers(school)
+    project(stream(6)).runpytest("--crmeval-agent", f"{ATLAS}&order=seed:7", "-p", "no:xdist")
+
+    assert sorted("012345") == sorted(learned(server))
+    assert list("012345") != learned(server)
+
+
+def test_a_test_with_fixtures_of_its_own_is_played_in_order_in_its_items(
+    project: Project, providers: Providers
+) -> None:
+    """Nobody plays for it, and each item waits for its turn."""
+    server = providers(school)
+    path = project(stream(6))
+    path.makeconftest(OWN_FIXTURE)
+
+    result = path.runpytest(*A, "-n", "2")
+
+    result.assert_outcomes(passed=4, failed=2)
+    result.stdout.fnmatch_lines(["crmeval ahead: *6 cases one at a time (the fixture 'mine' of conftest.py)"])
+    assert list("012345") == learned(server)
+
+
+class Killing:
+    """A school in which the whole run is killed when a certain firm is asked for the first time."""
+
+    def __init__(self, firm: str) -> None:
+        self._firm = firm
+        self.victim: subprocess.Popen[bytes] | None = None
+        self.ready = threading.Event()
+
+    def __call__(self, seen: Seen) -> Answer:
+        """Answer, or kill."""
+        if self._firm in seen.last_user_text and seen.tools != ("review",) and self.victim:
+            assert self.ready.wait(SOON)
+            victim, self.victim = self.victim, None
+            victim.send_signal(signal.SIGKILL)
+            victim.wait(SOON)
+            return Say("Nobody hears this.")
+        return school(seen)
+
+
+def test_a_killed_run_goes_on_where_it_was(project: Project, providers: Providers) -> None:
+    """With the playbook as it was after the last conversation on record: what was learnt once is not learnt again."""
+    brain = Killing("Firm4 Ltd")
+    server = providers(brain)
+    path = project(stream(6))
+    command = [sys.executable, "-m", "pytest", *A, "-p", "no:xdist", "--crmeval-run", "mine", "-q"]
+    brain.victim = victim = subprocess.Popen(command, cwd=path.path, stdout=subprocess.DEVNULL)
+    brain.ready.set()
+    assert -signal.SIGKILL == victim.wait(SOON)
+    assert list("0123") == learned(server)
+
+    result = path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "mine")
+
+    result.assert_outcomes(passed=2, deselected=4)
+    assert list("012345") == learned(server)
+    trials = trials_of(path.path)
+    assert [(1, 0), (2, 1), (3, 2), (4, 2), (5, 2), (6, 2)] == [
+        (trial["learning"]["position"], trial["learning"]["entries"]) for trial in trials
+    ]
+    first = next(seen for seen in reversed(server.seen) if "Firm4 Ltd" in seen.last_user_text and not seen.results)
+    assert RULE in shown(first)
+
+
+def test_a_learner_that_fails_to_learn_tells_so(project: Project, providers: Providers) -> None:
+    """The conversation was played, and counts; that nothing was learnt from it is on the report."""
+
+    def mumbling(seen: Seen) -> Answer:
+        return Say("Well done, all of you!") if seen.tools == ("revise",) else school(seen)
+
+    providers(mumbling)
+    path = project(stream(2))
+    result = path.runpytest(*A, "-p", "no:xdist")
+
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["note: atlas*: nothing was learnt: it calls 0 tools and not revise alone*(2 trials)"])
+    (standing,) = report_of(path.path)["results"]
+    assert 0 == standing["learning"]["counts"]["added"]
+
+
+def test_the_others_are_not_held_up(project: Project, providers: Providers) -> None:
+    """Their conversations are all played while the learner's first one still waits for an answer."""
+    done = threading.Event()
+    waiting: list[bool] = []
+
+    def patient(seen: Seen) -> Answer:
+        if seen.tools == ("reward",) and not waiting:
+            waiting.append(done.wait(SOON))
+        elif seen.results and "Firm5" in seen.last_user_text:
+            done.set()
+        return school(seen)
+
+    providers(patient)
+    path = project(stream(6))
+    path.runpytest(*A, *B, "-n", "2", "--dist", "load")
+
+    assert [True] == waiting
+    assert 12 == len(report_of(path.path)["trials"])
+    assert IN_ORDER == [trial["case"] for trial in trials_of(path.path)]

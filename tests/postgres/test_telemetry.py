@@ -1,0 +1,154 @@
+"""What learners do is in a database of its own, as it happens, and kept when its server goes."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pytest_crmeval.crm.databases import Address, Janitor
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.learning import Lesson, Opinion, Reward
+from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.domain.playbook import Playbook
+from pytest_crmeval.ports.learner import Attempt
+from pytest_crmeval.telemetry.database import Telemetry
+from pytest_crmeval.telemetry.export import export, rows
+from tests.fakes import planned
+from tests.plugin.test_atlas import A
+from tests.providers.loopback import Loopback
+from tests.school import school, stream
+from tests.unit.agents.atlas.roles import entry
+
+Project = Callable[..., pytest.Pytester]
+KEY, RUN = "crm/atlas", "telemetry-test"
+BEGUN = Lesson(key=KEY, position=1)
+DONE = Lesson(
+    key=KEY,
+    position=1,
+    added=(entry(action="Say\0 nothing \ud800 odd."),),
+    dropped={"p0.1": "of no use"},
+    refused=("x: too long",),
+    student_notes="my secret note",
+)
+
+
+def redacted(value: Json) -> Json:
+    """Take a secret out."""
+    return json.loads(json.dumps(value).replace("secret", "[redacted]"))  # type: ignore[no-any-return] # JSON
+
+
+@pytest.fixture
+def telemetry(server: str) -> Iterator[Telemetry]:
+    """Give a database of its own, that nobody has made yet."""
+    name = "atlas-of-a-test"
+    made = Telemetry(lambda dbname: Address(server).connect(dbname=dbname), name, RUN, redacted)
+    made.open()
+    yield made
+    Janitor(Address(server), name).drop()
+
+
+def found(telemetry: Telemetry, table: str) -> list[dict[str, Json]]:
+    """Return the rows of a table, as they are exported."""
+    with telemetry.connected() as connection:
+        lines = [json.loads(line) for line in rows(connection, RUN)]
+    return [line for line in lines if line["table"] == table]
+
+
+def test_it_is_written_as_it_happens(telemetry: Telemetry) -> None:
+    """Whoever looks from elsewhere sees it before the conversation is over."""
+    with telemetry.session(planned("one"), KEY) as log:
+        log.begun(BEGUN)
+        call = ToolCall(tool="create_client", arguments={"name": "secret"})
+        log.attempted(Attempt(turn=1, number=1, calls=[call], review="corrected", guidance="the secret"))
+        log.rewarded(Reward(samples=[Opinion(score=0.5, uncertainty=0.1)]))
+
+        assert [("running", "one", 1)] == [
+            (row["status"], row["case_id"], row["position"]) for row in found(telemetry, "sessions")
+        ]
+        (attempt,), (note,) = found(telemetry, "attempts"), found(telemetry, "guidance")
+        assert [{"tool": "create_client", "arguments": {"name": "[redacted]"}}] == attempt["calls"]
+        assert ("the [redacted]", [0.5]) == (note["note"], [row["score"] for row in found(telemetry, "rewards")])
+        log.finished(DONE, Playbook().after(DONE))
+
+    events = [(row["event"], row["entry_id"]) for row in found(telemetry, "playbook")]
+    assert [("added", "p1.1"), ("dropped", "p0.1"), ("refused", ""), ("noted", "student_notes")] == events
+    (registry,) = found(telemetry, "registry")
+    assert (1, "my [redacted] note") == (registry["position"], registry["playbook"]["student_notes"])  # type: ignore[index,call-overload] # JSON
+
+
+def test_what_breaks_off_is_told_so(telemetry: Telemetry) -> None:
+    """And what was never brought to an end, because somebody was killed, when the case is played again."""
+    with suppress(ConnectionError), telemetry.session(planned("one"), KEY) as log:
+        log.begun(BEGUN)
+        raise ConnectionError
+    with telemetry.session(planned("two"), KEY) as log:
+        log.begun(BEGUN)
+    with telemetry.session(planned("two"), KEY) as log:
+        log.begun(BEGUN)
+        log.finished(DONE, Playbook())
+
+    assert ["broken", "abandoned", "finished"] == [row["status"] for row in found(telemetry, "sessions")]
+
+
+def test_tables_are_made_once(telemetry: Telemetry) -> None:
+    """Each worker opens it; what is there stays."""
+    with telemetry.session(planned("one"), KEY) as log:
+        log.begun(BEGUN)
+    telemetry.open()
+
+    assert 1 == len(found(telemetry, "sessions"))
+
+
+def test_an_export_goes_on_where_an_earlier_one_ended(telemetry: Telemetry, tmp_path: Path) -> None:
+    """A resumed run has a new server, and the old lines."""
+    (tmp_path / "atlas.jsonl").write_text('{"table":"sessions"}\n', encoding="utf-8")
+    with telemetry.session(planned("one"), KEY) as log:
+        log.begun(BEGUN)
+    with telemetry.connected() as connection:
+        lines = export(connection, RUN, tmp_path).read_text(encoding="utf-8").splitlines()
+
+    assert ["sessions", "sessions"] == [json.loads(line)["table"] for line in lines]
+
+
+@pytest.fixture
+def _school(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+
+
+@pytest.mark.usefixtures("_school")
+def test_an_embedded_server_leaves_its_telemetry_with_the_report(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As lines of JSON, and the run says where."""
+    monkeypatch.delenv("CRMEVAL_DSN", raising=False)
+    path = project(stream(2))
+    with Loopback(school) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        result = path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "mine")
+
+    result.stdout.fnmatch_lines(["telemetry: reports/mine/atlas.jsonl"])
+    lines = (path.path / "reports" / "mine" / "atlas.jsonl").read_text(encoding="utf-8").splitlines()
+    tables = {json.loads(line)["table"] for line in lines}
+    assert {"sessions", "attempts", "guidance", "rewards", "playbook", "registry"} == tables
+
+
+@pytest.mark.usefixtures("_school")
+def test_a_database_that_is_given_is_used(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its name, and it is left there."""
+    name = "somebody-elses"
+    janitor = Janitor(Address(server), name)
+    janitor.init()
+    try:
+        monkeypatch.setenv("CRMEVAL_DSN", server)
+        monkeypatch.setenv("CRMEVAL_ATLAS_DSN", Address(server).at(name).conninfo)
+        with Loopback(school) as models:
+            monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
+            result = project(stream(1)).runpytest(*A, "-p", "no:xdist", "--crmeval-run", "given")
+        result.stdout.fnmatch_lines(["telemetry: in CRMEVAL_ATLAS_DSN, schema crmeval, run 'given'"])
+        with psycopg.connect(Address(server).at(name).conninfo) as connection:
+            assert (1,) == connection.execute("SELECT count(*) FROM crmeval.sessions").fetchone()
+    finally:
+        janitor.drop()

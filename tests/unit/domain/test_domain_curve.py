@@ -1,0 +1,143 @@
+"""What has come of learning: windows, interventions, and the student before and after."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_crmeval.domain.curve import Comparison, Learning, Share, learning_of
+from pytest_crmeval.domain.interval import wilson
+from pytest_crmeval.domain.learning import Lesson, Use
+from pytest_crmeval.domain.report import Standing
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.runs.reports import build
+from tests.fakes import planned, trial
+
+P, F, E = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED
+
+
+def taught(number: int, verdict: Verdict, **changes: Any) -> Trial:  # noqa: ANN401 (of a lesson)
+    """Return the trial of a learner."""
+    given = {"key": "crm/atlas", "position": number, "student": "openai:m", **changes}
+    case = planned(f"c{number}", subject="atlas")
+    return replace(trial(case, verdict), learning=Lesson(**given))
+
+
+def alone(number: int, verdict: Verdict, **changes: Any) -> Trial:  # noqa: ANN401 (of a case)
+    """Return a trial of the student's model."""
+    case = replace(planned(f"c{number}", subject="m"), **{"spec": "openai:m", **changes})
+    return trial(case, verdict)
+
+
+def figures(trials: Sequence[Trial], **others: Sequence[Trial]) -> Learning:
+    """Return what has come of it."""
+    found = learning_of(trials, others)
+
+    assert found
+    return found
+
+
+def test_success_is_told_along_the_stream() -> None:
+    """In the order in which it was played; what errored says nothing."""
+    stream = [taught(number, P if number > 5 else F) for number in range(12, 0, -1)]
+    found = figures([*stream, taught(13, E)])
+
+    assert [(1, 5, 0, 5), (6, 10, 5, 5), (11, 13, 2, 2)] == [
+        (window.first, window.last, window.share.passed, window.share.scored) for window in found.windows
+    ]
+    assert [(1, 7, 2), (8, 13, 5)] == [(half.first, half.last, half.share.passed) for half in found.halves]
+
+
+def test_a_long_stream_has_ten_windows() -> None:
+    """Each with its interval, as Wilson has it."""
+    found = figures([taught(number, P) for number in range(1, 401)])
+    first = found.windows[0].to_dict()
+
+    assert (10, 40) == (len(found.windows), first["last"])
+    assert list(wilson(40, 40) or ()) == first["interval"]
+
+
+def test_uses_and_reviews_are_added_up() -> None:
+    """And conversations with and without an intervention are told apart."""
+    found = figures(
+        [
+            taught(1, F, reviews={"corrected": 2, "approved": 1}, uses={"p": Use(hits=2, adoptions=1, failures=1)}),
+            taught(2, P, reviews={"approved": 1}, uses={"p": Use(hits=1, adoptions=1)}),
+            taught(3, P),
+        ]
+    )
+
+    assert (3, 2, 1) == tuple(found.counts[name] for name in ("cue_hits", "adoptions", "failed_adoptions"))
+    assert {"corrected": 2, "approved": 2} == found.reviews
+    assert (Share(passed=0, scored=1), Share(passed=1, scored=1)) == (found.intervened, found.not_intervened)
+
+
+HELD_OUT = [
+    taught(number, P if number < 4 else F, held_out=True, learning="frozen", mode="solo") for number in range(5)
+]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [alone(number, P if number == 0 else F) for number in range(5)],
+        [taught(number, P if number == 0 else F, learning="off", mode="solo") for number in range(5)],
+    ],
+    ids=["the model itself", "an atlas that is off and solo"],
+)
+def test_the_student_is_held_against_himself(others: Sequence[Trial]) -> None:
+    """On the cases that are held out, one by one."""
+    found = figures([taught(9, P), *HELD_OUT], m=others).comparison
+
+    assert Comparison(alone="m", both=1, only_frozen=3, neither=1) == found
+    assert (0.8, 0.2, 0.25) == (found.frozen_share.rate, found.alone_share.rate, found.p_value)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [],
+        [alone(number, P, spec="openai:other") for number in range(5)],
+        [alone(number, P, case=f"x{number}") for number in range(5)],
+        [taught(number, P, learning="off", mode="paired") for number in range(5)],
+    ],
+    ids=["nobody", "another model", "other cases", "with a teacher"],
+)
+def test_nobody_else_is_the_student_alone(others: Sequence[Trial]) -> None:
+    """What can't be compared is not."""
+    assert None is figures(HELD_OUT, m=others).comparison
+
+
+@pytest.mark.parametrize(("frozen", "without", "p_value"), [(0, 0, 1.0), (1, 1, 1.0), (5, 0, 0.0625), (9, 1, 0.021484)])
+def test_chance_is_told(frozen: int, without: int, p_value: float) -> None:
+    """By McNemar's exact test, two-sided."""
+    assert p_value == pytest.approx(Comparison(alone="m", only_frozen=frozen, only_alone=without).p_value, abs=1e-6)
+
+
+def test_roles_are_paid_apart() -> None:
+    """To play, and to learn from it; and each success costs both."""
+    bills = {"student": 0.02, "teacher": 0.03, "reward": 0.04, "learner": 0.05}
+    roles = {role: Bill(usage=Usage(calls=1), cost=cost) for role, cost in bills.items()}
+    found = figures([replace(taught(number, P), roles=roles) for number in (1, 2)])
+
+    assert (0.1, 0.18, 0.14) == (found.cost_to_play, found.cost_to_learn, found.cost_per_success)
+    unknown = replace(taught(1, P), roles={"learner": Bill(cost=None)})
+    assert (0.0, None, None) == tuple(
+        getattr(figures([unknown]), name) for name in ("cost_to_play", "cost_to_learn", "cost_per_success")
+    )
+
+
+def test_a_report_has_it_and_is_read_as_it_was_written() -> None:
+    """Of those who learn, and of nobody else."""
+    trials = {each.planned.key: each for each in [taught(9, P), *HELD_OUT, *(alone(number, F) for number in range(5))]}
+    report = build({"id": "r"}, trials, [])
+    learner, model = report.standings
+
+    assert learner.learning
+    assert learner.learning.comparison
+    assert (4, None) == (learner.learning.comparison.only_frozen, model.learning)
+    assert learner == Standing.from_dict(learner.to_dict())
+    assert None is learning_of([alone(1, P)], {})

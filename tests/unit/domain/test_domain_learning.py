@@ -1,0 +1,99 @@
+"""Lessons, and the playbook that they come to."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_crmeval.domain.learning import Entry, Lesson, Opinion, Review, Reward, Use
+from pytest_crmeval.domain.playbook import Playbook, Rewards, learnt
+from tests.unit.agents.atlas.roles import entry, playbook
+
+
+def reward(*scores: float) -> Reward:
+    """Return what samples think."""
+    return Reward(samples=tuple(Opinion(score=score, uncertainty=0.1, reason=f"{score}") for score in scores))
+
+
+def lesson(position: int = 1, **changes: Any) -> Lesson:  # noqa: ANN401 (of a lesson)
+    """Return what a conversation taught."""
+    return Lesson(key="crm/atlas", position=position, **changes)
+
+
+FULL = lesson(
+    student="openai:m",
+    uses={"p0.1": Use(hits=2, adoptions=1)},
+    reviews={Review.APPROVED: 1, Review.CORRECTED: 2},
+    guidance=("Look.",),
+    reward=Reward(samples=reward(0.2, 0.9).samples, arbiter=Opinion(score=0.5, uncertainty=0.0, reason="half")),
+    added=(entry(),),
+    dropped={"p0.2": "of no use"},
+    refused=("x: too long",),
+    student_notes="",
+    trouble=("odd",),
+)
+
+
+def test_a_lesson_is_read_as_it_was_written() -> None:
+    """In primitives that xdist carries: no enum, not even as a name."""
+    record = FULL.to_dict()
+
+    assert FULL == Lesson.from_dict(record)
+    assert {str} == {type(name) for name in record["reviews"]}  # type: ignore[union-attr] # a mapping
+    assert lesson() == Lesson.from_dict(lesson().to_dict())
+
+
+def test_a_playbook_is_read_as_it_was_written() -> None:
+    """With how its entries have done."""
+    book = playbook(entry(), student_notes="Look.").after(lesson(uses={"p1.1": Use(hits=1)}, reward=reward(0.5)))
+
+    assert book == Playbook.from_dict(book.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("utterance", "fires"),
+    [("ADD it!", True), ("Please add-on", True), ("address", False), ("", False), ("set up a new one", True)],
+)
+def test_a_cue_is_heard_as_whole_words(utterance: str, *, fires: bool) -> None:
+    """Whatever their case, and what is between them."""
+    assert fires is entry(cue=("add", "set-up a NEW")).fires(utterance)
+
+
+def test_a_reward_is_the_mean_or_the_arbiters_word() -> None:
+    """The reason is his, or that of the nearest sample."""
+    assert 0.5 == pytest.approx(reward(0.2, 0.4, 0.9).score)
+    assert "0.4" == reward(0.2, 0.4, 0.9).reason
+    assert FULL.reward
+    assert (0.5, "half") == (FULL.reward.score, FULL.reward.reason)
+
+
+def test_lessons_add_up_in_their_order() -> None:
+    """Whatever order they are found in; what is dropped is gone, and notes are the latest."""
+    second: Entry = entry("p2.1", action="Search before anything is created.")
+    lessons = [
+        lesson(3, dropped={"p1.1": "of no use"}),
+        lesson(1, added=(entry(),), student_notes="First."),
+        lesson(2, added=(second,), uses={"p1.1": Use(hits=1, adoptions=1)}, reward=reward(0.8)),
+    ]
+    book = learnt(lessons)
+
+    assert (3, (second,), "First.") == (book.played, book.entries, book.student_notes)
+    assert (1, 1) == tuple(getattr(learnt(lessons[1:]).practices[0], name) for name in ("since", "adoptions"))
+
+
+def test_an_entry_is_held_against_what_it_was_played_without() -> None:
+    """Its gain is the difference of the rewards."""
+    book = playbook(entry())
+    for position, (hits, score) in enumerate([(1, 0.9), (0, 0.5), (1, 0.7)], start=1):
+        book = book.after(lesson(position, uses={"p1.1": Use(hits=hits)}, reward=reward(score)))
+    (practice,) = book.practices
+
+    assert (3, 2, Rewards(count=2, total=1.6)) == (practice.since, practice.fired, practice.heard)
+    assert 0.3 == pytest.approx(practice.gain)
+    assert None is playbook(entry()).practices[0].gain
+
+
+@pytest.mark.parametrize("changes", [{"held_out": True}, {"learning": "frozen"}, {"learning": "off"}], ids=str)
+def test_what_is_only_measured_changes_nothing(changes: dict[str, Any]) -> None:
+    """Not even a count."""
+    assert playbook(entry()) == playbook(entry()).after(replace(FULL, **changes))

@@ -1,0 +1,124 @@
+"""What was learnt in a run, and what another run may begin with."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from pytest_crmeval.domain.learning import Lesson
+from pytest_crmeval.domain.playbook import Playbook
+from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.options import Options
+from pytest_crmeval.recorder.playbooks import RunPlaybooks
+from pytest_crmeval.runs import curves
+from pytest_crmeval.runs.journal import Journal
+from pytest_crmeval.runs.learning import inherited_in, playbooks_of, suited
+from tests.fakes import planned, trial
+from tests.unit.agents.atlas.roles import entry, playbook
+
+KEY = "crm/atlas"
+BOOK = playbook(entry(), played=7)
+
+
+def taught(position: int = 1, **changes: Any) -> Trial:  # noqa: ANN401 (of a lesson)
+    """Return the trial of a learner."""
+    lesson = Lesson(**{"key": KEY, "position": position, **changes})
+    return replace(trial(atlas(f"c{position}")), learning=lesson)
+
+
+def atlas(case: str = "c1", spec: str = "atlas") -> PlannedCase:
+    """Return a case that an atlas is to play."""
+    return replace(planned(case, subject=spec), spec=spec)
+
+
+def books(reports: Path, learning_from: str = "") -> RunPlaybooks:
+    """Return the playbooks of a run."""
+    return RunPlaybooks(cast("Options", SimpleNamespace(learning_from=learning_from, reports=reports)))
+
+
+def keep(reports: Path, *trials: Trial) -> None:
+    """Leave the journal of an earlier run."""
+    journal = Journal.open(reports / "earlier" / "trials.jsonl")
+    journal.part({"started": "2026-01-01"}, [each.planned for each in trials])
+    for each in trials:
+        journal.trial(each)
+    journal.close()
+
+
+def test_a_run_begins_with_nothing(tmp_path: Path) -> None:
+    """Whatever others have learnt beside it."""
+    keep(tmp_path, taught(added=(entry(),)))
+    found = books(tmp_path)
+    found.begin([], [], [atlas()])
+
+    assert (Playbook(), {}) == (found.find(KEY), found.part)
+
+
+def test_what_is_on_record_is_known(tmp_path: Path) -> None:
+    """From before, and from now; what is only measured changes nothing."""
+    found = books(tmp_path)
+    found.begin([{"started": "x"}], [taught(added=(entry(),))], [atlas()])
+    found.take(taught(2, added=(entry("p2.1"),)))
+    found.take(taught(3, held_out=True, added=(entry("p3.1"),)))
+
+    assert (2, ["p1.1", "p2.1"]) == (found.find(KEY).played, [each.id for each in found.find(KEY).entries])
+
+
+def test_another_run_may_be_gone_on_with(tmp_path: Path) -> None:
+    """Its conversations are not counted; and what was begun with is kept, so the other run may go."""
+    keep(tmp_path, taught(added=(entry(),)))
+    found = books(tmp_path, "earlier")
+    found.begin([], [], [atlas()])
+    again = books(tmp_path / "elsewhere", "earlier")
+    again.begin([found.part], [taught(added=(entry("p1.2"),))], [atlas()])
+
+    assert (0, 1) == (found.find(KEY).played, len(found.find(KEY).entries))
+    assert ["p1.1", "p1.2"] == [each.id for each in again.find(KEY).entries]
+
+
+@pytest.mark.parametrize(
+    ("learning_from", "spec", "told"),
+    [
+        ("nowhere", "atlas", "there is neither a run of this id"),
+        ("earlier", "atlas", "nobody has learnt anything in this run"),
+        ("", "atlas?learning=frozen", "nothing that could be frozen"),
+    ],
+)
+def test_what_nobody_has_learnt_can_not_be_begun_with(tmp_path: Path, learning_from: str, spec: str, told: str) -> None:
+    """It is told before anything is played."""
+    keep(tmp_path, trial(atlas()))
+
+    with pytest.raises(pytest.UsageError, match=told):
+        books(tmp_path, learning_from).begin([], [], [atlas(spec=spec)])
+
+
+def test_a_playbook_is_found_by_its_key_or_by_its_suite() -> None:
+    """The same learner may be written otherwise, as one that is frozen is; two of a suite are told apart by name."""
+    other = playbook(played=3)
+
+    assert replace(BOOK, played=0) == suited({KEY: BOOK, "crm/other": other}, KEY)
+    assert replace(BOOK, played=0) == suited({KEY: BOOK, "sales/x": other}, "crm/atlas?learning=frozen")
+    assert None is suited({KEY: BOOK, "crm/other": other}, "crm/third")
+    assert None is suited({KEY: BOOK}, "sales/atlas")
+
+
+def test_a_run_goes_on_with_what_it_began_with() -> None:
+    """Its parts tell."""
+    assert {KEY: BOOK} == inherited_in([{}, {"inherited": {KEY: BOOK.to_dict()}}])
+    assert ["p1.1", "p1.9"] == [
+        each.id for each in playbooks_of([taught(added=(entry("p1.9"),))], {KEY: BOOK})[KEY].entries
+    ]
+
+
+def test_a_playbook_is_told() -> None:
+    """Each entry with how it has done, and the notes."""
+    book = replace(BOOK, teacher_notes="Look\nhere.")
+
+    assert [
+        "1 entries after 7 conversations",
+        "p1.1  on 'add': Give create_client the status that the user names.",
+        "    heard in 0 of 0, adopted 0, refused 0; for new clients: no status is forgotten",
+        "teacher notes: Look here.",
+    ] == list(curves.playbook_lines(book))
