@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_crmeval.agents.named import NAMED_AGENTS
+from pytest_crmeval.options.checkpoints import CheckpointOptions
 from pytest_crmeval.runs.ids import new_run, problem_of
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
@@ -33,6 +34,7 @@ class Options:
     named_agents: Mapping[str, str]
     conversations: Sequence[Path]
     questions: Sequence[Path]
+    checkpoints: CheckpointOptions
     scorers: Sequence[str]
     play_invalid: bool
     suites: Sequence[str]
@@ -79,6 +81,7 @@ class Options:
             named_agents={**NAMED_AGENTS, **_named(config.getini("crmeval_agents"))},
             conversations=tuple(here / name for name in config.getoption("crmeval_conversations") or ()),
             questions=tuple(here / name for name in config.getoption("crmeval_questions") or ()),
+            checkpoints=CheckpointOptions.from_config(config),
             scorers=_scorers(config.getoption("crmeval_scorer")),
             play_invalid=config.getoption("crmeval_invalid") == "play",
             suites=tuple(dict.fromkeys(config.getoption("crmeval_suite") or ())),

@@ -2,6 +2,8 @@
 
 import pytest
 
+from pytest_crmeval.options.checkpoints import add_checkpoint_options
+
 SPLITS = ("train", "test")
 
 
@@ -20,6 +22,7 @@ def add_options(parser: pytest.Parser) -> None:
     _add_scoring(group)
     _add_selection(group)
     _add_models(group)
+    add_checkpoint_options(group)
     group.addoption(
         "--crmeval-run",
         metavar="ID",

@@ -1,0 +1,244 @@
+"""How the solutions of a checkpoint were judged: file by file, and all its files together."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from pytest_crmeval.domain.interval import wilson
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.pass_at_k import pass_at_k
+from pytest_crmeval.domain.solution import TestVerdict
+
+PASS_AT_1 = "pass@1"
+"""What the score of a solution file is called, and the metric of its checkpoint."""
+UNJUDGED = frozenset({str(TestVerdict.JUDGE_ERROR), str(TestVerdict.SKIPPED)})
+RATINGS = 400
+"""How many ratings are reported together: 800 to 1199, 1200 to 1599."""
+NO_RATING = "unrated"
+_TRIES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""Those k that pass@k is told for, as far as there are so many samples."""
+Shares = Mapping[str, tuple[int, int]]
+"""Label -> solved and judged solutions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOutcome:
+    """How the lines of one solution file were judged; they add up to the lines that there are."""
+
+    step: int | None = None
+    """Of the checkpoint; None if nobody knows."""
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    """AC, WA and so on -> solutions."""
+    ungradable: Mapping[str, int] = field(default_factory=dict)
+    """Why a line can't be judged -> lines."""
+    missing: int = 0
+    """Lines that nobody has come to: the time was up."""
+    samples: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """(Judged, solved) solutions of a problem -> problems of which it is true."""
+    by: Mapping[str, Shares] = field(default_factory=dict)
+    """The same, told apart by rating and by tag."""
+    results: str = ""
+    """Where each verdict is told, below the folder of the run."""
+    reused: int = 0
+    """Verdicts that an earlier evaluation of the same file has found,"""
+    reused_from: str = ""
+    """in this run; empty if all were found now."""
+
+    @property
+    def solved(self) -> int:
+        """Solutions that passed every test."""
+        return self.verdicts.get(TestVerdict.ACCEPTED, 0)
+
+    @property
+    def judged(self) -> int:
+        """Solutions with a verdict that speaks of them."""
+        return sum(count for verdict, count in self.verdicts.items() if verdict not in UNJUDGED)
+
+    @property
+    def unjudged(self) -> int:
+        """Solutions that could have been judged and were not: the judge's trouble, or no time."""
+        return sum(self.verdicts.get(verdict, 0) for verdict in UNJUDGED) + self.missing
+
+    @property
+    def lines(self) -> int:
+        """All that there is in the file, judged or not."""
+        return self.judged + self.unjudged + sum(self.ungradable.values())
+
+    @property
+    def pass_at_1(self) -> float | None:
+        """Share of solved among the judged, each problem counted alike; None if nothing was judged."""
+        return mean_pass(self.samples, 1)
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives."""
+        return {
+            "step": self.step,
+            "verdicts": dict(self.verdicts),
+            "ungradable": dict(self.ungradable),
+            "missing": self.missing,
+            "samples": [[judged, solved, count] for (judged, solved), count in sorted(self.samples.items())],
+            "by": {kind: {label: list(found) for label, found in shares.items()} for kind, shares in self.by.items()},
+            "results": self.results,
+            **({"reused": self.reused, "reused_from": self.reused_from} if self.reused_from else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the outcome that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
+        return cls(
+            step=record["step"],
+            verdicts=dict(record["verdicts"]),
+            ungradable=dict(record["ungradable"]),
+            missing=int(record["missing"]),
+            samples={(int(judged), int(solved)): int(count) for judged, solved, count in record["samples"]},
+            by={kind: _shares_from(shares) for kind, shares in dict(record["by"]).items()},
+            results=str(record["results"]),
+            reused=int(record.get("reused", 0)),
+            reused_from=str(record.get("reused_from", "")),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointFigures:
+    """How one checkpoint did, all its files together; also of files whose evaluation has not come to its end."""
+
+    files: int
+    whole: FileOutcome
+    """The files as if they were one."""
+
+    @property
+    def pass_at(self) -> Mapping[int, tuple[float, int]]:
+        """By k: the unbiased estimate of pass@k, and how many problems have so many judged samples."""
+        samples = self.whole.samples
+        most = max((judged for judged, _ in samples), default=0)
+        found = {k: mean_pass(samples, k) for k in sorted({*(k for k in _TRIES if k <= most), most} - {0})}
+        return {k: (rate, _problems(samples, k)) for k, rate in found.items() if rate is not None}
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Where pass@1 may be on other problems of this kind, with 95 %; None if nothing was judged.
+
+        Samples of one problem are no problems of their own: with several of each it is wider than it need be.
+        """
+        rate, problems = self.whole.pass_at_1, _problems(self.whole.samples, 1)
+        return None if rate is None else wilson(rate * problems, problems)
+
+    @property
+    def solved_of_all(self) -> float | None:
+        """Share of solved among all lines, also those that can't be judged: cut answers solve nothing, either."""
+        return self.whole.solved / self.whole.lines if self.whole.lines else None
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives; a share of nothing is absent."""
+        whole, interval = self.whole, self.interval
+        return {
+            "step": whole.step,
+            "files": self.files,
+            "lines": whole.lines,
+            "solved": whole.solved,
+            "judged": whole.judged,
+            "unjudged": whole.unjudged,
+            "ungradable": sum(whole.ungradable.values()),
+            "problems": _problems(whole.samples, 1),
+            "pass_at": {str(k): {"value": round(rate, 6), "problems": n} for k, (rate, n) in self.pass_at.items()},
+            **({"interval": [round(end, 6) for end in interval]} if interval else {}),
+            **({} if self.solved_of_all is None else {"solved_of_all": round(self.solved_of_all, 6)}),
+            "verdicts": dict(whole.verdicts),
+            "ungradable_because": dict(whole.ungradable),
+            "by": {kind: {label: _share(*found) for label, found in each.items()} for kind, each in whole.by.items()},
+            "samples": whole.to_dict()["samples"],
+            **({"reused": whole.reused, "reused_from": whole.reused_from} if whole.reused_from else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the figures that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
+        verdicts = dict(record["verdicts"])
+        missing = int(record["unjudged"]) - sum(verdicts.get(verdict, 0) for verdict in UNJUDGED)
+        groups = {
+            kind: {label: (share["solved"], share["judged"]) for label, share in shares.items()}
+            for kind, shares in dict(record["by"]).items()
+        }
+        told = {"verdicts": verdicts, "ungradable": record["ungradable_because"], "missing": missing, "by": groups}
+        return cls(files=int(record["files"]), whole=FileOutcome.from_dict({**record, **told, "results": ""}))
+
+
+def figures_of(outcomes: Iterable[FileOutcome | None]) -> CheckpointFigures | None:
+    """Return the figures of some files; None if there are none."""
+    found = [outcome for outcome in outcomes if outcome is not None]
+    return CheckpointFigures(files=len(found), whole=together(found)) if found else None
+
+
+def pooled_figures(parts: Iterable[CheckpointFigures | None]) -> CheckpointFigures | None:
+    """Return the figures of several checkpoints as if they were one; None if there are none."""
+    found = [part for part in parts if part is not None]
+    if not found:
+        return None
+    return CheckpointFigures(files=sum(part.files for part in found), whole=together([part.whole for part in found]))
+
+
+def together(outcomes: Sequence[FileOutcome]) -> FileOutcome:
+    """Return several files as if they were one: the same problem in two of them counts twice."""
+    steps, sources = {each.step for each in outcomes}, {each.reused_from for each in outcomes} - {""}
+    return FileOutcome(
+        step=steps.pop() if len(steps) == 1 else None,
+        verdicts=_sum(each.verdicts for each in outcomes),
+        ungradable=_sum(each.ungradable for each in outcomes),
+        missing=sum(each.missing for each in outcomes),
+        samples=sum((Counter(each.samples) for each in outcomes), Counter[tuple[int, int]]()),
+        by={kind: _joined([each.by.get(kind, {}) for each in outcomes]) for kind in _kinds(outcomes)},
+        reused=sum(each.reused for each in outcomes),
+        reused_from=", ".join(sorted(sources)),
+    )
+
+
+def mean_pass(samples: Mapping[tuple[int, int], int], k: int) -> float | None:
+    """Return the mean of pass@k over the problems that have so many judged samples; None if none has."""
+    problems = _problems(samples, k)
+    if not problems:
+        return None
+    return sum(count * pass_at_k(n, c, k) for (n, c), count in sorted(samples.items()) if n >= k) / problems
+
+
+def rating_group(rating: int | None) -> str:
+    """Return under which label a rating is reported."""
+    if rating is None:
+        return NO_RATING
+    low = rating // RATINGS * RATINGS
+    return f"{low}-{low + RATINGS - 1}"
+
+
+def label_order(label: str) -> tuple[int, str]:
+    """Return what labels are sorted by: ratings by number, the rest by name."""
+    low = label.partition("-")[0]
+    return (int(low), label) if low.isdecimal() else (10**9, label)
+
+
+def _problems(samples: Mapping[tuple[int, int], int], k: int) -> int:
+    return sum(count for (judged, _), count in samples.items() if judged >= k)
+
+
+def _share(solved: int, judged: int) -> JsonObject:
+    return {"solved": solved, "judged": judged, **({"pass_rate": round(solved / judged, 6)} if judged else {})}
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    return dict(sorted(sum(map(Counter, counts), Counter[str]()).items()))
+
+
+def _kinds(outcomes: Iterable[FileOutcome]) -> Sequence[str]:
+    return list(dict.fromkeys(kind for each in outcomes for kind in each.by))
+
+
+def _joined(parts: Sequence[Shares]) -> dict[str, tuple[int, int]]:
+    solved, judged = Counter[str](), Counter[str]()
+    for part in parts:
+        for label, found in part.items():
+            solved[label] += found[0]
+            judged[label] += found[1]
+    return {label: (solved[label], judged[label]) for label in sorted(judged, key=label_order)}
+
+
+def _shares_from(record: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    return {label: (int(solved), int(judged)) for label, (solved, judged) in dict(record).items()}

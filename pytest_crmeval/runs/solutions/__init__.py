@@ -1,0 +1,1 @@
+"""Evaluations of solution files on disk."""
