@@ -7,8 +7,9 @@ from pathlib import Path
 
 from pytest_crmeval.cli.places import add_reports, lines_of, reports_of
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.domain.gate import Gate, GateSyntaxError, Ruling, concerned
+from pytest_crmeval.domain.gate import Gate, GateSyntaxError, concerned
 from pytest_crmeval.domain.report import Report
+from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.runs import bills, journal, reports, summary
 from pytest_crmeval.runs.fitting import KINDS, Misfit, misfits
 from pytest_crmeval.runs.ids import problem_of

@@ -8,6 +8,7 @@ from typing import Self
 
 from pytest_crmeval.domain.asked import is_unasked, left_out_of, may_be_unasked
 from pytest_crmeval.domain.report import Report, Standing
+from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import listed
 
 METRICS = ("pass_rate", "passed", "failed", "errored", "invalid", "not_run", "cost", "cost_per_pass")
@@ -31,16 +32,6 @@ _PARTS = (
 
 class GateSyntaxError(ValueError):
     """A gate that can't be read; the message points at the place."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
-    """What a gate found in a report."""
-
-    gate: str
-    holds: bool
-    explanation: str
-    """The value, or, for a breach, why the gate did not hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

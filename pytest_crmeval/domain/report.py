@@ -7,10 +7,14 @@ from itertools import chain
 from typing import Any, Self
 
 from pytest_crmeval.domain.agreement import Agreement, agreement_of
+from pytest_crmeval.domain.comparison import Comparison
+from pytest_crmeval.domain.figures import Figures, figures_from
 from pytest_crmeval.domain.json import Json, JsonObject, printable
 from pytest_crmeval.domain.metrics import Breakdown, Metrics, breakdown_from, breakdown_of, metrics_of
+from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import is_merged, missing_shards
+from pytest_crmeval.domain.standouts import Reason, Standout, dearest, reasons_of, slowest
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, total
 
@@ -45,6 +49,14 @@ class Standing:
     """Trials whose models were played from a cassette."""
     notes: Mapping[str, int] = field(default_factory=dict)
     """What the reader has to know -> how many trials say so."""
+    cases: int | None = None
+    """Different cases among what was planned; fewer than that where cases are tried several times."""
+    figures: Figures = field(default_factory=dict)
+    """Every metric that a gate may name and that is an estimate, with its interval."""
+    slowest: Sequence[Standout] = ()
+    dearest: Sequence[Standout] = ()
+    reasons: Sequence[Reason] = ()
+    """Why trials failed or errored, the most frequent first."""
 
     @property
     def planned(self) -> int:
@@ -99,6 +111,11 @@ class Standing:
             **self._bill_to_dict(),
             **({"judge": self.judge.to_dict()} if self.judge else {}),
             **({"notes": dict(self.notes)} if self.notes else {}),
+            **({} if self.cases is None else {"cases": self.cases}),
+            "figures": {name: figure.to_dict() for name, figure in self.figures.items()},
+            "slowest": [each.to_dict() for each in self.slowest],
+            **({"dearest": [each.to_dict() for each in self.dearest]} if self.dearest else {}),
+            "reasons": [reason.to_dict() for reason in self.reasons],
         }
 
     def _bill_to_dict(self) -> dict[str, Json]:
@@ -124,6 +141,11 @@ class Standing:
             judge=Agreement.from_dict(given["judge"]) if "judge" in given else None,
             replayed=given.get("replayed", 0),
             notes=dict(given.get("notes", {})),
+            cases=given.get("cases"),
+            figures=figures_from(given.get("figures", {})),
+            slowest=tuple(map(Standout.from_dict, given.get("slowest", ()))),
+            dearest=tuple(map(Standout.from_dict, given.get("dearest", ()))),
+            reasons=tuple(map(Reason.from_dict, given.get("reasons", ()))),
             **{name: given[name] for name in _SINCE_THE_BEGINNING},
         )
 
@@ -136,6 +158,10 @@ class Report:
     """Id, times, command, versions: where the numbers come from."""
     standings: Sequence[Standing]
     trials: Sequence[Trial]
+    rulings: Sequence[Ruling] = ()
+    """What the gates found; nothing before they were judged, and in the run of a shard."""
+    comparison: Comparison | None = None
+    """The run against its baseline; None if there is none."""
 
     @property
     def complete(self) -> bool:
@@ -164,6 +190,8 @@ class Report:
             "complete": self.complete,
             "results": [standing.to_dict() for standing in self.standings],
             "trials": [trial.to_dict() for trial in self.trials],
+            **({"gates": [ruling.to_dict() for ruling in self.rulings]} if self.rulings else {}),
+            **({"comparison": self.comparison.to_dict()} if self.comparison else {}),
         }
 
 
@@ -206,6 +234,9 @@ def standing_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int)
         judge=agreement_of(trials),
         replayed=sum(trial.bill is not None and trial.bill.replayed for trial in trials),
         notes=_counted(trials),
+        slowest=slowest(trials),
+        dearest=dearest(trials),
+        reasons=reasons_of(trials),
     )
 
 

@@ -12,6 +12,8 @@ from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.usage import Bill
 
+_TEXTS = ("key", "suite", "subject", "case", "fingerprint", "spec")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCase:
@@ -25,19 +27,22 @@ class PlannedCase:
     fingerprint: str
     spec: str
     """The spec of the agent behind the subject's name."""
+    trial: int = 1
+    """Which attempt at the case this is: a repeat is no other case."""
 
     def same_as(self, other: "PlannedCase") -> bool:
         """Whether a trial of the one is a trial of the other: the same test, the same content, the same agent."""
         return (self.key, self.fingerprint, self.spec) == (other.key, other.fingerprint, other.spec)
 
-    def to_dict(self) -> dict[str, str]:
-        """Return JSON primitives."""
-        return {name: getattr(self, name) for name in self.__slots__}
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives; of a case that is tried once, nothing of that."""
+        told: JsonObject = {name: getattr(self, name) for name in _TEXTS}
+        return {**told, "trial": self.trial} if self.trial > 1 else told
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the case that ``to_dict`` wrote; KeyError or TypeError if it did not."""
-        return cls(**{name: _text(record[name]) for name in cls.__slots__})
+        return cls(**{name: _text(record[name]) for name in _TEXTS}, trial=_count(record.get("trial", 1)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +53,24 @@ class Labels:
     category: str = ""
     tags: Sequence[str] = ()
     split: str = ""
+    chain: str = ""
+    """What the case is a part of: cases of one chain are not independent of each other."""
 
     def to_dict(self) -> JsonObject:
-        """Return JSON primitives; a case of no split has none."""
+        """Return JSON primitives; a case of no split has none, and one of no chain none."""
         labels = {"complexity": self.complexity, "category": self.category, "tags": list(self.tags)}
-        return {**labels, "split": self.split} if self.split else labels
+        return {**labels, **{name: text for name in ("split", "chain") if (text := getattr(self, name))}}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the labels that ``to_dict`` wrote; a case that has none has none."""
-        labels = {"complexity": "", "category": "", "split": "", "tags": (), **dict(record)}
-        texts = {name: _text(labels[name]) for name in ("complexity", "category", "split")}
+        labels = {"complexity": "", "category": "", "split": "", "chain": "", "tags": (), **dict(record)}
+        texts = {name: _text(labels[name]) for name in ("complexity", "category", "split", "chain")}
         return cls(**texts, tags=tuple(map(_text, labels["tags"])))
+
+
+Tallies = Mapping[str, tuple[int, int]]
+"""Name of a metric -> how many, of how many: ``pass@1`` -> (82, 164). They add up over trials, and become figures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +128,8 @@ class Trial:
     """What the judge thinks; None if there is no judge."""
     notes: Sequence[str] = field(default=(), repr=False)
     """What the reader has to know: a setting that the model refused, for one."""
+    tallies: Tallies = field(default_factory=dict, repr=False)
+    """Figures of its own kind."""
     transcript: Transcript = field(default_factory=Transcript, compare=False, repr=False)
     """Stays in the process that played it."""
     colored: bool = field(default=False, compare=False, repr=False)
@@ -161,6 +174,7 @@ class Trial:
             **({"bill": self.bill.to_dict()} if self.bill else {}),
             **({"judgement": self.judgement.to_dict()} if self.judgement else {}),
             **({"notes": list(map(printable, self.notes))} if self.notes else {}),
+            **({"tallies": {name: list(tally) for name, tally in self.tallies.items()}} if self.tallies else {}),
         }
 
     @classmethod
@@ -179,6 +193,7 @@ class Trial:
             bill=Bill.from_dict(record["bill"]) if "bill" in record else None,
             judgement=Judgement.from_dict(record["judgement"]) if "judgement" in record else None,
             notes=tuple(map(_text, record.get("notes", ()))),
+            tallies={name: (_count(hits), _count(of)) for name, (hits, of) in record.get("tallies", {}).items()},
         )
 
 
@@ -196,4 +211,10 @@ def _opinion(judgement: Judgement) -> str:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected text, found {value!r}")
+    return value
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"expected a count, found {value!r}")
     return value

@@ -9,9 +9,10 @@ from threading import RLock
 import pytest
 
 from pytest_crmeval.domain.asked import LeftOut
-from pytest_crmeval.domain.gate import Gate, Ruling, concerned
+from pytest_crmeval.domain.gate import Gate, concerned
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
+from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.options import Options, is_dry_run

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_crmeval.domain.comparison import Comparison
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import SCHEMA, Report, Standing, standing_of
+from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import missing_shards
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.runs.ids import LATEST
@@ -83,4 +85,10 @@ def _report(document: Mapping[str, Any]) -> Report:
     trials = [Trial.from_dict(trial) for trial in document["trials"]]
     facts = {**run, "id": run["id"], "started": run["started"]}
     missing_shards(facts.get("parts"))  # what it tells of shards can be read
-    return Report(run=facts, standings=standings, trials=trials)
+    return Report(
+        run=facts,
+        standings=standings,
+        trials=trials,
+        rulings=tuple(map(Ruling.from_dict, document.get("gates", ()))),
+        comparison=Comparison.from_dict(document["comparison"]) if "comparison" in document else None,
+    )

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_crmeval.domain.asked import left_out_of
-from pytest_crmeval.domain.gate import Gate, Ruling
+from pytest_crmeval.domain.gate import Gate
 from pytest_crmeval.domain.metrics import KINDS, Group, reading_order
 from pytest_crmeval.domain.report import Report, Standing
+from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import listed
 from pytest_crmeval.domain.trial import Trial

@@ -10,6 +10,7 @@ from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.metrics import breakdown_of, metrics_of
 from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.standouts import reasons_of, slowest
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
 from tests.fakes import planned, trial
@@ -71,6 +72,8 @@ def test_trials_are_counted_by_their_verdict() -> None:
             scores={"state": 2 / 3},
             metrics=metrics_of(trials),
             by=breakdown_of(trials),
+            slowest=slowest(trials),
+            reasons=reasons_of(trials),
         )
         == standing
     )

@@ -296,7 +296,8 @@ def test_a_trial_of_what_a_case_was_before_is_forgotten(path: Path, changed: str
     written(path, trial("one"), trial("two"))
     past = journal.read(path)
 
-    past.begin(PART, [replace(planned("one"), **{changed: "new"})])
+    other: dict[str, Any] = {changed: "new"}
+    past.begin(PART, [replace(planned("one"), **other)])
 
     assert [planned("two").key] == list(past.trials)
     assert 2 == len(past.planned)

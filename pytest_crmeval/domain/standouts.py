@@ -1,0 +1,134 @@
+"""What stands out among the trials of a subject: the slowest, the dearest, and why trials did not pass."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial
+
+SHOWN = 10
+"""How many trials and reasons are kept."""
+EXAMPLES = 5
+LONGEST = 200
+_VARIABLE = (
+    (re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|«[^»\n]*»|“[^”\n]*”"), "…"),
+    (re.compile(r"\S+@\S+\.\w+"), "…"),
+    (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "#"),
+    (re.compile(r"\b(?=\w*\d)[\w]*(?:[-.,:/_]\w*\d\w*)*\b"), "#"),
+    (re.compile(r"\s+"), " "),
+)
+"""What is different in reasons that are alike: quotes, addresses, ids, whatever has a digit in it, space."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standout:
+    """A trial that took much."""
+
+    case: str
+    key: str
+    """What the trial is known by."""
+    value: float
+    """Seconds, or US dollars."""
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives."""
+        return {"case": self.case, "key": self.key, "value": round(self.value, 8)}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return what ``to_dict`` wrote; KeyError or ValueError if it did not."""
+        return cls(case=record["case"], key=record["key"], value=float(record["value"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why trials did not pass: those whose reasons differ only in ids, numbers and quotes are counted together."""
+
+    text: str
+    verdict: str
+    """``failed`` or ``errored``."""
+    count: int
+    cases: Sequence[str] = ()
+    """A few of them."""
+    example: str = ""
+    """One of the reasons as it was told."""
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives."""
+        return {
+            "text": self.text,
+            "verdict": self.verdict,
+            "count": self.count,
+            "cases": list(self.cases),
+            "example": self.example,
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return what ``to_dict`` wrote; KeyError if it did not."""
+        texts = {name: str(record[name]) for name in ("text", "verdict", "example")}
+        return cls(**texts, count=int(record["count"]), cases=tuple(record["cases"]))
+
+
+def slowest(trials: Sequence[Trial]) -> tuple[Standout, ...]:
+    """Return the trials that took longest, those first."""
+    return _most([(trial, trial.seconds) for trial in trials])
+
+
+def dearest(trials: Sequence[Trial]) -> tuple[Standout, ...]:
+    """Return the trials that cost most, those first; what asked no model, or has no known price, is not among them."""
+    return _most([(trial, trial.bill.cost or 0.0) for trial in trials if trial.bill])
+
+
+def reason_of(trial: Trial) -> str:
+    """Return, on a line, why a trial did not pass: what broke, or what the first score that did not reach says."""
+    if trial.verdict is not Verdict.FAILED:
+        return _line(trial.reason)
+    for score in trial.scores:
+        if not score.passed:
+            return f"{score.name}: {_line(score.reason)}" if score.reason.strip() else f"{score.name} is too low"
+    return _line(trial.reason) or "failed"
+
+
+def reasons_of(trials: Sequence[Trial]) -> tuple[Reason, ...]:
+    """Return why trials failed or errored, the most frequent first; each trial counts once, so that they add up."""
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        if trial.verdict in {Verdict.FAILED, Verdict.ERRORED}:
+            groups.setdefault((alike(reason_of(trial)), str(trial.verdict)), []).append(trial)
+    return tuple(
+        Reason(
+            text=text,
+            verdict=verdict,
+            count=len(found),
+            cases=tuple(dict.fromkeys(trial.planned.case for trial in found))[:EXAMPLES],
+            example=reason_of(found[0]),
+        )
+        for (text, verdict), found in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    )
+
+
+def alike(reason: str) -> str:
+    """Return what is left of a reason without what differs from case to case."""
+    for pattern, stand_in in _VARIABLE:
+        reason = pattern.sub(stand_in, reason)
+    return _cut(reason.strip())
+
+
+def _most(found: Sequence[tuple[Trial, float]]) -> tuple[Standout, ...]:
+    ordered = sorted((each for each in found if each[1] > 0), key=lambda each: (-each[1], each[0].planned.key))
+    return tuple(
+        Standout(case=trial.planned.case, key=trial.planned.key, value=value) for trial, value in ordered[:SHOWN]
+    )
+
+
+def _line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return _cut(lines[0].strip()) if lines else ""
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
