@@ -8,11 +8,17 @@ if TYPE_CHECKING:  # loaded in every pytest run of the environment
     from pytest_crmeval.domain.report import Report
     from pytest_crmeval.domain.trial import Trial
     from pytest_crmeval.ports.agent import Agent
+    from pytest_crmeval.ports.sandbox import Sandbox
 
 
 @pytest.hookspec(firstresult=True)
 def pytest_crmeval_agent(config: pytest.Config, spec: str) -> "Agent | None":
     """Return the agent that ``spec`` names, or None if you don't know it."""
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_crmeval_sandbox(config: pytest.Config, spec: str) -> "Sandbox | None":
+    """Return the sandbox that ``spec`` (--crmeval-sandbox) names, or None if you don't know it."""
 
 
 @pytest.hookspec

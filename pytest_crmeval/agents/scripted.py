@@ -40,3 +40,15 @@ def mute() -> Scripted:
 def parrot() -> Parrot:
     """Return the agent that says a lot and does nothing; it must score 0.000."""
     return Parrot()
+
+
+class Absent:
+    """Stands for a checkpoint, of which there is nothing but what it has written."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Refuse."""
+        del messages, tools
+        raise RuntimeError(f"{self.name} is a checkpoint: it is judged by its solution files, and can't be asked")

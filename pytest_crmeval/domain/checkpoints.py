@@ -10,7 +10,7 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.pass_at_k import pass_at_k
 from pytest_crmeval.domain.solution import TestVerdict
 
-PASS_AT_1 = "pass@1"
+PASS_AT_1 = "pass@1"  # noqa: S105 (no password)
 """What the score of a solution file is called, and the metric of its checkpoint."""
 UNJUDGED = frozenset({str(TestVerdict.JUDGE_ERROR), str(TestVerdict.SKIPPED)})
 RATINGS = 400
@@ -176,6 +176,39 @@ def pooled_figures(parts: Iterable[CheckpointFigures | None]) -> CheckpointFigur
     if not found:
         return None
     return CheckpointFigures(files=sum(part.files for part in found), whole=together([part.whole for part in found]))
+
+
+def by_step(name: str, step: int | None) -> tuple[float, str]:
+    """Return what checkpoints are sorted by: their steps; those without one come last, by name."""
+    return (float("inf") if step is None else step, name)
+
+
+def best_of(figures: Mapping[str, CheckpointFigures]) -> str:
+    """Return the checkpoint with the highest pass@1, of several the one of the earliest step; empty if none has any.
+
+    Whose files were not judged to their end can't be the best: nobody knows what is missing.
+    """
+    whole = {
+        name: rate
+        for name, found in sorted(figures.items(), key=lambda each: by_step(each[0], each[1].whole.step))
+        if (rate := found.whole.pass_at_1) is not None and not found.whole.unjudged
+    }
+    return max(whole, key=whole.__getitem__, default="")
+
+
+def curves_of(found: Iterable[tuple[str, str, CheckpointFigures]]) -> dict[str, JsonObject]:
+    """Return, by suite, the best checkpoint, and all of them by their steps: what a curve is drawn from."""
+    suites: dict[str, dict[str, CheckpointFigures]] = {}
+    for suite, name, figures in found:
+        suites.setdefault(suite, {})[name] = figures
+    return {suite: {"best": best_of(each), "curve": _curve(each)} for suite, each in suites.items()}
+
+
+def _curve(figures: Mapping[str, CheckpointFigures]) -> Sequence[JsonObject]:
+    ordered = sorted(figures.items(), key=lambda each: by_step(each[0], each[1].whole.step))
+    kept = ("step", "solved", "judged", "unjudged", "ungradable", "pass_at", "interval", "solved_of_all")
+    told = ((name, found.to_dict()) for name, found in ordered)
+    return [{"subject": name, **{key: found[key] for key in kept if key in found}} for name, found in told]
 
 
 def together(outcomes: Sequence[FileOutcome]) -> FileOutcome:

@@ -6,7 +6,7 @@ NORMAL = 1.959963984540054
 """95 % of a normal distribution are within so many standard deviations."""
 
 
-def wilson(passed: int, scored: int) -> tuple[float, float] | None:
+def wilson(passed: float, scored: int) -> tuple[float, float] | None:
     """Return the 95 % interval of Wilson's score for a rate of ``passed`` among ``scored``; None if nothing was scored.
 
     It stays within 0 and 1, and says something at 0 and 1, too, which the usual one does not.

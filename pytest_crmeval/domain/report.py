@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, Self
 
 from pytest_crmeval.domain.agreement import Agreement, agreement_of
+from pytest_crmeval.domain.checkpoints import CheckpointFigures, curves_of, figures_of, pooled_figures
 from pytest_crmeval.domain.comparison import Comparison
 from pytest_crmeval.domain.figures import Figures, figures_from
 from pytest_crmeval.domain.json import Json, JsonObject, printable
@@ -57,6 +58,8 @@ class Standing:
     dearest: Sequence[Standout] = ()
     reasons: Sequence[Reason] = ()
     """Why trials failed or errored, the most frequent first."""
+    checkpoint: CheckpointFigures | None = None
+    """How its solutions were judged, also in trials that errored; None if it is no checkpoint."""
 
     @property
     def planned(self) -> int:
@@ -116,6 +119,7 @@ class Standing:
             "slowest": [each.to_dict() for each in self.slowest],
             **({"dearest": [each.to_dict() for each in self.dearest]} if self.dearest else {}),
             "reasons": [reason.to_dict() for reason in self.reasons],
+            **({"checkpoint": self.checkpoint.to_dict()} if self.checkpoint else {}),
         }
 
     def _bill_to_dict(self) -> dict[str, Json]:
@@ -146,6 +150,7 @@ class Standing:
             slowest=tuple(map(Standout.from_dict, given.get("slowest", ()))),
             dearest=tuple(map(Standout.from_dict, given.get("dearest", ()))),
             reasons=tuple(map(Reason.from_dict, given.get("reasons", ()))),
+            checkpoint=CheckpointFigures.from_dict(given["checkpoint"]) if "checkpoint" in given else None,
             **{name: given[name] for name in _SINCE_THE_BEGINNING},
         )
 
@@ -189,10 +194,16 @@ class Report:
             "run": dict(self.run),
             "complete": self.complete,
             "results": [standing.to_dict() for standing in self.standings],
+            **self._curves(),
             "trials": [trial.to_dict() for trial in self.trials],
             **({"gates": [ruling.to_dict() for ruling in self.rulings]} if self.rulings else {}),
             **({"comparison": self.comparison.to_dict()} if self.comparison else {}),
         }
+
+    def _curves(self) -> JsonObject:
+        """Return how checkpoints do over their steps, suite by suite; nothing if there are none."""
+        found = curves_of((each.suite, each.subject, each.checkpoint) for each in self.standings if each.checkpoint)
+        return {"checkpoints": found} if found else {}
 
 
 def pooled(suite: str, parts: Sequence[Standing]) -> Standing:
@@ -209,6 +220,7 @@ def pooled(suite: str, parts: Sequence[Standing]) -> Standing:
         bill=total(part.bill for part in parts),
         replayed=sum(part.replayed for part in parts),
         notes=sum((Counter(part.notes) for part in parts), start=Counter()),
+        checkpoint=pooled_figures(part.checkpoint for part in parts),
     )
 
 
@@ -237,6 +249,7 @@ def standing_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int)
         slowest=slowest(trials),
         dearest=dearest(trials),
         reasons=reasons_of(trials),
+        checkpoint=figures_of(trial.solutions for trial in trials),
     )
 
 

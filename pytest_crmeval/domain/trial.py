@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pytest_crmeval.domain.answers import AnswerOutcome
+from pytest_crmeval.domain.checkpoints import FileOutcome
 from pytest_crmeval.domain.explanation import Pen, explanation
 from pytest_crmeval.domain.json import JsonObject, printable
 from pytest_crmeval.domain.judgement import Judgement
@@ -122,6 +123,8 @@ class Trial:
     turns: Sequence[TurnOutcome] = field(default=(), repr=False)
     answer: AnswerOutcome | None = field(default=None, repr=False)
     """How the question was answered; None if the case is none."""
+    solutions: FileOutcome | None = field(default=None, repr=False)
+    """How the solutions were judged; None if the case is no solution file."""
     bill: Bill | None = field(default=None, repr=False)
     """What the subject took; None if it asked no model through us."""
     judgement: Judgement | None = field(default=None, repr=False)
@@ -171,6 +174,7 @@ class Trial:
             "labels": self.labels.to_dict(),
             "turns": [turn.to_dict() for turn in self.turns],
             **({"answer": self.answer.to_dict()} if self.answer else {}),
+            **({"solutions": self.solutions.to_dict()} if self.solutions else {}),
             **({"bill": self.bill.to_dict()} if self.bill else {}),
             **({"judgement": self.judgement.to_dict()} if self.judgement else {}),
             **({"notes": list(map(printable, self.notes))} if self.notes else {}),
@@ -190,6 +194,7 @@ class Trial:
             labels=Labels.from_dict(record.get("labels", {})),
             turns=tuple(TurnOutcome.from_dict(turn) for turn in record.get("turns", ())),
             answer=AnswerOutcome.from_dict(record["answer"]) if "answer" in record else None,
+            solutions=FileOutcome.from_dict(record["solutions"]) if "solutions" in record else None,
             bill=Bill.from_dict(record["bill"]) if "bill" in record else None,
             judgement=Judgement.from_dict(record["judgement"]) if "judgement" in record else None,
             notes=tuple(map(_text, record.get("notes", ()))),

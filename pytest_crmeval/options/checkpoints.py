@@ -10,6 +10,7 @@ import pytest
 
 EXTRACTIONS = ("first", "last", "longest")
 ORDERS = ("none", "small_first", "large_first")
+EXAMPLES = ("instead", "always", "never")
 AUTO, LOCAL = "auto", "local"
 FILE_SECONDS = 300.0
 PISTON_URL = "CRMEVAL_PISTON_URL"
@@ -44,6 +45,8 @@ class CheckpointOptions:
     """Whether programs may run where nothing but limits holds them."""
     extraction: str = "last"
     generated: GeneratedTests
+    examples: str = "instead"
+    """Whether the examples of a statement are tests, too."""
     skip_over: int | None = None
     """Bytes: a test with a larger input is skipped; None: none is."""
     all_tests: bool = False
@@ -66,6 +69,7 @@ class CheckpointOptions:
             unsafe=bool(given("crmeval_unsafe_sandbox")),
             extraction=given("crmeval_extract") or "last",
             generated=_generated(config),
+            examples=given("crmeval_tests_examples") or "instead",
             skip_over=_counted(config, "--crmeval-tests-skip-over"),
             all_tests=bool(given("crmeval_all_tests")),
             file_seconds=_seconds(config, "--crmeval-file-timeout") or FILE_SECONDS,
@@ -159,6 +163,12 @@ def _add_tests(group: pytest.OptionGroup) -> None:
         type=float,
         metavar="SHARE",
         help="take this share of each problem's generated tests, drawn by --crmeval-seed: 0.1",
+    )
+    group.addoption(
+        "--crmeval-tests-examples",
+        choices=EXAMPLES,
+        help="whether the examples of a problem's statement are tests: instead (default: where it has no others), "
+        "always, or never",
     )
     group.addoption(
         "--crmeval-tests-skip-over", type=int, metavar="N", help="skip tests whose input has more bytes, and say so"

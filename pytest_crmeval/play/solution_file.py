@@ -7,8 +7,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 
+from pytest_crmeval.domain.problem import Problem
 from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
 from pytest_crmeval.domain.solution import Solution, SolutionOutcome, TestVerdict, Ungradable
+from pytest_crmeval.play.solution import Judge, ungradable
 from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
 
 AHEAD = 2
@@ -100,6 +102,20 @@ class _Run:
         """Run once, if there is time."""
         self._check()
         return self._prepared.run(feed, limits)
+
+
+def bench(problem_of: Callable[[str], Problem | None], judge: Judge, sandbox: Sandbox) -> Judging:
+    """Return what judges a solution by its problem; any thread may ask."""
+
+    def judged(solution: Solution) -> Judged:
+        problem = problem_of(solution.problem)
+        why = ungradable(solution, problem, sandbox)
+        if why is not None:
+            return why
+        assert problem is not None  # noqa: S101 (or nobody could judge by it)
+        return judge.judge(solution, problem)
+
+    return judged
 
 
 def judge_file(

@@ -7,15 +7,29 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_crmeval import hookspecs
-from pytest_crmeval.fixtures import CONTROL, DATABASES, MARKERS, agent, conversation, crm, evaluate, question, scorers
+from pytest_crmeval.fixtures import (
+    CONTROL,
+    DATABASES,
+    MARKERS,
+    PROGRESS,
+    agent,
+    conversation,
+    crm,
+    evaluate,
+    question,
+    sandbox,
+    scorers,
+    solutions,
+)
 from pytest_crmeval.options import Options, is_dry_run, is_selective
 from pytest_crmeval.options.declared import add_options
 
 if TYPE_CHECKING:
     from pytest_crmeval.plugin.sides import Controller, Node, Side
     from pytest_crmeval.ports.agent import Agent
+    from pytest_crmeval.ports.sandbox import Sandbox
 
-__all__ = ["agent", "conversation", "crm", "evaluate", "question", "scorers"]
+__all__ = ["agent", "conversation", "crm", "evaluate", "question", "sandbox", "scorers", "solutions"]
 
 _SIDE = pytest.StashKey["Side"]()
 
@@ -50,8 +64,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "questions(path, suite=..., confidential=...): ask each question of a JSON Lines or CSV file"
     )
+    config.addinivalue_line(
+        "markers",
+        "solutions(path, problems=..., threshold=..., suite=...): judge each solution file (JSON Lines) of checkpoints",
+    )
     config.stash[DATABASES] = lambda: _side(config).server.databases()  # noqa: PLW0108 (not before it is called)
     config.stash[CONTROL] = lambda: _side(config).control
+    config.stash[PROGRESS] = lambda *told: _side(config).progress(*told)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -151,3 +170,11 @@ def pytest_crmeval_agent(config: pytest.Config, spec: str) -> "Agent | None":
     from pytest_crmeval.fixtures.models import known_agent
 
     return known_agent(config, spec)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_crmeval_sandbox(config: pytest.Config, spec: str) -> "Sandbox | None":
+    """Know the sandboxes that come with the package."""
+    from pytest_crmeval.fixtures.sandboxes import known_sandbox
+
+    return known_sandbox(config, spec)

@@ -9,10 +9,40 @@ from pytest_crmeval.recorder import Recorder
 from pytest_crmeval.runs.progress import Progress
 
 
+SHOWN = 4
+"""How many long cases are told one by one."""
+
+
+class Files:
+    """How far cases are that take long: solution files, of which each worker has one at a time."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+
+    def note(self, key: str, judged: int, lines: int, solved: int) -> None:
+        """Hear how far one is; any thread may tell."""
+        name = key.partition("[")[2].removesuffix("]") or key
+        share = f"{judged} of {lines}" if judged <= lines else str(judged)
+        self._told[key] = f"{name}: {share} judged, {solved} solved"
+
+    def forget(self, key: str) -> None:
+        """Hear that one is over."""
+        self._told.pop(key, None)
+
+    def told(self) -> Sequence[str]:
+        """Return how far they are, a line each."""
+        lines = sorted(tuple(self._told.values()))
+        more = [f"... and {len(lines) - SHOWN} more files"] if len(lines) > SHOWN else []
+        return [*lines[:SHOWN], *more]
+
+
 class Gauge:
     """Asks the recorder what is done, the ledger what is in flight, and the control how it goes with models."""
 
-    def __init__(self, recorder: Recorder, ledger: Ledger, control: SharedControl) -> None:
+    def __init__(
+        self, recorder: Recorder, ledger: Ledger, control: SharedControl, files: Files | None = None
+    ) -> None:
+        self.files = files or Files()
         self._recorder = recorder
         self._ledger = ledger
         self._control = control

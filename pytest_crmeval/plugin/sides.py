@@ -14,7 +14,7 @@ from pytest_crmeval.fixtures.ahead import Foresight
 from pytest_crmeval.lookahead.ledger import Ledger
 from pytest_crmeval.options import Options, is_colored
 from pytest_crmeval.plugin.flight import GRACE, at_once, described, in_flight, weighed
-from pytest_crmeval.plugin.gauge import Gauge
+from pytest_crmeval.plugin.gauge import Files, Gauge
 from pytest_crmeval.plugin.live import Live
 from pytest_crmeval.plugin.secrecy import keep_secrets
 from pytest_crmeval.plugin.signals import Signals
@@ -45,6 +45,7 @@ class Controller:
         self.recorder = Recorder(config, self._ready, lambda: str(self.server), self.control)
         self.ledger = Ledger(self.recorder.take)
         self.recorder.lacking = lambda: self.ledger.lacking
+        self.files = Files()
         self._signals = Signals()
         self._signals.take()
         self._config = config
@@ -91,6 +92,7 @@ class Controller:
                     "plan": self._take,
                     "deal": self.deal,
                     "refuse": self._note,
+                    "progress": lambda about: self.progress(*about),
                     **shared.answers(),
                     **self._ledger_answers(),
                 },
@@ -117,7 +119,12 @@ class Controller:
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Know that an item is over."""
         if key := self.recorder.key_of(nodeid):
+            self.files.forget(key)
             self.ledger.reported(key)
+
+    def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
+        """Hear how far a solution file is."""
+        self.files.note(key, judged, lines, solved)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
@@ -275,6 +282,10 @@ class Worker:
                 slots.drain(over=over)
             return result
 
+    def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
+        """Tell the controller how far a solution file is."""
+        self._line.ask("progress", [key, judged, lines, solved])
+
     def foretell(self, lines: Sequence[str]) -> None:
         """Say nothing: a run that is only estimated has no workers."""
 
@@ -321,6 +332,6 @@ def take_side(config: pytest.Config) -> Side:
     controller = Controller(config)
     config.pluginmanager.register(controller, "crmeval-controller")
     config.pluginmanager.register(controller.recorder, "crmeval-recorder")
-    gauge = Gauge(controller.recorder, controller.ledger, controller.control)
+    gauge = Gauge(controller.recorder, controller.ledger, controller.control, controller.files)
     config.pluginmanager.register(Live(config, gauge), "crmeval-live")  # around them: it shows how they end, too
     return controller

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_crmeval.plugin.footer import Footer
 from pytest_crmeval.plugin.gauge import Gauge
-from pytest_crmeval.runs.board import folded, in_words, named, sheet
+from pytest_crmeval.runs.board import cut, folded, in_words, named, sheet
 
 MINUTE = 60.0
 LATE = 10.0
@@ -72,6 +72,7 @@ class Bottom:
             head, *lines = folded(in_words(whole).split(", "), width)
         yield self._dim(head) if found.heads else head
         yield from lines
+        yield from (self._dim(cut(line, width)) for line in self._gauge.files.told())
         if traffic := self._gauge.traffic():
             yield from map(self._dim, folded(traffic, width))
 
@@ -125,6 +126,7 @@ class Log:
             yield from (f"crmeval: {named(row)}: {in_words(row)}" for row in rows)
         elif rows:
             yield f"crmeval: {', '.join([in_words(whole), *self._gauge.traffic()])}"
+        yield from (f"crmeval: {line}" for line in self._gauge.files.told())
 
 
 def _copied(writer: Any) -> int | None:  # noqa: ANN401 (pytest's own)

@@ -51,6 +51,8 @@ class Status:
     """The command that goes on with it; nothing if there is nothing to go on with."""
     where: str = ""
     """What a command about it has to be told besides its id, with a space before it."""
+    files: Sequence[str] = ()
+    """How far solution files are that somebody is at."""
     log: Sequence[str] = ()
     """The last that was said, if it has ended in trouble."""
 
@@ -68,7 +70,8 @@ class Status:
     @property
     def news(self) -> tuple[object, ...]:
         """What is different if there is something new; that time goes by is nothing new."""
-        return self.state, self.parts, self.spent, [(row.total, row.passed, row.done) for row in self.rows]
+        rows = [(row.total, row.passed, row.done) for row in self.rows]
+        return self.state, self.parts, self.spent, rows, tuple(self.files)
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives; what is not known is null."""
@@ -87,6 +90,7 @@ class Status:
             "resume": self.resume or None,
             "tasks": [row.to_dict() for row in self.rows],
             "total": {name: value for name, value in self.whole.to_dict().items() if name not in {"suite", "subject"}},
+            **({"files": list(self.files)} if self.files else {}),
             "log": list(self.log),
         }
 
@@ -128,6 +132,7 @@ class Watch:
             unpriced=told.tally.unpriced,
             resume="" if state is State.FINISHED and not whole.errored else self._resumed_by(state, job, told),
             where=self._where,
+            files=_files(self._folder) if running else (),
             log=list(_tail(self._folder / LOG, _begun(job))) if _is_trouble(state, job, whole) else (),
         )
 
@@ -152,6 +157,12 @@ class Watch:
         except OSError:
             return False
         return written >= (told.resumed or 0.0)
+
+
+def _files(folder: Path) -> Sequence[str]:
+    from pytest_crmeval.runs.solutions.places import results_in
+
+    return [told for found in results_in(folder) if (told := found.progress)]
 
 
 def _untold(holder: Holder | None, told: Followed) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pytest_crmeval.domain.usage import money
-from pytest_crmeval.runs.board import duration, folded, in_words, sheet
+from pytest_crmeval.runs.board import cut, duration, folded, in_words, sheet
 from pytest_crmeval.runs.jobs import State
 from pytest_crmeval.runs.status import Status
 
@@ -33,6 +33,7 @@ def foot(status: Status, width: int | None) -> Iterator[str]:
     """Yield what else there is to say: money, the end of the log, and what to do now."""
     if not status.rows and not status.is_over:
         yield "nothing is played yet"
+    yield from (cut(line, width) for line in status.files)
     if status.spent or status.unpriced:
         yield f"spent: {'more than ' * bool(status.unpriced)}{money(status.spent)}"
     if status.log:

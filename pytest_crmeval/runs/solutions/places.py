@@ -21,11 +21,12 @@ def place_of(checkpoint: Checkpoint, file: str) -> PurePath:
 
 
 def found_before(reports: Path, run: str, place: PurePath, fingerprint: str) -> Earlier | None:
-    """Return the results of this very file by the same judge: those of this run, else the newest whole ones, else the
-    newest; None if there are none.
+    """Return the results of this very file by the same judge; None if there are none.
+
+    Whole ones before others, those of this run before those of others, newer ones before older ones.
     """
     alike = [each for each in _candidates(reports, place) if each.fingerprint == fingerprint]
-    alike.sort(key=lambda each: (run_of(reports, each) == run, _is_whole(each), each.written))
+    alike.sort(key=lambda each: (_is_whole(each), run_of(reports, each) == run, each.written))
     return alike[-1] if alike else None
 
 

@@ -8,6 +8,7 @@ import json
 import os
 from array import array
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -16,6 +17,7 @@ from pytest_crmeval.domain.solution import SolutionOutcome, Ungradable
 from pytest_crmeval.runs.solutions.records import Count, Record, is_final, record_of
 
 SCHEMA = "crmeval.solutions/1"
+_CHUNK = 2**20
 LONGEST = 64 * 2**20
 """Bytes of a line; more is nothing that we have written."""
 
@@ -27,8 +29,10 @@ class ResultsError(Exception):
 class Results:
     """Results as they are written; for one thread."""
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+    def __init__(self, path: Path, file: BinaryIO, lines: int = 0) -> None:
         self.path = path
+        self.lines = lines
+        """How many the solution file has, empty ones included."""
         self.count = Count()
         self._file = file
         self._places = array("Q")
@@ -39,13 +43,17 @@ class Results:
         """Write the first line, and what is kept of earlier results; whatever was there is there until that is done."""
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".jsonl.part")
-        results = cls(path, draft.open("wb"))
+        results = cls(path, draft.open("wb"), int(str(head.get("lines", 0))))
         results._write({"schema": SCHEMA, **head})
         for record in kept.records() if kept else ():
             results._add(record)
         results._file.flush()
         draft.replace(path)
         return results
+
+    def known(self) -> set[int]:
+        """Return the lines of the solution file of which there is something to tell."""
+        return set(self._places[::3])
 
     def tell(self, judged: SolutionOutcome | Ungradable) -> None:
         """Write how a line was judged; it is on disk when this returns, as far as another process can see."""
@@ -78,7 +86,7 @@ class Results:
 
     def _is_ordered(self) -> bool:
         lines = self._places[::3]
-        return all(one <= other for one, other in zip(lines, lines[1:], strict=False))
+        return all(one <= other for one, other in pairwise(lines))
 
     def _sort(self) -> None:
         draft = self.path.with_suffix(".jsonl.part")
@@ -105,6 +113,15 @@ class Earlier:
     def fingerprint(self) -> str:
         """What changes when anything changes that a verdict depends on."""
         return str(self.head.get("fingerprint", ""))
+
+    @property
+    def progress(self) -> str:
+        """How far an evaluation is that somebody is at; nothing if it came to its end."""
+        if self.end() is not None:
+            return ""
+        with self.path.open("rb") as file:
+            judged = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK), b"")) - 1
+        return f"{self.head['checkpoint']} {self.path.stem.removeprefix('eval_')}: {judged} of {self.head['lines']} judged"
 
     def records(self) -> Iterator[Record]:
         """Yield what need not be judged again, each line once."""
