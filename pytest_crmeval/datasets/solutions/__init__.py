@@ -1,46 +1,20 @@
 """Solution files: where they are, and what stands in them."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
+from pytest_crmeval.datasets.conversations import DatasetError
+from pytest_crmeval.datasets.fingerprints import whole
+from pytest_crmeval.datasets.lines import Line, lines
+from pytest_crmeval.datasets.solutions.discovery import find
+from pytest_crmeval.datasets.solutions.programs import Flaw
+from pytest_crmeval.datasets.solutions.records import SolutionRecord, decoded, program_of
+from pytest_crmeval.datasets.solutions.refs import SolutionRef
 from pytest_crmeval.domain.program import Language
-from pytest_crmeval.domain.solution import Checkpoint, Extraction, Solution, SolutionFile, Ungradable
+from pytest_crmeval.domain.solution import Defect, Extraction, Solution, Ungradable
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SolutionRef:
-    """Where a solution file is, and whose."""
-
-    path: Path
-    id: str
-    """Name of the file without its ending, behind the folders between it and the checkpoint's."""
-    fingerprint: str
-    """Of its content; of a big file, see ``fingerprints.quick``."""
-    checkpoint: Checkpoint
-    turns: int = 1
-    """How long it is, roughly: one for each 16 kB."""
-    tags: Sequence[str] = ()
-    line: ClassVar[int] = 1
-    offset: ClassVar[int] = 0
-    split: ClassVar[str] = ""
-    judged: ClassVar[bool] = False
-    confidential: ClassVar[bool] = False
-
-    def read(self) -> SolutionFile:
-        """Return the case itself; DatasetError if the file is gone, or was changed."""
-        raise NotImplementedError
-
-
-def find(sources: Sequence[Path | str], pattern: str = "") -> list[SolutionRef]:
-    """Return the solution files below the sources, each once, by step, then in natural order.
-
-    A source is a folder, a glob, a JSON Lines file, or a file that lists some of these, one per line. ``pattern``,
-    with braces (``checkpoint-{49,98}``), tells which checkpoints are wanted; empty: all. DatasetError if there is
-    nothing.
-    """
-    raise NotImplementedError
+__all__ = ["SolutionRef", "digest", "find", "read"]
 
 
 def read(
@@ -51,9 +25,40 @@ def read(
     ``language`` is that of programs which don't say theirs. Problems are not looked up here: see
     ``play.solution.ungradable``. DatasetError if the file can't be read.
     """
-    raise NotImplementedError
+    samples: Counter[str] = Counter()
+    try:
+        for line in lines(path):
+            record = decoded(line)
+            if isinstance(record, Flaw):
+                yield _ungradable(record, line, "", 0)
+                continue
+            problem = record.problem
+            yield _read(record, line, samples[problem], extraction, language)
+            samples[problem] += 1
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror}; give the path of a JSON Lines file") from error
+
+
+def _read(
+    record: SolutionRecord, line: Line, sample: int, extraction: Extraction, language: Language
+) -> Solution | Ungradable:
+    problem = record.problem
+    if not problem:
+        flaw = Flaw(defect=Defect.NO_ID, detail="there is neither id, nor contest_id and index")
+        return _ungradable(flaw, line, "", 0)
+    program = program_of(record, extraction, language)
+    if isinstance(program, Flaw):
+        return _ungradable(program, line, problem, sample)
+    return Solution(problem=problem, line=line.number, sample=sample, program=program)
+
+
+def _ungradable(flaw: Flaw, line: Line, problem: str, sample: int) -> Ungradable:
+    return Ungradable(defect=flaw.defect, line=line.number, problem=problem, sample=sample, detail=flaw.detail)
 
 
 def digest(path: Path) -> str:
     """Return what changes when anything in the file changes: all of it is read, in one pass."""
-    raise NotImplementedError
+    try:
+        return whole(path)
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror}; give the path of a JSON Lines file") from error
