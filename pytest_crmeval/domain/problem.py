@@ -51,6 +51,10 @@ class Comparison:
     not at all. Zeros at the end of a fraction say nothing: ``2.0`` is ``2``."""
 
 
+JUDGE_MESSAGE = "judgemessage.txt"
+"""What a Kattis validator writes for the judge, in the folder that it is given."""
+
+
 class CheckerStyle(StrEnum):
     """How a checker is called, and how it answers."""
 
@@ -68,6 +72,23 @@ class Checker:
 
     style: CheckerStyle
     program: Program
+
+
+class Opinion(StrEnum):
+    """What a checker thinks of an output."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    TROUBLE = "trouble"
+    """It does not say: a crash, a limit, words that nobody can read. The judge's trouble, never the program's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """An opinion and its reason."""
+
+    opinion: Opinion
+    reason: str = ""
 
 
 class Examples(StrEnum):

@@ -1,35 +1,13 @@
 """What a checker says, read from how its run ended."""
 
-from dataclasses import dataclass
-from enum import StrEnum
-
-from pytest_crmeval.domain.problem import CheckerStyle
+from pytest_crmeval.domain.problem import JUDGE_MESSAGE, CheckerStyle, Finding, Opinion
 from pytest_crmeval.domain.program import Ending, Execution
 
-JUDGE_MESSAGE = "judgemessage.txt"
-"""What a Kattis validator writes for the judge."""
 LONGEST = 200
 _ALL = (1.0, 100.0)
 """What full marks are called."""
 _TESTLIB = {0: "accepted", 1: "wrong answer", 2: "wrong format"}
 _KATTIS = {42: "accepted", 43: "wrong answer"}
-
-
-class Opinion(StrEnum):
-    """What a checker thinks of an output."""
-
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    TROUBLE = "trouble"
-    """It does not say: a crash, a limit, words that nobody can read. The judge's trouble, never the program's."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """An opinion and its reason."""
-
-    opinion: Opinion
-    reason: str = ""
 
 
 def finding_of(style: CheckerStyle, execution: Execution) -> Finding:
