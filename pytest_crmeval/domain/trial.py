@@ -16,6 +16,10 @@ from pytest_crmeval.domain.usage import Bill
 _TEXTS = ("key", "suite", "subject", "case", "fingerprint", "spec")
 
 
+SANDBOX = "sandbox:"
+"""What the spec of a checkpoint begins with: nobody is behind it, but its programs run somewhere."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCase:
     """A case that this run means to play: the pytest item, and what it stands for."""
@@ -44,6 +48,11 @@ class PlannedCase:
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the case that ``to_dict`` wrote; KeyError or TypeError if it did not."""
         return cls(**{name: _text(record[name]) for name in _TEXTS}, trial=_count(record.get("trial", 1)))
+
+
+def is_of_checkpoint(planned: PlannedCase) -> bool:
+    """Whether the subject is a checkpoint, which is judged by its files, and no agent."""
+    return planned.spec.startswith(SANDBOX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder import Recorder
 from pytest_crmeval.runs.progress import Progress
 
-
 SHOWN = 4
 """How many long cases are told one by one."""
 
@@ -31,7 +30,7 @@ class Files:
 
     def told(self) -> Sequence[str]:
         """Return how far they are, a line each."""
-        lines = sorted(tuple(self._told.values()))
+        lines = sorted(list(self._told.values()))  # noqa: C414 (others may tell at the same time)
         more = [f"... and {len(lines) - SHOWN} more files"] if len(lines) > SHOWN else []
         return [*lines[:SHOWN], *more]
 
@@ -39,9 +38,7 @@ class Files:
 class Gauge:
     """Asks the recorder what is done, the ledger what is in flight, and the control how it goes with models."""
 
-    def __init__(
-        self, recorder: Recorder, ledger: Ledger, control: SharedControl, files: Files | None = None
-    ) -> None:
+    def __init__(self, recorder: Recorder, ledger: Ledger, control: SharedControl, files: Files | None = None) -> None:
         self.files = files or Files()
         self._recorder = recorder
         self._ledger = ledger

@@ -207,7 +207,11 @@ class Controller:
             self.ledger.close(GRACE)
 
     def _ready(self) -> None:
-        """Wait for the server, if anybody needs it."""
+        """Wait for the server, if anybody needs it; and see that there is a sandbox, if anybody needs one."""
+        if self._plan[1].sandboxed:
+            from pytest_crmeval.fixtures.sandboxes import described_sandbox
+
+            self.recorder.sandbox = described_sandbox(self._config)
         if self.server.has_begun:
             self.server.databases()
 

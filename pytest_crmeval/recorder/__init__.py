@@ -28,6 +28,7 @@ from pytest_crmeval.runs.bills import lines as bill_lines
 from pytest_crmeval.runs.following import Follower
 from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.progress import Progress, Tally
+from pytest_crmeval.runs.solutions.batch import write_batch
 
 LEAST = 1e-4
 """Dollars; less is what rounding leaves."""
@@ -75,6 +76,8 @@ class Recorder:
         """How many cases are in flight, for people; empty if that is nothing special."""
         self.left_out: LeftOut = {}
         """What is not played at all."""
+        self.sandbox = ""
+        """Where programs run, for people; empty if there are none."""
         self.lacking: Callable[[], str] = str
         """Returns why there were fewer."""
 
@@ -118,8 +121,9 @@ class Recorder:
         self._control.spend(self.past.spent)
         self._journal = self._opened()
         if self._config.option.verbose >= 0:
-            told = announcement(self._options, len(self._planned), done, self._server(), self.ahead)
-            self.say(*told, *omissions(self.left_out))
+            told = announcement(self._options, self._planned.values(), done, self._server(), self.ahead)
+            programs = [f"crmeval sandbox: {self.sandbox}"] if self.sandbox else []
+            self.say(*told, *programs, *omissions(self.left_out))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -298,6 +302,7 @@ class Recorder:
             self._config.hook.pytest_crmeval_trial_finished(config=self._config, trial=trial)
         try:
             reports.write(self._report, self._options.reports)
+            write_batch(self._report, self._options.folder)
         except OSError as error:
             self._trouble = f"the report could not be written: {error}"
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)

@@ -1,21 +1,22 @@
 """What a run says about itself: when it begins, and why it did not go on."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from pytest_crmeval.domain.asked import LeftOut, by_reason
 from pytest_crmeval.domain.report import Report
-from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.options import DEFAULT_SCORERS, Options
 from pytest_crmeval.providers.specs import is_model
 from pytest_crmeval.runs import summary
 
 
-def announcement(options: Options, cases: int, done: int, server: str, ahead: str) -> Iterator[str]:
+def announcement(options: Options, cases: Collection[PlannedCase], done: int, server: str, ahead: str) -> Iterator[str]:
     """Yield what is going to be played, by whom, where, and on what terms."""
     again = f", resumed: {done} done" if done else ""
-    yield f"crmeval run:    {options.run} ({cases} to play{again})"
-    yield f"crmeval agent:  {', '.join(_named(options, agent) for agent in options.agents)}"
+    yield f"crmeval run:    {options.run} ({len(cases)} to play{again})"
+    if not cases or not all(map(is_of_checkpoint, cases)):
+        yield f"crmeval agent:  {', '.join(_named(options, agent) for agent in options.agents)}"
     if options.selection:
         yield f"crmeval cases:  {options.selection}"
     yield f"crmeval server: {server}"

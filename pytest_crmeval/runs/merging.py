@@ -17,6 +17,7 @@ from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.runs import journal, reports
 from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.journal import Past
+from pytest_crmeval.runs.solutions.batch import write_batch
 from pytest_crmeval.runs.sources import TRANSCRIPTS, Source
 from pytest_crmeval.runs.transcripts import path_of
 
@@ -40,6 +41,8 @@ def merge(sources: Sequence[Source], folder: Path, run: str, *, allowed: Sequenc
         past = journal.read(draft / JOURNAL)  # the report tells what is on disk
         report = reports.build(_facts(sources, past, run), past.trials, past.planned.values())
         reports.save(report, draft / _REPORT)
+        _copy_results(sources, report, draft)
+        write_batch(report, draft, folder / run)
         _publish(draft, folder, run)
     finally:
         shutil.rmtree(desk, ignore_errors=True)
@@ -137,6 +140,19 @@ def _copy_transcripts(sources: Sequence[Source], folder: Path) -> None:
             target = folder / path.relative_to(source.transcripts or path)
             target.parent.mkdir(parents=True, exist_ok=True)
             _link(path, target)
+
+
+def _copy_results(sources: Sequence[Source], report: Report, folder: Path) -> None:
+    """Copy what tells each verdict of the solution files whose trials count, from whom they are of."""
+    for trial in report.trials:
+        whose = [each for each in sources if each.past.trials.get(trial.planned.key) == trial and each.folder]
+        if trial.solutions and whose:
+            place = (whose[-1].folder or folder) / trial.solutions.results
+            for path in (place, place.with_suffix(".txt")):
+                target = folder / trial.solutions.results
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if path.is_file():
+                    _link(path, target.with_suffix(path.suffix))
 
 
 def _files(folder: Path | None) -> list[Path]:

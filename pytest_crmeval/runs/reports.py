@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_crmeval.domain.checkpoints import by_step
 from pytest_crmeval.domain.comparison import Comparison
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import SCHEMA, Report, Standing, standing_of
@@ -34,7 +35,13 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
         standing_of(*group, groups.get(group, []), missing.get(group, 0))
         for group in sorted(groups.keys() | missing.keys())
     ]
-    return Report(run=run, standings=standings, trials=ordered)
+    return Report(run=run, standings=sorted(standings, key=_by_step), trials=ordered)
+
+
+def _by_step(standing: Standing) -> tuple[str, float, str]:
+    """Return what standings are sorted by: checkpoints by their steps, others by name."""
+    step = standing.checkpoint.whole.step if standing.checkpoint else None
+    return (standing.suite, *by_step(standing.subject, step))
 
 
 def write(report: Report, folder: Path) -> Path:

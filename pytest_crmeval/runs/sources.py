@@ -32,6 +32,8 @@ class Source:
     """What its report tells of the run itself; nothing if there is no report."""
     transcripts: Path | None
     """Where its dialogues are; None if they were not kept."""
+    folder: Path | None = None
+    """Where the run keeps its files; None if only its report was kept."""
     digest: str
     """Of what was read: the same run has the same one, wherever it was copied to."""
 
@@ -74,6 +76,7 @@ def _journalled(name: str, path: Path) -> Source:
         past=past,
         facts=_document(beside)["run"] if beside else {},
         transcripts=transcripts if transcripts.is_dir() else None,
+        folder=path.parent,
         digest=digest,
     )
 

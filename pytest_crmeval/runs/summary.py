@@ -14,7 +14,7 @@ from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import listed
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.runs import bills
+from pytest_crmeval.runs import bills, checkpoints
 from pytest_crmeval.runs.tables import Row, aligned
 
 _SUCCESSES = ("turn_success", "tool_success", "reply_success")
@@ -38,12 +38,22 @@ WIDEST = 40
 
 
 def table(report: Report) -> Iterator[str]:
-    """Yield one line per suite and subject, under a head; invalid cases and bills have columns when there are any."""
-    some_invalid = any(standing.invalid for standing in report.standings)
+    """Yield one line per suite and subject, under a head; checkpoints have a table of their own.
+
+    Invalid cases and bills have columns when there are any.
+    """
+    standings = [standing for standing in report.standings if not standing.checkpoint]
+    if standings:
+        yield from _table(standings)
+    yield from checkpoints.table(report.standings)
+
+
+def _table(standings: Sequence[Standing]) -> Iterator[str]:
+    some_invalid = any(standing.invalid for standing in standings)
     counts = ["passed", "failed", "errored", *(["invalid"] if some_invalid else []), "not_run"]
-    money = bills.columns(report.standings)
+    money = bills.columns(standings)
     head = ["suite", "subject", "cases", *map(_words, counts), "pass rate", *money]
-    rows = [(*_row(standing, counts), *bills.cells(standing, money)) for standing in report.standings]
+    rows = [(*_row(standing, counts), *bills.cells(standing, money)) for standing in standings]
     yield from aligned([head, *rows], names=2)
 
 
@@ -98,10 +108,14 @@ def details(report: Report) -> Iterator[str]:
         for kind in (kind for kind in KINDS if any(kind in standing.by for standing in standings)):
             yield from ["", *aligned(list(_breakdown(suite, kind, standings)), names=2)]
             yield from _left_out(kind, standings)
+        yield from checkpoints.details(standings)
 
 
 def answers(report: Report) -> Iterator[str]:
-    """Yield a line per subject that was asked questions: how it answered, and whether it knows what it knows."""
+    """Yield a line per subject that was asked questions: how it answered, and whether it knows what it knows.
+
+    And what there is to know of checkpoints.
+    """
     for standing in report.standings:
         if _is_of_questions(standing):
             found = standing.metrics
@@ -110,6 +124,7 @@ def answers(report: Report) -> Iterator[str]:
             if found.confidences:
                 told.append(f"calibration error {_told(found.calibration_error)} ({found.confidences} confidences)")
             yield f"answers of {standing.subject} ({standing.suite}): {'; '.join(told)}"
+    yield from checkpoints.notes(report)
 
 
 def _is_of_questions(standing: Standing) -> bool:
@@ -122,7 +137,7 @@ def short(path: Path) -> str:
 
 
 def _is_broken(trial: Trial) -> bool:
-    return trial.verdict is Verdict.INVALID
+    return trial.verdict is Verdict.INVALID and trial.solutions is None
 
 
 def _cut(reason: str) -> str:

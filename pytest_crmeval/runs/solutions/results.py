@@ -121,7 +121,9 @@ class Earlier:
             return ""
         with self.path.open("rb") as file:
             judged = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK), b"")) - 1
-        return f"{self.head['checkpoint']} {self.path.stem.removeprefix('eval_')}: {judged} of {self.head['lines']} judged"
+        return (
+            f"{self.head['checkpoint']} {self.path.stem.removeprefix('eval_')}: {judged} of {self.head['lines']} judged"
+        )
 
     def records(self) -> Iterator[Record]:
         """Yield what need not be judged again, each line once."""
