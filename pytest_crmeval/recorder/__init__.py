@@ -242,6 +242,7 @@ class Recorder:
 
     def _opened(self) -> journal.Journal:
         part = part_of(self._config, self._server(), self.dealt, self.left_out)
+        part = {**part, "sandbox": self.sandbox} if self.sandbox else part
         self._lock.take()
         try:
             opened = journal.Journal.open(self._path, after=self.past.size)

@@ -1,0 +1,123 @@
+"""A sandbox on paper: it reads what a program is to do, and says so; and solution files whose programs it can read.
+
+Each line of a program is one thing: ``say 5``, ``echo``, ``exit 1``, ``cpu``, ``memory``, ``output``, ``signal``,
+``refuse`` (its compiler does), ``break`` (the judge does), ``meet NAME`` (wait until somebody has made that file).
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Limits, Program
+from pytest_crmeval.ports.sandbox import SandboxError
+
+PATIENCE = 30.0
+"""Seconds that anybody waits for anybody: nothing is to hang for ever."""
+ENDINGS = {"cpu": Ending.CPU_TIME, "memory": Ending.MEMORY, "output": Ending.OUTPUT, "signal": Ending.SIGNALLED}
+
+
+class Box:
+    """The sandbox; ``ran`` are the sources of all runs, in order."""
+
+    name = "paper (nothing can happen)"
+
+    def __init__(self, slots: int = 2, identity: str = "paper 1", lacking: str = "") -> None:
+        self.slots = slots
+        self.identity = identity
+        self.ran: list[str] = []
+        self.closed = False
+        self._lacking = lacking
+
+    def missing(self, language: Language) -> str:
+        """Run whatever it was not told to lack."""
+        return f"there is no {language} here" if language == self._lacking else ""
+
+    @contextmanager
+    def prepared(self, program: Program) -> Iterator["Sheet"]:
+        """Take a program."""
+        yield Sheet(self, program.source)
+
+    def close(self) -> None:
+        """Note it."""
+        self.closed = True
+
+
+class Sheet:
+    """A program on paper."""
+
+    def __init__(self, box: Box, source: str) -> None:
+        self._box = box
+        self._source = source
+
+    @property
+    def refused(self) -> Execution | None:
+        """Refuse what asks for it."""
+        if "refuse" in self._source.split():
+            return Execution(ending=Ending.EXITED, exit_code=1, stderr=b"error: it does not compile")
+        return None
+
+    def run(self, feed: Feed, limits: Limits) -> Execution:
+        """Read it aloud."""
+        del limits
+        self._box.ran.append(self._source)
+        told = {"cpu_seconds": 0.01, "wall_seconds": 0.02, "memory_bytes": 2**20}
+        said = b""
+        for line in self._source.splitlines():
+            word, _, rest = line.strip().partition(" ")
+            if word in ENDINGS:
+                signal = "SIGSEGV" if word == "signal" else ""
+                return Execution(ending=ENDINGS[word], signal=signal, stdout=said, **told)  # type: ignore[arg-type]
+            if word == "exit":
+                return Execution(ending=Ending.EXITED, exit_code=int(rest), stdout=said, **told)  # type: ignore[arg-type]
+            said += self._said(word, rest, feed)
+        return Execution(ending=Ending.EXITED, exit_code=0, stdout=said, **told)  # type: ignore[arg-type]
+
+    def _said(self, word: str, rest: str, feed: Feed) -> bytes:
+        if word == "break":
+            raise SandboxError("the paper is torn")
+        if word == "meet":
+            meet(Path(rest))
+        return feed.stdin if word == "echo" else f"{rest}\n".encode() if word == "say" else b""
+
+
+def meet(place: Path) -> None:
+    """Say that one is there, and wait until somebody else has made the place."""
+    place.with_suffix(".here").touch()
+    deadline = time.monotonic() + PATIENCE
+    while not place.exists():
+        if time.monotonic() > deadline:
+            raise SandboxError(f"nobody came to {place}")
+        time.sleep(0.01)
+
+
+def problem(name: str, answer: str = "5", tests: int = 2, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
+    """Return a problem, each test of which is solved by one answer."""
+    return {"id": name, "tests": [{"input": f"{n}\n", "output": f"{answer}\n"} for n in range(tests)], **more}
+
+
+def solution(name: str, code: str = "say 5", **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
+    """Return a line of a solution file."""
+    return {"id": name, "code": code, **more}
+
+
+def answered(name: str, response: str) -> dict[str, Any]:
+    """Return a line with nothing but what the model has said."""
+    return {"id": name, "raw_response": response}
+
+
+def write_lines(path: Path, *records: dict[str, Any] | str) -> Path:
+    """Write a JSON Lines file, folders and all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def whole_tree(folder: Path) -> list[str]:
+    """Return the files below a folder, as they are called there."""
+    found = (Path(where, name) for where, _, names in os.walk(folder) for name in names)
+    return sorted(path.relative_to(folder).as_posix() for path in found)
