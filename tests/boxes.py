@@ -20,15 +20,18 @@ PATIENCE = 30.0
 ENDINGS = {"cpu": Ending.CPU_TIME, "memory": Ending.MEMORY, "output": Ending.OUTPUT, "signal": Ending.SIGNALLED}
 
 
+RAN: list[str] = []
+"""The sources of all runs in this process, in order."""
+
+
 class Box:
-    """The sandbox; ``ran`` are the sources of all runs, in order."""
+    """The sandbox."""
 
     name = "paper (nothing can happen)"
 
     def __init__(self, slots: int = 2, identity: str = "paper 1", lacking: str = "") -> None:
         self.slots = slots
         self.identity = identity
-        self.ran: list[str] = []
         self.closed = False
         self._lacking = lacking
 
@@ -39,7 +42,7 @@ class Box:
     @contextmanager
     def prepared(self, program: Program) -> Iterator["Sheet"]:
         """Take a program."""
-        yield Sheet(self, program.source)
+        yield Sheet(program.source)
 
     def close(self) -> None:
         """Note it."""
@@ -49,8 +52,7 @@ class Box:
 class Sheet:
     """A program on paper."""
 
-    def __init__(self, box: Box, source: str) -> None:
-        self._box = box
+    def __init__(self, source: str) -> None:
         self._source = source
 
     @property
@@ -63,7 +65,7 @@ class Sheet:
     def run(self, feed: Feed, limits: Limits) -> Execution:
         """Read it aloud."""
         del limits
-        self._box.ran.append(self._source)
+        RAN.append(self._source)
         told = {"cpu_seconds": 0.01, "wall_seconds": 0.02, "memory_bytes": 2**20}
         said = b""
         for line in self._source.splitlines():
@@ -121,3 +123,19 @@ def whole_tree(folder: Path) -> list[str]:
     """Return the files below a folder, as they are called there."""
     found = (Path(where, name) for where, _, names in os.walk(folder) for name in names)
     return sorted(path.relative_to(folder).as_posix() for path in found)
+
+
+class Mended(Box):
+    """A sandbox that runs also what an earlier one broke at."""
+
+    @contextmanager
+    def prepared(self, program: Program) -> Iterator["Sheet"]:
+        """Take a program, and read it kindly."""
+        yield Kind(program.source)
+
+
+class Kind(Sheet):
+    """A program on paper that is right."""
+
+    def _said(self, word: str, rest: str, feed: Feed) -> bytes:
+        return b"5\n" if word == "break" else super()._said(word, rest, feed)

@@ -93,7 +93,7 @@ class Contrast:
             "paired": self.paired,
             "better": self.better,
             "worse": self.worse,
-            **{name: round(value, 8) for name, value in found.items() if value is not None},
+            **{name: value for name, value in found.items() if value is not None},
             **({"difference": self.difference.to_dict()} if self.difference else {}),
             **({"test": self.test} if self.test else {}),
             "scores": {name: figure.to_dict() for name, figure in self.scores.items()},

@@ -34,8 +34,8 @@ class Figure:
         """Return JSON primitives; what is not known is absent."""
         interval = self.interval
         return {
-            "value": _rounded(self.value),
-            **({"interval": [_rounded(end) for end in interval]} if interval else {}),
+            "value": self.value,
+            **({"interval": list(interval)} if interval else {}),
             **({"n": self.n} if self.n is not None else {}),
             **({"units": self.units} if self.units is not None else {}),
             **({"method": self.method} if self.method else {}),
@@ -62,7 +62,3 @@ Figures = Mapping[str, Figure]
 def figures_from(record: Mapping[str, Any]) -> dict[str, Figure]:
     """Return figures as they were written."""
     return {name: Figure.from_dict(figure) for name, figure in dict(record).items()}
-
-
-def _rounded(value: float) -> float:
-    return round(value, 8)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt, calibration_error, f1_of
+from pytest_crmeval.domain.interval import Interval, clustered
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
@@ -16,6 +17,7 @@ KINDS = ("complexity", "category", "tag", "split", "tool")
 NO_TOOL = "(none)"
 """Under this go the turns in which there is nothing to call."""
 _COMPLEXITIES = ("simple", "medium", "complex")
+_INTERVALS = ("pass_rate_interval", "turn_success_interval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,15 +84,22 @@ class Group:
     turn_success: float | None = None
     tool_success: float | None = None
     reply_success: float | None = None
+    pass_rate_interval: Interval | None = None
+    """Within which the pass rate is believed to lie, at 95 %; cases that share a chain count as one."""
+    turn_success_interval: Interval | None = None
+    """The same; turns of one case go wrong together, and count accordingly."""
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives; what was not scored is absent."""
-        return _present({name: getattr(self, name) for name in self.__slots__})
+        found = {name: getattr(self, name) for name in self.__slots__}
+        ends = {name: list(found[name]) for name in _INTERVALS if found[name]}
+        return {**_present({name: value for name, value in found.items() if name not in _INTERVALS}), **ends}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the group that ``to_dict`` wrote; fields that are not known yet are passed over."""
-        return cls(**{name: _number(record.get(name)) for name in cls.__slots__})
+        found: dict[str, Any] = {name: _number(record.get(name)) for name in cls.__slots__ if name not in _INTERVALS}
+        return cls(**found | {name: _ends(record.get(name)) for name in _INTERVALS})
 
 
 Breakdown = Mapping[str, Mapping[str, Group]]
@@ -143,7 +152,7 @@ def breakdown_of(trials: Iterable[Trial]) -> Breakdown:
         _labelled(scored, lambda labels: [labels.category]),
         _labelled(scored, lambda labels: labels.tags),
         _labelled(scored, lambda labels: [labels.split]),
-        _by_tool(_turns(scored)),
+        _by_tool(scored),
     )
     return {kind: groups for kind, groups in zip(KINDS, found, strict=True) if groups}
 
@@ -179,16 +188,36 @@ def _group(trials: Sequence[Trial]) -> Group:
         passed=sum(passed),
         failed=len(passed) - sum(passed),
         pass_rate=_share(passed),
+        pass_rate_interval=_interval((trial.unit, trial.passed) for trial in trials),
         turns=len(turns) or None,
+        turn_success_interval=_interval((trial.unit, turn.passed) for trial in trials for turn in trial.turns),
         **_successes(turns),
     )
 
 
-def _by_tool(turns: Iterable[TurnOutcome]) -> dict[str, Group]:
-    groups: dict[str, list[TurnOutcome]] = {}
-    for turn in turns:
-        groups.setdefault(turn.tool or NO_TOOL, []).append(turn)
-    return {tool: Group(turns=len(found), **_successes(found)) for tool, found in sorted(groups.items())}
+def _by_tool(trials: Iterable[Trial]) -> dict[str, Group]:
+    groups: dict[str, list[tuple[str, TurnOutcome]]] = {}
+    for trial in trials:
+        for turn in trial.turns:
+            groups.setdefault(turn.tool or NO_TOOL, []).append((trial.unit, turn))
+    return {tool: _tool_group(found) for tool, found in sorted(groups.items())}
+
+
+def _tool_group(found: Sequence[tuple[str, TurnOutcome]]) -> Group:
+    return Group(
+        turns=len(found),
+        turn_success_interval=_interval((unit, turn.passed) for unit, turn in found),
+        **_successes([turn for _, turn in found]),
+    )
+
+
+def _interval(held: Iterable[tuple[str, bool]]) -> Interval | None:
+    """Return the interval of a share of what happened in units that are independent of each other."""
+    parts: dict[str, tuple[int, int]] = {}
+    for unit, is_held in held:
+        hits, size = parts.get(unit, (0, 0))
+        parts[unit] = (hits + is_held, size + 1)
+    return clustered(list(parts.values()))
 
 
 def _turns(trials: Iterable[Trial]) -> list[TurnOutcome]:
@@ -223,3 +252,11 @@ def _number(value: Any) -> Any:  # noqa: ANN401 (JSON enters here)
     if value is not None and not isinstance(value, int | float):
         raise TypeError(f"expected a number, found {value!r}")
     return value
+
+
+def _ends(value: Any) -> Interval | None:  # noqa: ANN401 (JSON enters here)
+    """Return both ends of an interval, or None for one that is absent."""
+    if value is None:
+        return None
+    low, high = value
+    return float(low), float(high)

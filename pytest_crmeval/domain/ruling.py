@@ -42,7 +42,7 @@ class Ruling:
             "holds": self.holds,
             "explanation": self.explanation,
             **{name: text for name in ("suite", "subject") if (text := getattr(self, name))},
-            **{name: round(value, 8) for name, value in found.items() if value is not None},
+            **{name: value for name, value in found.items() if value is not None},
         }
 
     @classmethod

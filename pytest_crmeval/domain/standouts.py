@@ -35,7 +35,7 @@ class Standout:
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives."""
-        return {"case": self.case, "key": self.key, "value": round(self.value, 8)}
+        return {"case": self.case, "key": self.key, "value": self.value}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:

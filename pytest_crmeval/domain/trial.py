@@ -162,6 +162,11 @@ class Trial:
         """Whether the subject did what was asked."""
         return self.verdict is Verdict.PASSED
 
+    @property
+    def unit(self) -> str:
+        """What trials that are not independent of each other have in common: their chain, else their case."""
+        return f"chain {self.labels.chain}" if self.labels.chain else f"case {self.planned.case}"
+
     def explain(self) -> str:
         """Tell a person what happened and where it went wrong."""
         planned, pen = self.planned, Pen(self.colored)

@@ -1,7 +1,8 @@
 """Reports on disk: one JSON document per run."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pytest_crmeval.domain.shard import missing_shards
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.runs.ids import LATEST
 from pytest_crmeval.runs.shelf import point
+from pytest_crmeval.scoring.figures import figures_of
 
 
 class ReportError(Exception):
@@ -23,16 +25,16 @@ class ReportError(Exception):
 def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[PlannedCase]) -> Report:
     """Sum up a run: every planned case counts, played or not."""
     groups: dict[tuple[str, str], list[Trial]] = {}
-    missing: dict[tuple[str, str], int] = {}
+    missing: dict[tuple[str, str], list[PlannedCase]] = {}
     # In one order, whatever order they were played in: fractions add up otherwise in another.
     ordered = sorted(trials.values(), key=lambda trial: trial.planned.key)
     for trial in ordered:
         groups.setdefault((trial.planned.suite, trial.planned.subject), []).append(trial)
     for case in planned:
         if case.key not in trials:
-            missing[case.suite, case.subject] = missing.get((case.suite, case.subject), 0) + 1
+            missing.setdefault((case.suite, case.subject), []).append(case)
     standings = [
-        standing_of(*group, groups.get(group, []), missing.get(group, 0))
+        _standing(*group, groups.get(group, []), missing.get(group, []))
         for group in sorted(groups.keys() | missing.keys())
     ]
     return Report(run=run, standings=sorted(standings, key=_by_step), trials=ordered)
@@ -42,6 +44,13 @@ def _by_step(standing: Standing) -> tuple[str, float, str]:
     """Return what standings are sorted by: checkpoints by their steps, others by name."""
     step = standing.checkpoint.whole.step if standing.checkpoint else None
     return (standing.suite, *by_step(standing.subject, step))
+
+
+def _standing(suite: str, subject: str, trials: Sequence[Trial], missing: Sequence[PlannedCase]) -> Standing:
+    """Sum up a subject in a suite, with figures that can be believed."""
+    cases = {case.case for case in (*(trial.planned for trial in trials), *missing)}
+    standing = standing_of(suite, subject, trials, len(missing))
+    return replace(standing, cases=len(cases), figures=figures_of(trials))
 
 
 def write(report: Report, folder: Path) -> Path:

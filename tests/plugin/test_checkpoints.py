@@ -5,14 +5,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
-from tests.boxes import answered, problem, solution, whole_tree, write_lines
+from pytest_crmeval.runs import reports
+from tests.boxes import RAN, answered, problem, solution, whole_tree, write_lines
+from tests.conftest import STRANGERS
 from tests.projects import report_of
 
 Made = Callable[..., pytest.Pytester]
 WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
 NO_XDIST = ("-p", "no:xdist")
+SCHEMA = Path(reports.__file__).with_name("report.schema.json")
 TEST = """
 import pytest
 
@@ -57,6 +62,8 @@ def judging(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Made:
     """Return a function that makes a project of checkpoints, on a machine where no server can be had."""
     monkeypatch.setenv("CRMEVAL_DSN", "host=127.0.0.1 port=1 connect_timeout=1")
     monkeypatch.delenv("CRMEVAL_PISTON_URL", raising=False)
+    monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(f"-p no:{name}" for name in sorted({*STRANGERS, "hypothesispytest"})))
+    RAN.clear()
 
     def make(
         files: dict[str, list[Any]] | None = None, *, ini: str = "", test: str = TEST, conftest: str = CONFTEST
@@ -76,6 +83,12 @@ def standings(pytester: pytest.Pytester) -> dict[str, dict[str, Any]]:
     return {each["subject"]: each for each in report_of(pytester.path)["results"]}
 
 
+def lines_of(pytester: pytest.Pytester, place: str, run: str = "latest") -> list[dict[str, Any]]:
+    """Return the lines of a results file."""
+    text = Path(pytester.path, "reports", run, place).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
 @WAYS
 def test_one_item_per_file_and_the_checkpoint_is_who_is_evaluated(judging: Made, xdist: list[str]) -> None:
     """By step and not by name; no server, no agent, and whoever else is evaluated has nothing to do with it."""
@@ -84,7 +97,172 @@ def test_one_item_per_file_and_the_checkpoint_is_who_is_evaluated(judging: Made,
     result = pytester.runpytest("-v", *xdist, "--crmeval-agent", "oracle", "--crmeval-agent", "mute")
 
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["*test_solutions?checkpoint-49-s?*", "crmeval*"])
-    result.stdout.fnmatch_lines(["crmeval server: none was needed"])
+    result.stdout.fnmatch_lines_random(["*test_solutions?checkpoint-49-s?*", "crmeval server: none was needed"])
+    result.stdout.fnmatch_lines(
+        [
+            "suite * checkpoint * step  files  solved  judged  ungradable  pass@1 * 95 %  of all",
+            "checkpoints  checkpoint-9 * 9 * 1 * 1 * 2 * 0   0.500  0.095-0.905   0.500",
+            "checkpoints  checkpoint-49 * 49 *",
+            "checkpoints  checkpoint-100 * 100 *",
+            "best checkpoint of checkpoints: checkpoint-9 (pass@1 0.500, 2 problems)",
+        ]
+    )
     result.stdout.no_fnmatch_line("crmeval agent:*")
     assert ["checkpoint-9", "checkpoint-49", "checkpoint-100"] == list(standings(pytester))
+
+
+def test_every_line_is_told_with_its_verdict_or_why_it_has_none(judging: Made, snapshot: SnapshotAssertion) -> None:
+    """In JSON lines and in text, in the report by count; what can't be judged is neither wrong nor dropped."""
+    pytester = judging({"checkpoint-49/s": EVERY_KIND})
+
+    result = pytester.runpytest(*NO_XDIST)
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["UNGRADABLE: 6 of 13 lines of checkpoints are not in pass@1: *1 truncated*"])
+    report = report_of(pytester.path)
+    jsonschema.validate(report, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    told = report["results"][0]["checkpoint"]
+    assert {"AC": 1, "CE": 1, "MLE": 1, "OLE": 1, "RE": 1, "TLE": 1, "WA": 1} == told["verdicts"]
+    assert dict.fromkeys(told["ungradable_because"], 1) == told["ungradable_because"]
+    assert (13, 7, 6, 6) == (told["lines"], told["judged"], told["ungradable"], told["problems"])
+    assert {"value": round(0.5 / 6, 6), "problems": 6} == told["pass_at"]["1"]
+    assert {"value": 1.0, "problems": 1} == told["pass_at"]["2"]
+    assert round(1 / 13, 6) == told["solved_of_all"]
+    assert {"solved": 1, "judged": 2, "pass_rate": 0.5} == told["by"]["rating"]["800-1199"]
+    assert {"solved": 1, "judged": 3, "pass_rate": 0.333333} == told["by"]["tag"]["math"]
+    head, *records, end = lines_of(pytester, "eval_checkpoint_49/eval_s.jsonl")
+    assert list(range(1, 14)) == [record["line"] for record in records]
+    assert ("checkpoint-49", 49, 13, True) == (head["checkpoint"], head["step"], head["lines"], end["end"]["complete"])
+    text = Path(pytester.path, "reports/latest/eval_checkpoint_49/eval_s.txt").read_text(encoding="utf-8")
+    assert snapshot == text.replace(str(pytester.path), "HERE")
+
+
+def test_results_are_where_scripts_look_for_them_in_the_order_of_steps(judging: Made) -> None:
+    """A folder per step; one whose name has none has its name."""
+    pytester = judging({"checkpoint-100/s": [solution("a")], "checkpoint-9/s": [solution("b", "break")], "odd/t": []})
+
+    result = pytester.runpytest(*NO_XDIST)
+
+    folder = Path(pytester.path, "reports/latest").resolve()
+    result.assert_outcomes(passed=1, failed=1, skipped=1)
+    names = [f"eval_{name}" for name in ("checkpoint_100/eval_s", "checkpoint_9/eval_s", "odd/eval_t")]
+    expected = [f"{name}.{ending}" for name in names for ending in ("jsonl", "txt")]
+    assert ["batch_eval_results.json", *expected] == [name for name in whole_tree(folder) if "eval" in name]
+    batch = json.loads((folder / "batch_eval_results.json").read_text(encoding="utf-8"))
+    told = [(each["checkpoint"], each["success"], each["solved"], each["judged"]) for each in batch["results"]]
+    assert [("checkpoint-9", False, 0, 0), ("checkpoint-100", True, 1, 1), ("odd", True, 0, 0)] == told
+    assert (3, 2, 1) == tuple(batch["summary"][name] for name in ("total_tasks", "completed", "failed"))
+    first = batch["results"][0]
+    assert "the paper is torn" in first["error"]
+    assert [str(pytester.path / "runs/checkpoint-9/s.jsonl")] == first["solution_files"]
+    assert [str(folder / f"eval_checkpoint_9/eval_s.{ending}") for ending in ("jsonl", "txt")] == [
+        str(Path(name).resolve()) for name in first["evaluation_files"]
+    ]
+
+
+def test_the_judges_trouble_is_never_wrong_and_never_forgiven(judging: Made) -> None:
+    """What was judged is kept, and the same run does the rest; a gate that holds forgives nothing of it."""
+    pytester = judging(
+        {"checkpoint-49/s": [solution("a"), solution("b", "break"), solution("c", "say 4")]},
+        ini="crmeval_gates = checkpoints.passed >= 0",
+    )
+
+    first = pytester.runpytest(*NO_XDIST, "--crmeval-run", "r")
+
+    first.assert_outcomes(failed=1)
+    first.stdout.fnmatch_lines(["*errored: 1 of 3 solutions were not judged: line 2: *the paper is torn*"])
+    standing = standings(pytester)["checkpoint-49"]
+    assert (1, 0) == (standing["errored"], standing["passed"])
+    assert (1, 2, 1) == tuple(standing["checkpoint"][name] for name in ("solved", "judged", "unjudged"))
+    assert {} == standing["scores"]
+    assert pytest.ExitCode.TESTS_FAILED == first.ret
+    RAN.clear()
+    pytester.makepyfile(conftest=CONFTEST.replace("Box()", "Mended()").replace("import Box", "import Mended"))
+
+    second = pytester.runpytest(*NO_XDIST, "--crmeval-run", "r")
+
+    second.assert_outcomes(passed=1)
+    assert ["break", "break"] == RAN
+    assert (2, 3, 0) == tuple(
+        standings(pytester)["checkpoint-49"]["checkpoint"][name] for name in ("solved", "judged", "unjudged")
+    )
+    assert [1, 2, 3] == [line["line"] for line in lines_of(pytester, "eval_checkpoint_49/eval_s.jsonl")[1:-1]]
+
+
+def test_a_file_that_runs_out_of_time_is_resumed_where_it_stopped(judging: Made) -> None:
+    """Here before its first solution: the trial errored, and says what is missing and what to do."""
+    pytester = judging({"checkpoint-49/s": [solution("a"), {"code": "say 5"}, solution("b")]})
+
+    first = pytester.runpytest(*NO_XDIST, "--crmeval-run", "r", "--crmeval-file-timeout", "0.000001")
+
+    first.assert_outcomes(failed=1)
+    first.stdout.fnmatch_lines(["*2 of 3 solutions were not judged: 2 were not come to in time (*--crmeval-run*"])
+    assert [] == RAN
+    assert 2 == standings(pytester)["checkpoint-49"]["checkpoint"]["unjudged"]
+    pytester.runpytest(*NO_XDIST, "--crmeval-run", "r").assert_outcomes(passed=1)
+    assert 4 == len(RAN)
+    pytester.runpytest(*NO_XDIST, "--crmeval-run", "r").assert_outcomes(deselected=1)
+
+
+def test_a_threshold_of_the_marker_fails_a_checkpoint_and_a_gate_may_forgive_it(judging: Made) -> None:
+    """Without one a checkpoint is only measured."""
+    pytester = judging(
+        {"checkpoint-49/s": [solution("a"), solution("b", "say 4")]},
+        test=TEST.replace('suite="checkpoints"', "threshold=0.6"),
+        ini="crmeval_gates = runs.failed <= 1",
+    )
+
+    result = pytester.runpytest(*NO_XDIST)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*checkpoint-49 failed checkpoint-49-s (runs, *pass@1 0.500*", "*1 of 2 solved*"])
+    assert pytest.ExitCode.OK == result.ret
+
+
+def test_checkpoints_are_chosen_by_pattern_and_by_keyword(judging: Made) -> None:
+    """Braces work, and --collect-only is the dry run: nothing is run, and nothing is written."""
+    files = {f"checkpoint-{step}/{name}": [solution("a")] for step in (49, 98, 147) for name in ("s", "t")}
+    pytester = judging(files)
+
+    result = pytester.runpytest(
+        *NO_XDIST, "--collect-only", "-q", "-k", "not t]", "--crmeval-checkpoints", "checkpoint-{98,147}"
+    )
+
+    items = [line for line in result.outlines if "::" in line]
+    assert ["test_it.py::test_solutions[checkpoint-98-s]", "test_it.py::test_solutions[checkpoint-147-s]"] == items
+    assert [] == RAN
+    assert not Path(pytester.path, "reports").exists()
+
+
+def test_files_and_problems_of_the_command_line_take_the_place_of_the_markers(judging: Made) -> None:
+    """From where the command is typed."""
+    pytester = judging()
+    write_lines(Path(pytester.path, "elsewhere/step-7/x.jsonl"), solution("other"))
+    write_lines(Path(pytester.path, "more.jsonl"), problem("other", "5"))
+
+    result = pytester.runpytest(
+        *NO_XDIST, "--crmeval-solutions", "elsewhere", "--crmeval-problems", "more.jsonl", "-v"
+    )
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*::test_solutions?step-7-x? PASSED*"])
+
+
+@pytest.mark.parametrize(
+    ("marker", "told"),
+    [
+        pytest.param("'runs'", "*name the problems: *--crmeval-problems FILE*", id="no problems"),
+        pytest.param("'runs', problems='no.jsonl'", "*no.jsonl: there is no such file of problems*", id="gone"),
+        pytest.param("'nowhere', problems='problems.jsonl'", "*nowhere*", id="no solutions"),
+        pytest.param("'runs', problems='problems.jsonl', threshold=2", "*threshold=2: give a share*", id="threshold"),
+        pytest.param("'runs', limit=3", "*@pytest.mark.solutions('checkpoints/'), one path, *problems=*", id="unknown"),
+    ],
+)
+def test_a_marker_that_can_not_be_understood_says_how_it_is_written(judging: Made, marker: str, told: str) -> None:
+    """Before anything is run."""
+    test = TEST.replace('"runs", problems="problems.jsonl", suite="checkpoints"', marker)
+
+    result = judging(test=test).runpytest(*NO_XDIST)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([told])

@@ -1,13 +1,14 @@
 """How a subject did in conversations."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from pytest_crmeval.domain.interval import clustered, wilson
 from pytest_crmeval.domain.metrics import (
     KINDS,
     Breakdown,
@@ -21,6 +22,7 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from tests.fakes import planned, trial
 
+PASSED = Verdict.PASSED
 RIGHT = TurnOutcome(tool="client_search", called=True, replied=True, steps=2, errors=0)
 RECOVERED = replace(RIGHT, steps=4, errors=2)
 MUMBLED = replace(RIGHT, replied=False)
@@ -31,6 +33,13 @@ LUCKY = replace(LOST, replied=True, errors=0)
 def played(*turns: TurnOutcome, verdict: Verdict = Verdict.PASSED, **labels: str | Sequence[str]) -> Trial:
     """Return a trial with turns and labels."""
     return replace(trial(verdict=verdict), turns=turns, labels=Labels.from_dict(labels))
+
+
+def counted(groups: Mapping[str, Group]) -> dict[str, Group]:
+    """Return groups without their intervals."""
+    return {
+        label: replace(group, pass_rate_interval=None, turn_success_interval=None) for label, group in groups.items()
+    }
 
 
 def test_strict_success_is_the_pass_rate() -> None:
@@ -126,8 +135,8 @@ def test_cases_are_told_apart_by_their_labels() -> None:
 
     found = breakdown_of(trials)
 
-    assert {"simple": simple, "medium": medium} == found["complexity"]
-    assert {"Quotes": both} == found["category"]
+    assert {"simple": simple, "medium": medium} == counted(found["complexity"])
+    assert {"Quotes": both} == counted(found["category"])
 
 
 def test_a_case_with_several_tags_counts_under_each_of_them() -> None:
@@ -146,14 +155,36 @@ def test_turns_are_told_apart_by_their_tool() -> None:
     assert {
         "client_search": Group(turns=2, turn_success=0.5, tool_success=1.0, reply_success=0.5),
         "create_quote": Group(turns=1, turn_success=0.0, tool_success=0.0, reply_success=1.0),
-    } == breakdown_of(trials)["tool"]
+    } == counted(breakdown_of(trials)["tool"])
 
 
 def test_the_cases_of_a_label_may_have_no_turns() -> None:
     """They are counted all the same."""
     group = breakdown_of([played(category="Quotes")])["category"]["Quotes"]
 
-    assert {"cases": 1, "passed": 1, "failed": 0, "pass_rate": 1.0} == group.to_dict()
+    assert {"cases": 1, "passed": 1, "failed": 0, "pass_rate": 1.0} == counted({"": group})[""].to_dict()
+
+
+def test_groups_have_intervals() -> None:
+    """Wilson's, of 3 of 4 cases; turns of one case count as far as they differ from those of others."""
+    trials = [replace(played(RIGHT, category="Quotes"), planned=planned(name)) for name in "abc"]
+    trials.append(replace(played(LOST, LOST, category="Quotes", verdict=Verdict.FAILED), planned=planned("d")))
+
+    found = breakdown_of(trials)
+
+    assert wilson(3, 4) == found["category"]["Quotes"].pass_rate_interval
+    assert clustered([(1, 1), (1, 1), (1, 1), (0, 2)]) == found["category"]["Quotes"].turn_success_interval
+    assert wilson(3, 3) == found["tool"]["client_search"].turn_success_interval
+
+
+def test_cases_of_one_chain_are_one_unit() -> None:
+    """Two that passed and two that failed are two chains, not four cases."""
+    trials = [
+        replace(played(category="Quotes", chain=name[0], verdict=verdict), planned=planned(name))
+        for name, verdict in [("a1", PASSED), ("a2", PASSED), ("b1", Verdict.FAILED), ("b2", Verdict.FAILED)]
+    ]
+
+    assert clustered([(2, 2), (0, 2)]) == breakdown_of(trials)["category"]["Quotes"].pass_rate_interval
 
 
 def test_what_no_case_has_a_label_for_is_absent() -> None:

@@ -1,0 +1,80 @@
+"""What takes scipy: cases drawn again and again, and tests of paired differences. Loaded only where it is wanted."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_crmeval.domain.interval import Interval, Part
+
+RESAMPLES = 2000
+PERMUTATIONS = 9999
+SEED = 20261117
+"""The same trials have the same interval, whoever computes it."""
+BATCH = 250
+"""Resamples at a time: a run of thousands of cases fits into little memory."""
+
+
+def ratio_interval(parts: Sequence[Part], level: float) -> Interval:
+    """Return the percentile interval of a ratio of sums, when units are drawn with replacement."""
+    hits, sizes = zip(*parts, strict=True)
+    return _bootstrap((hits, sizes), _ratio, level)
+
+
+def mean_interval(values: Sequence[float], level: float) -> Interval:
+    """Return the percentile interval of a mean, when its values are drawn with replacement."""
+    return _bootstrap((values,), _mean, level)
+
+
+def mcnemar(better: int, worse: int) -> float:
+    """Return how likely it is by chance that pairs that differ are so unequally divided, or more: exact, two-sided."""
+    if not better + worse:
+        return 1.0
+    from scipy.stats import binomtest
+
+    return float(binomtest(better, better + worse, 0.5).pvalue)
+
+
+def sign_permutation(differences: Sequence[float]) -> float:
+    """Return the same where repeats make fractions: how likely a mean as far from zero is, were signs by chance.
+
+    Exact where there are few differences; of differences of one size, it is McNemar's.
+    """
+    found = [difference for difference in differences if difference]
+    if len(found) < 2:  # noqa: PLR2004 (a single sign is as likely as the other)
+        return 1.0
+    from scipy.stats import permutation_test
+
+    result = permutation_test(
+        (found,),
+        _mean,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=PERMUTATIONS,
+        batch=BATCH,
+        rng=SEED,
+    )
+    return min(1.0, float(result.pvalue))
+
+
+def _bootstrap(data: Any, statistic: Any, level: float) -> Interval:  # noqa: ANN401 (as scipy takes them)
+    from scipy.stats import bootstrap
+
+    result = bootstrap(
+        data,
+        statistic,
+        paired=True,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        batch=BATCH,
+        confidence_level=level,
+        method="percentile",
+        rng=SEED,
+    )
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
+
+
+def _ratio(hits: Any, sizes: Any, axis: int = -1) -> Any:  # noqa: ANN401 (arrays)
+    return hits.sum(axis=axis) / sizes.sum(axis=axis)
+
+
+def _mean(values: Any, axis: int = -1) -> Any:  # noqa: ANN401 (arrays)
+    return values.mean(axis=axis)

@@ -1,0 +1,224 @@
+"""Every metric with its interval."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
+from pytest_crmeval.domain.interval import clustered, spread, wilson
+from pytest_crmeval.domain.metrics import metrics_of
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
+from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.scoring.figures import figures_of
+from tests.fakes import planned, trial
+from tests.steady import STEADY
+
+PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
+RIGHT = TurnOutcome(tool="client_search", called=True, replied=True, steps=2, errors=0)
+WRONG = replace(RIGHT, replied=False, steps=1)
+
+
+def tried(case: str, *verdicts: Verdict, subject: str = "oracle") -> list[Trial]:
+    """Return the trials of a case, one after the other."""
+    first = planned(case, subject=subject)
+    return [
+        trial(replace(first, trial=number, key=f"{first.key}{number}"), verdict)
+        for number, verdict in enumerate(verdicts, start=1)
+    ]
+
+
+def answered(case: str, attempt: Attempt) -> Trial:
+    """Return the trial of a question."""
+    verdict = PASSED if attempt is Attempt.CORRECT else FAILED
+    return replace(trial(case, verdict), answer=AnswerOutcome(attempt=attempt))
+
+
+def test_a_pass_rate_has_wilsons_interval() -> None:
+    """Of the trials that were scored: what errored or is invalid says nothing."""
+    trials = [trial(str(n)) for n in range(7)] + [trial(f"w{n}", FAILED) for n in range(3)]
+    trials += [trial("e", Verdict.ERRORED), trial("i", Verdict.INVALID)]
+
+    figure = figures_of(trials)["pass_rate"]
+
+    assert (0.7, wilson(7, 10), 10, None, "wilson") == (
+        figure.value,
+        figure.interval,
+        figure.n,
+        figure.units,
+        figure.method,
+    )
+
+
+def test_turns_of_a_case_are_not_independent() -> None:
+    """Five turns in two cases."""
+    trials = [
+        replace(trial("one"), turns=(RIGHT, RIGHT, RIGHT)),
+        replace(trial("two", FAILED), turns=(RIGHT, WRONG)),
+    ]
+
+    figure = figures_of(trials)["turn_success"]
+
+    assert (0.8, clustered([(3, 3), (1, 2)]), 5, 2) == (figure.value, figure.interval, figure.n, figure.units)
+    assert "wilson (clustered)" == figure.method
+
+
+def test_several_subjects_play_the_same_cases() -> None:
+    """Together they have twice as many trials, and not twice as many cases."""
+    trials = [
+        *tried("a", PASSED),
+        *tried("b", FAILED),
+        *tried("a", PASSED, subject="x"),
+        *tried("b", PASSED, subject="x"),
+    ]
+
+    figure = figures_of(trials)["pass_rate"]
+
+    assert (0.75, 4, 2, clustered([(2, 2), (1, 2)])) == (figure.value, figure.n, figure.units, figure.interval)
+
+
+def test_repeats_of_a_case_are_no_more_cases() -> None:
+    """Whole cases are drawn, and the interval is wider than that of as many independent trials."""
+    often = [each for n in range(20) for each in tried(str(n), *([PASSED if n % 2 else FAILED] * 5))]
+
+    figure = figures_of(often)["pass_rate"]
+    naive = wilson(50, 100)
+    assert figure.interval
+    assert naive
+
+    assert ("bootstrap", 100, 20) == (figure.method, figure.n, figure.units)
+    assert figure.interval[1] - figure.interval[0] > 1.8 * (naive[1] - naive[0])
+
+
+def test_cases_of_one_chain_are_drawn_together() -> None:
+    """They are parts of one thing."""
+    trials = [
+        replace(trial(f"{chain}-{n}", PASSED if chain % 2 else FAILED), labels=Labels(chain=f"c{chain}"))
+        for chain in range(10)
+        for n in range(3)
+    ]
+
+    figure = figures_of(trials)["pass_rate"]
+
+    assert ("bootstrap", 30, 10) == (figure.method, figure.n, figure.units)
+
+
+def test_where_every_trial_passed_cases_are_counted() -> None:
+    """To draw what is all alike would say that nothing can ever go wrong."""
+    figure = figures_of([each for n in range(6) for each in tried(str(n), PASSED, PASSED)])["pass_rate"]
+
+    assert wilson(6, 6) == figure.interval
+
+
+def test_pass_at_k_and_pass_all_k() -> None:
+    """Case a passes 2 of 3, b none: one of two trials passes with 1 and 0, both with 1/3 and 0."""
+    figures = figures_of([*tried("a", PASSED, PASSED, FAILED), *tried("b", FAILED, FAILED, FAILED)])
+
+    assert pytest.approx([1 / 3, 1 / 2, 1 / 2]) == [figures[f"pass@{k}"].value for k in (1, 2, 3)]
+    assert pytest.approx([1 / 3, 1 / 6, 0]) == [figures[f"pass^{k}"].value for k in (1, 2, 3)]
+    assert "pass@4" not in figures
+
+
+def test_only_cases_that_were_tried_so_often_count() -> None:
+    """A trial that errored is none."""
+    figures = figures_of([*tried("a", PASSED, PASSED), *tried("b", FAILED, Verdict.ERRORED)])
+
+    assert (2, 1) == (figures["pass@1"].n, figures["pass@2"].n)
+    assert 1.0 == figures["pass^2"].value
+
+
+def test_who_tries_once_has_no_pass_at_k() -> None:
+    """It would be the pass rate."""
+    assert not [name for name in figures_of([trial("one"), trial("two")]) if name.startswith("pass@")]
+
+
+def test_times_have_percentiles() -> None:
+    """0 to 100 seconds."""
+    figures = figures_of([trial(str(n), seconds=float(n)) for n in range(101)])
+
+    assert [50, 90, 95, 99] == [figures[f"latency_p{share}"].value for share in (50, 90, 95, 99)]
+    assert (40.0, 60.0) == figures["latency_p50"].interval
+    assert figures["latency_p99"].interval is None
+    assert pytest.approx(spread([(n, 1) for n in range(101)])) == figures["latency_mean"].interval
+
+
+def test_money_and_tokens_per_trial() -> None:
+    """Of all that were played, errored ones included; of an unknown price there is none."""
+    bill = Bill(usage=Usage(input=100, output=20), cost=0.5)
+    trials = [replace(trial("one"), bill=bill), trial("two"), replace(trial("three", Verdict.ERRORED), bill=bill)]
+
+    figures = figures_of(trials)
+
+    assert pytest.approx([1 / 3, 80]) == [figures[name].value for name in ("cost_per_trial", "tokens_per_trial")]
+    assert "cost_per_trial" not in figures_of([replace(trial("one"), bill=replace(bill, cost=None))])
+    assert "tokens_per_trial" not in figures_of([trial("one")])
+
+
+def test_answers_have_the_figures_of_the_metrics() -> None:
+    """The same values, computed in another place; now with intervals."""
+    attempts = [Attempt.CORRECT] * 5 + [Attempt.INCORRECT] * 3 + [Attempt.NOT_ATTEMPTED] * 2
+    trials = [answered(str(n), attempt) for n, attempt in enumerate(attempts)]
+
+    figures, metrics = figures_of(trials), metrics_of(trials)
+
+    for name in ("correct", "incorrect", "not_attempted", "accuracy_given_attempted", "f1"):
+        assert pytest.approx(getattr(metrics, name)) == figures[name].value
+        assert figures[name].interval
+    assert wilson(5, 8) == figures["accuracy_given_attempted"].interval
+
+
+def test_scores_have_figures() -> None:
+    """By their names."""
+    trials = [trial(str(n), scores={"state": n / 4, "reply": 1.0}) for n in range(5)]
+
+    figures = figures_of(trials)
+
+    assert (0.5, 1.0) == (figures["score:state"].value, figures["score:reply"].value)
+    assert figures["score:state"].interval
+
+
+def test_a_kind_may_count_what_it_likes() -> None:
+    """Two files of solutions: 82 of 164 and 10 of 36 were solved."""
+    trials = [replace(trial("f1"), tallies={"pass@1": (82, 164)}), replace(trial("f2"), tallies={"pass@1": (10, 36)})]
+
+    figure = figures_of(trials)["pass@1"]
+
+    assert (0.46, wilson(92, 200), 200) == (figure.value, figure.interval, figure.n)
+    assert "pass@1" not in figures_of([replace(trial("f1"), tallies={"pass@1": (0, 0)})])
+
+
+def test_nothing_scored_has_no_figures() -> None:
+    """Which is not zero."""
+    assert {} == figures_of([trial("one", Verdict.ERRORED), trial("two", Verdict.INVALID)])
+
+
+def test_an_ordinary_run_loads_no_scipy() -> None:
+    """It takes a second and a half."""
+    code = """
+import sys
+from pytest_crmeval.scoring.figures import figures_of
+from tests.fakes import trial
+figures_of([trial("one"), trial("two")])
+print([name for name in ("scipy", "numpy") if name in sys.modules])
+"""
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+    assert "[]\n" == told.stdout
+
+
+@STEADY
+@given(st.lists(st.lists(st.sampled_from(list(Verdict)), min_size=1, max_size=1), min_size=1, max_size=30))
+def test_a_value_lies_within_its_interval(verdicts: Sequence[Sequence[Verdict]]) -> None:
+    """Whatever happened; and shares stay between 0 and 1."""
+    figures = figures_of([each for n, found in enumerate(verdicts) for each in tried(str(n), *found)])
+
+    for figure in figures.values():
+        if figure.interval:
+            assert figure.interval[0] - 1e-9 <= figure.value <= figure.interval[1] + 1e-9
+    if "pass_rate" in figures and figures["pass_rate"].interval:
+        assert 0.0 <= figures["pass_rate"].interval[0] <= figures["pass_rate"].interval[1] <= 1.0
