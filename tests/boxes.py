@@ -7,14 +7,18 @@ Each line of a program is one thing: ``say 5``, ``echo``, ``exit 1``, ``cpu``, `
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Limits, Program
 from pytest_crmeval.ports.sandbox import SandboxError
+from tests.projects import report_of
 
+Made = Callable[..., pytest.Pytester]
 PATIENCE = 30.0
 """Seconds that anybody waits for anybody: nothing is to hang for ever."""
 ENDINGS = {"cpu": Ending.CPU_TIME, "memory": Ending.MEMORY, "output": Ending.OUTPUT, "signal": Ending.SIGNALLED}
@@ -89,6 +93,11 @@ class Sheet:
 def meet(place: Path) -> None:
     """Say that one is there, and wait until somebody else has made the place."""
     place.with_suffix(".here").touch()
+    wait_for(place)
+
+
+def wait_for(place: Path) -> None:
+    """Wait until somebody has made the place."""
     deadline = time.monotonic() + PATIENCE
     while not place.exists():
         if time.monotonic() > deadline:
@@ -139,3 +148,48 @@ class Kind(Sheet):
 
     def _said(self, word: str, rest: str, feed: Feed) -> bytes:
         return b"5\n" if word == "break" else super()._said(word, rest, feed)
+
+
+TEST = """
+import pytest
+
+@pytest.mark.solutions("runs", problems="problems.jsonl", suite="checkpoints")
+def test_solutions(solutions, evaluate):
+    trial = evaluate(solutions)
+    assert trial.passed, trial.explain()
+"""
+CONFTEST = """
+import pytest
+from tests.boxes import Box
+
+@pytest.fixture(scope="session")
+def sandbox():
+    return Box()
+"""
+EVERY_KIND = [
+    solution("a"),
+    solution("b", "say 4"),
+    solution("a", "cpu"),
+    solution("c", "memory"),
+    solution("d", "exit 1"),
+    solution("e", "output"),
+    solution("f", "refuse"),
+    "{no json",
+    {"code": "say 5"},
+    solution("nobody"),
+    answered("a", "I can't."),
+    answered("a", "```python\nsay 5\n"),
+    solution("interactive"),
+]
+"""A line for each verdict that a program can have, and for each reason to have none."""
+PROBLEMS = [
+    problem("a", rating=900, tags=["math"]),
+    problem("b", rating=1300, tags=["math", "greedy"]),
+    *(problem(name) for name in "cdef"),
+    problem("interactive", interactive=True),
+]
+
+
+def standings(pytester: pytest.Pytester) -> dict[str, dict[str, Any]]:
+    """Return how each subject of the latest run stands."""
+    return {each["subject"]: each for each in report_of(pytester.path)["results"]}

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.pass_at_k import pass_at_k
@@ -176,6 +177,33 @@ def pooled_figures(parts: Iterable[CheckpointFigures | None]) -> CheckpointFigur
     if not found:
         return None
     return CheckpointFigures(files=sum(part.files for part in found), whole=together([part.whole for part in found]))
+
+
+def pass_figures(outcomes: Iterable[FileOutcome | None], level: float) -> dict[str, Figure]:
+    """Return pass@k, and the share of solved among all lines, with their intervals; nothing if there are no files.
+
+    Problems are what is independent, not their samples.
+    """
+    found = figures_of(outcomes)
+    if found is None:
+        return {}
+    figures = {
+        f"pass@{k}": _figure(rate, problems, found.whole.judged, level) for k, (rate, problems) in found.pass_at.items()
+    }
+    if found.solved_of_all is not None:
+        lines = found.whole.lines
+        figures["solved_of_all"] = _figure(found.solved_of_all, min(lines, _lines_apart(found.whole)), lines, level)
+    return figures
+
+
+def _figure(rate: float, units: int, n: int, level: float) -> Figure:
+    low, high = wilson(rate * units, units, level) or (None, None)
+    return Figure(value=rate, low=low, high=high, n=n, units=units if units < n else None, method="wilson")
+
+
+def _lines_apart(whole: FileOutcome) -> int:
+    """Return how many lines are of problems of their own, as far as anybody knows."""
+    return _problems(whole.samples, 1) + whole.lines - whole.judged
 
 
 def by_step(name: str, step: int | None) -> tuple[float, str]:

@@ -16,6 +16,8 @@ from pytest_crmeval.domain.json import JsonObject
 
 BLOCKS = 4
 """How many times what can be in flight is looked over to find the longest."""
+FAR = 8
+"""So many times as much is begun ahead where items take minutes that nobody waits for a model in."""
 
 Told = tuple[Literal["played", "alone", "over"], JsonObject | None]
 """What an item is told: how it was played; that it is to play itself; or that nothing is begun any more."""
@@ -118,16 +120,19 @@ class Ledger:
         with self._changed:
             return [key for key, entry in self._entries.items() if entry.state is _State.PLAYING]
 
-    def open(self, weights: Mapping[str, float], *, at_once: int, short_sighted: bool = False) -> None:
+    def open(
+        self, weights: Mapping[str, float], *, at_once: int, short_sighted: bool = False, far_sighted: bool = False
+    ) -> None:
         """Begin to give out cases, in their order; among those that are near each other the longest first.
 
         ``at_once`` is how many all players together can play. Not many more than that are begun before their items
-        are reported; who is ``short_sighted`` begins no more than that, because the run may end at any item.
+        are reported; who is ``short_sighted`` begins no more than that, because the run may end at any item. Who is
+        ``far_sighted`` begins many more: among the items are some that keep their worker busy with something else.
         """
         with self._changed:
             self._entries |= {key: _Entry() for key in weights}
             self._queue = _ordered(list(weights), weights, at_once if short_sighted else BLOCKS * at_once)[::-1]
-            self._window = at_once if short_sighted else 2 * BLOCKS * at_once
+            self._window = at_once if short_sighted else 2 * BLOCKS * at_once * (FAR if far_sighted else 1)
             self._opened = True
             self._changed.notify_all()
 

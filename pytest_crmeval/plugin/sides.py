@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pytest
 
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.fixtures.ahead import Foresight
 from pytest_crmeval.lookahead.ledger import Ledger
 from pytest_crmeval.options import Options, is_colored
@@ -194,6 +194,7 @@ class Controller:
             weighed(foresight, [planned for _, planned in plan], Options.from_config(self._config).reports),
             at_once=at_once(self._config) * max(1, self._workers),
             short_sighted=bool(self._config.getoption("maxfail")),
+            far_sighted=any(is_of_checkpoint(planned) for _, planned in plan),
         )
 
     def _land(self) -> None:

@@ -31,7 +31,7 @@ def notes(report: Report) -> Iterator[str]:
         figures = {each.subject: found for each, found in ordered(report.standings) if each.suite == suite}
         if len(figures) > 1 and (best := best_of(figures)):
             rate, problems = figures[best].pass_at[1]
-            yield f"best checkpoint of {suite}: {best} (pass@1 {rate:.3f}, {problems} problems)"
+            yield f"best checkpoint of {suite}: {best} (pass@1 {rate:.3f}, {problems} problem{'s' * (problems != 1)})"
         yield from _ungradable(suite, figures)
         yield from _reused(suite, figures)
 

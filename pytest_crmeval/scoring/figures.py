@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_crmeval.domain.answers import Attempt
+from pytest_crmeval.domain.checkpoints import pass_figures
 from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.interval import (
     Interval,
@@ -51,6 +52,7 @@ def figures_of(trials: Sequence[Trial], level: float = LEVEL) -> dict[str, Figur
         **taker.latency(scored),
         **_calibration(scored),
         **taker.tallies(trials),
+        **pass_figures((trial.solutions for trial in scored), level),
     }
     return {name: figure for name, figure in found.items() if figure is not None}
 

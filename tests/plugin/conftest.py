@@ -1,9 +1,13 @@
 """What the tests of models share: a loopback server instead of the providers' own, and a key that must not be seen."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.boxes import CONFTEST, PROBLEMS, RAN, TEST, solution, write_lines
+from tests.conftest import STRANGERS
 from tests.providers.answers import Answer
 from tests.providers.loopback import Loopback, Seen, crm_brain
 
@@ -28,3 +32,24 @@ def providers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Loopbac
     yield open_with
     for server in opened:
         server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def judging(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.Pytester]:
+    """Return a function that makes a project of checkpoints, on a machine where no server can be had."""
+    monkeypatch.setenv("CRMEVAL_DSN", "host=127.0.0.1 port=1 connect_timeout=1")
+    monkeypatch.delenv("CRMEVAL_PISTON_URL", raising=False)
+    monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(f"-p no:{name}" for name in sorted({*STRANGERS, "hypothesispytest"})))
+    RAN.clear()
+
+    def make(
+        files: dict[str, list[Any]] | None = None, *, ini: str = "", test: str = TEST, conftest: str = CONFTEST
+    ) -> pytest.Pytester:
+        for name, lines in (files or {"checkpoint-49/s": [solution("a")]}).items():
+            write_lines(Path(pytester.path, "runs", f"{name}.jsonl"), *lines)
+        write_lines(Path(pytester.path, "problems.jsonl"), *PROBLEMS)
+        pytester.makepyfile(test_it=test, conftest=conftest)
+        pytester.makeini(f"[pytest]\n{ini}")
+        return pytester
+
+    return make

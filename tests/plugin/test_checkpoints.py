@@ -1,7 +1,6 @@
 """Solution files are cases as conversations are; the checkpoint that wrote them is who is evaluated."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,77 +9,12 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.runs import reports
-from tests.boxes import RAN, answered, problem, solution, whole_tree, write_lines
-from tests.conftest import STRANGERS
+from tests.boxes import CONFTEST, EVERY_KIND, RAN, TEST, Made, problem, solution, standings, whole_tree, write_lines
 from tests.projects import report_of
 
-Made = Callable[..., pytest.Pytester]
 WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
 NO_XDIST = ("-p", "no:xdist")
 SCHEMA = Path(reports.__file__).with_name("report.schema.json")
-TEST = """
-import pytest
-
-@pytest.mark.solutions("runs", problems="problems.jsonl", suite="checkpoints")
-def test_solutions(solutions, evaluate):
-    trial = evaluate(solutions)
-    assert trial.passed, trial.explain()
-"""
-CONFTEST = """
-import pytest
-from tests.boxes import Box
-
-@pytest.fixture(scope="session")
-def sandbox():
-    return Box()
-"""
-EVERY_KIND = [
-    solution("a"),
-    solution("b", "say 4"),
-    solution("a", "cpu"),
-    solution("c", "memory"),
-    solution("d", "exit 1"),
-    solution("e", "output"),
-    solution("f", "refuse"),
-    "{no json",
-    {"code": "say 5"},
-    solution("nobody"),
-    answered("a", "I can't."),
-    answered("a", "```python\nsay 5\n"),
-    solution("interactive"),
-]
-PROBLEMS = [
-    problem("a", rating=900, tags=["math"]),
-    problem("b", rating=1300, tags=["math", "greedy"]),
-    *(problem(name) for name in "cdef"),
-    problem("interactive", interactive=True),
-]
-
-
-@pytest.fixture
-def judging(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Made:
-    """Return a function that makes a project of checkpoints, on a machine where no server can be had."""
-    monkeypatch.setenv("CRMEVAL_DSN", "host=127.0.0.1 port=1 connect_timeout=1")
-    monkeypatch.delenv("CRMEVAL_PISTON_URL", raising=False)
-    monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(f"-p no:{name}" for name in sorted({*STRANGERS, "hypothesispytest"})))
-    RAN.clear()
-
-    def make(
-        files: dict[str, list[Any]] | None = None, *, ini: str = "", test: str = TEST, conftest: str = CONFTEST
-    ) -> pytest.Pytester:
-        for name, lines in (files or {"checkpoint-49/s": [solution("a")]}).items():
-            write_lines(Path(pytester.path, "runs", f"{name}.jsonl"), *lines)
-        write_lines(Path(pytester.path, "problems.jsonl"), *PROBLEMS)
-        pytester.makepyfile(test_it=test, conftest=conftest)
-        pytester.makeini(f"[pytest]\n{ini}")
-        return pytester
-
-    return make
-
-
-def standings(pytester: pytest.Pytester) -> dict[str, dict[str, Any]]:
-    """Return how each subject of the latest run stands."""
-    return {each["subject"]: each for each in report_of(pytester.path)["results"]}
 
 
 def lines_of(pytester: pytest.Pytester, place: str, run: str = "latest") -> list[dict[str, Any]]:
@@ -240,9 +174,7 @@ def test_files_and_problems_of_the_command_line_take_the_place_of_the_markers(ju
     write_lines(Path(pytester.path, "elsewhere/step-7/x.jsonl"), solution("other"))
     write_lines(Path(pytester.path, "more.jsonl"), problem("other", "5"))
 
-    result = pytester.runpytest(
-        *NO_XDIST, "--crmeval-solutions", "elsewhere", "--crmeval-problems", "more.jsonl", "-v"
-    )
+    result = pytester.runpytest(*NO_XDIST, "--crmeval-solutions", "elsewhere", "--crmeval-problems", "more.jsonl", "-v")
 
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*::test_solutions?step-7-x? PASSED*"])

@@ -21,7 +21,7 @@ def shares(outcome: FileOutcome) -> Iterator[str]:
     figures = CheckpointFigures(files=1, whole=outcome)
     yield f"{outcome.lines} lines: {outcome.judged} judged, {outcome.solved} solved"
     for k, (rate, problems) in figures.pass_at.items():
-        yield f"pass@{k}: {rate:.3f} ({problems} problems)"
+        yield f"pass@{k}: {rate:.3f} ({problems} problem{'s' * (problems != 1)})"
     if (interval := figures.interval) is not None:
         yield f"95 % interval of pass@1: {interval[0]:.3f}-{interval[1]:.3f}"
     if figures.solved_of_all is not None and outcome.judged != outcome.lines:

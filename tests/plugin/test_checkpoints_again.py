@@ -1,0 +1,118 @@
+"""What was judged once is not judged again, unless something has changed that a verdict depends on."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.boxes import CONFTEST, PROBLEMS, RAN, Made, problem, solution, standings, write_lines
+
+NO_XDIST = ("-p", "no:xdist")
+FILES = {"checkpoint-49/s": [solution("a"), solution("b", "say 4")], "checkpoint-98/s": [solution("a")]}
+
+
+@pytest.fixture
+def judged(judging: Made) -> pytest.Pytester:
+    """Return a project whose files were judged in the run ``first``."""
+    pytester = judging(FILES)
+    pytester.runpytest(*NO_XDIST, "--crmeval-run", "first").assert_outcomes(passed=2)
+    assert 5 == len(RAN)
+    RAN.clear()
+    return pytester
+
+
+def told(pytester: pytest.Pytester, subject: str = "checkpoint-49") -> dict[str, Any]:
+    """Return the figures of a checkpoint in the latest run, without where they are from."""
+    figures = standings(pytester)[subject]["checkpoint"]
+    return {name: figure for name, figure in figures.items() if not name.startswith("reused")}
+
+
+def test_the_same_files_are_not_judged_again(judged: pytest.Pytester) -> None:
+    """The figures are the same, the run has results of its own, and says where they are from."""
+    before = told(judged)
+
+    result = judged.runpytest(*NO_XDIST, "--crmeval-run", "second")
+
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["3 verdicts of checkpoints are from first: *", "*--crmeval-fresh judges anew*"])
+    assert [] == RAN
+    assert before == told(judged)
+    assert "first" == standings(judged)["checkpoint-49"]["checkpoint"]["reused_from"]
+    first, second = (
+        Path(judged.path, "reports", run, "eval_checkpoint_49/eval_s.jsonl") for run in ("first", "second")
+    )
+    assert first.read_text().splitlines()[1:-1] == second.read_text().splitlines()[1:-1]
+
+
+def test_fresh_judges_anew(judged: pytest.Pytester) -> None:
+    """And says nothing of earlier runs."""
+    result = judged.runpytest(*NO_XDIST, "--crmeval-fresh")
+
+    assert 5 == len(RAN)
+    result.stdout.no_fnmatch_line("*verdicts of checkpoints are from*")
+
+
+@pytest.mark.parametrize("change", ["solutions", "problems", "sandbox", "terms"])
+def test_what_has_changed_is_judged_again(judged: pytest.Pytester, change: str) -> None:
+    """A file alone, or all of them, if it is something that all depend on."""
+    here, arguments, expected = Path(judged.path), list[str](), 5
+    if change == "solutions":
+        write_lines(here / "runs/checkpoint-98/s.jsonl", solution("a", "say 5\nsay"))
+        expected = 2
+    elif change == "problems":
+        write_lines(here / "problems.jsonl", *PROBLEMS, problem("more"))
+    elif change == "sandbox":
+        judged.makepyfile(conftest=CONFTEST.replace("Box()", "Box(identity='paper 2')"))
+    else:
+        arguments, expected = ["--crmeval-all-tests"], 6
+
+    judged.runpytest(*NO_XDIST, *arguments).assert_outcomes(passed=2)
+
+    assert expected == len(RAN)
+
+
+def test_of_a_file_that_was_not_judged_to_its_end_only_the_rest_is_judged(judging: Made) -> None:
+    """Also in another run; and what the judge could not judge is the rest."""
+    pytester = judging({"checkpoint-49/s": [solution("a"), solution("b", "break"), solution("c")]})
+    pytester.runpytest(*NO_XDIST, "--crmeval-run", "first").assert_outcomes(failed=1)
+    pytester.makepyfile(conftest=CONFTEST.replace("Box", "Mended"))
+    RAN.clear()
+
+    result = pytester.runpytest(*NO_XDIST, "--crmeval-run", "second")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["2 verdicts of checkpoints are from first: *"])
+    assert ["break", "break"] == RAN
+    assert 3 == told(pytester)["solved"]
+
+
+def test_results_that_are_torn_are_used_as_far_as_they_are_whole(judged: pytest.Pytester) -> None:
+    """Half a line is what a full disk leaves, and a machine that lost its power."""
+    for place in Path(judged.path, "reports/first").glob("eval_*/*.jsonl"):
+        lines = place.read_bytes().splitlines(keepends=True)
+        place.write_bytes(b"".join(lines[:2]) + lines[2][:10])
+
+    judged.runpytest(*NO_XDIST).assert_outcomes(passed=2)
+
+    assert ["say 4"] == RAN
+    assert {"AC": 1, "WA": 1} == told(judged)["verdicts"]
+
+
+def test_two_tests_that_judge_the_same_file_have_results_of_their_own(judging: Made) -> None:
+    """Neither writes into those of the other."""
+    test = """
+import pytest
+
+@pytest.mark.solutions("runs", problems="problems.jsonl", suite="one")
+def test_one(solutions, evaluate):
+    evaluate(solutions)
+
+@pytest.mark.solutions("runs", problems="problems.jsonl", suite="two")
+def test_two(solutions, evaluate):
+    evaluate(solutions)
+"""
+    pytester = judging(test=test)
+
+    pytester.runpytest(*NO_XDIST).assert_outcomes(passed=2)
+
+    assert 2 == len(list(Path(pytester.path, "reports/latest/eval_checkpoint_49").glob("eval_s*.jsonl")))
