@@ -13,6 +13,7 @@ ORDERS = ("none", "small_first", "large_first")
 EXAMPLES = ("instead", "always", "never")
 AUTO, LOCAL = "auto", "local"
 FILE_SECONDS = 300.0
+SKIP_OVER = 50_000_000
 PISTON_URL = "CRMEVAL_PISTON_URL"
 
 
@@ -47,8 +48,8 @@ class CheckpointOptions:
     generated: GeneratedTests
     examples: str = "instead"
     """Whether the examples of a statement are tests, too."""
-    skip_over: int | None = None
-    """Bytes: a test with a larger input is skipped; None: none is."""
+    skip_over: int = SKIP_OVER
+    """Bytes: a test with a larger input is skipped, and told."""
     all_tests: bool = False
     """Whether the tests after the first failed one are run, too."""
     file_seconds: float = FILE_SECONDS
@@ -61,6 +62,7 @@ class CheckpointOptions:
     def from_config(cls, config: pytest.Config) -> "CheckpointOptions":
         """Decide: command line before environment before default."""
         here, given = config.invocation_params.dir, config.getoption
+        skip_over = _counted(config, "--crmeval-tests-skip-over")
         return cls(
             solutions=tuple(here / Path(name).expanduser() for name in given("crmeval_solutions") or ()),
             problems=tuple(here / Path(name).expanduser() for name in given("crmeval_problems") or ()),
@@ -70,7 +72,7 @@ class CheckpointOptions:
             extraction=given("crmeval_extract") or "last",
             generated=_generated(config),
             examples=given("crmeval_tests_examples") or "instead",
-            skip_over=_counted(config, "--crmeval-tests-skip-over"),
+            skip_over=SKIP_OVER if skip_over is None else skip_over,
             all_tests=bool(given("crmeval_all_tests")),
             file_seconds=_seconds(config, "--crmeval-file-timeout") or FILE_SECONDS,
             solution_seconds=_seconds(config, "--crmeval-solution-timeout"),
@@ -171,7 +173,10 @@ def _add_tests(group: pytest.OptionGroup) -> None:
         "always, or never",
     )
     group.addoption(
-        "--crmeval-tests-skip-over", type=int, metavar="N", help="skip tests whose input has more bytes, and say so"
+        "--crmeval-tests-skip-over",
+        type=int,
+        metavar="N",
+        help=f"skip tests whose input has more bytes, and say so (default: {SKIP_OVER:,})",
     )
     group.addoption(
         "--crmeval-all-tests",

@@ -1,0 +1,172 @@
+"""A solution file: all of it, as many programs at a time as there are slots, until its time is up."""
+
+from collections.abc import Callable, Iterator
+from threading import Barrier, Event, Lock
+from typing import Any
+
+import pytest
+
+from pytest_crmeval.domain.program import Feed, Language, Limits, Program
+from pytest_crmeval.domain.solution import Defect, Solution, SolutionOutcome, TestVerdict, Ungradable
+from pytest_crmeval.play.solution_file import AHEAD, TIME_IS_UP, Clock, Judged, Timed, judge_file
+from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
+from tests.boxes import Box
+
+SOON = 20.0
+LIMITS = Limits(cpu_seconds=1.0, wall_seconds=3.0, memory_bytes=2**28, output_bytes=2**20)
+
+
+def line(number: int, source: str = "say 5") -> Solution:
+    """Return a line with a program."""
+    return Solution(problem=f"p{number}", line=number, program=Program(language=Language.PYTHON, source=source))
+
+
+def verdict(solution: Solution, found: TestVerdict = TestVerdict.ACCEPTED) -> SolutionOutcome:
+    """Return how a program was judged."""
+    return SolutionOutcome(problem=solution.problem, line=solution.line, sample=0, verdict=found)
+
+
+def judged_with(judge: Callable[[Solution], Judged], *lines: Any, slots: int = 2, clock: Clock | None = None) -> Any:  # noqa: ANN401 (lines, and what was told with what is missing)
+    """Judge some lines, and return what was told, by line, and how many there was no time for."""
+    told: list[Judged] = []
+    missing = judge_file(lines, judge, told.append, slots=slots, clock=clock or Clock(SOON))
+    return sorted(told, key=lambda each: each.line), missing
+
+
+class Ticking:
+    """A clock that is put forward by hand."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def __call__(self) -> float:
+        """Tell the time."""
+        return self.time
+
+
+def test_every_line_is_told_once() -> None:
+    """Also those that can't be judged, whatever order they end in."""
+    bad = Ungradable(defect=Defect.BAD_LINE, line=2)
+
+    told, missing = judged_with(verdict, line(1), bad, *map(line, range(3, 50)))
+
+    assert [*range(1, 50)] == [each.line for each in told]
+    assert (bad, 0) == (told[1], missing)
+
+
+def test_as_many_are_judged_at_the_same_time_as_there_are_slots() -> None:
+    """Each waits for the others; were there fewer threads, none would ever end."""
+    together = Barrier(3, timeout=SOON)
+
+    def judge(solution: Solution) -> Judged:
+        together.wait()
+        return verdict(solution)
+
+    told, _ = judged_with(judge, *map(line, range(6)), slots=3)
+
+    assert 6 == len(told)
+
+
+def test_no_more_lines_are_read_than_are_soon_judged() -> None:
+    """A file of any size is never in memory."""
+    ended, most = 0, 0
+    guard = Lock()
+
+    def judge(solution: Solution) -> Judged:
+        nonlocal ended
+        with guard:
+            ended += 1
+        return verdict(solution)
+
+    def lines() -> Iterator[Solution]:
+        nonlocal most
+        for number in range(200):
+            with guard:
+                most = max(most, number - ended)
+            yield line(number)
+
+    assert 0 == judge_file(lines(), judge, lambda _: None, slots=2, clock=Clock(SOON))
+    assert most <= 2 * AHEAD
+
+
+def test_what_breaks_at_one_solution_stops_no_other() -> None:
+    """It is told as the judge's own trouble, with its name."""
+
+    def judge(solution: Solution) -> Judged:
+        if solution.line == 1:
+            raise ZeroDivisionError("no idea")
+        return verdict(solution)
+
+    (first, second), missing = judged_with(judge, line(1), line(2))
+
+    assert (TestVerdict.JUDGE_ERROR, "ZeroDivisionError: no idea") == (first.verdict, first.reason)
+    assert (True, 0) == (second.solved, missing)
+
+
+def test_when_the_time_is_up_what_is_judged_is_kept_and_the_rest_is_counted() -> None:
+    """A program that failed before has its verdict; one of which nothing is known has none, which is no trouble."""
+    now = Ticking()
+    clock = Clock(10.0, now)
+
+    def judge(solution: Solution) -> Judged:
+        now.time += 4.0
+        found = {1: TestVerdict.WRONG_ANSWER, 2: TestVerdict.ACCEPTED}.get(solution.line, TestVerdict.JUDGE_ERROR)
+        return verdict(solution, found)
+
+    told, missing = judged_with(judge, *map(line, range(1, 9)), slots=1, clock=clock)
+
+    assert [TestVerdict.WRONG_ANSWER, TestVerdict.ACCEPTED] == [each.verdict for each in told]
+    assert 6 == missing
+
+
+def test_who_interrupts_hears_first_what_was_judged() -> None:
+    """And nothing more is begun."""
+    clock, at_second, over = Clock(SOON), Event(), Event()
+    told: list[Judged] = []
+
+    def judge(solution: Solution) -> Judged:
+        if solution.line == 2:  # there is one thread: the first has come to its end
+            at_second.set()
+            over.wait(SOON)
+        return verdict(solution)
+
+    def lines() -> Iterator[Solution]:
+        yield line(1)
+        yield line(2)
+        at_second.wait(SOON)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judge_file(lines(), judge, told.append, slots=1, clock=clock)
+    over.set()
+
+    assert [1] == [each.line for each in told]
+    assert clock.is_up
+
+
+def test_a_sandbox_begins_nothing_when_the_time_is_up() -> None:
+    """Neither a program nor another test of it."""
+    now = Ticking()
+    timed = Timed(Box(), Clock(1.0, now))
+    program = Program(language=Language.PYTHON, source="say 5")
+    assert isinstance(timed, Sandbox)
+
+    with timed.prepared(program) as ready:
+        assert b"5\n" == ready.run(Feed(), LIMITS).stdout
+        now.time = 2.0
+        with pytest.raises(SandboxError, match=TIME_IS_UP):
+            ready.run(Feed(), LIMITS)
+    with pytest.raises(SandboxError, match=TIME_IS_UP), timed.prepared(program):
+        pass
+
+
+def test_a_timed_sandbox_is_the_sandbox_in_all_other_respects() -> None:
+    """Its name, what verdicts depend on, and what it lacks; but it is closed by its owner."""
+    box = Box(slots=3, lacking="cpp")
+    timed = Timed(box, Clock(1.0))
+
+    timed.close()
+
+    assert (box.name, box.identity, 3) == (timed.name, timed.identity, timed.slots)
+    assert ("", "there is no cpp here") == (timed.missing(Language.PYTHON), timed.missing(Language.CPP))
+    assert not box.closed

@@ -1,0 +1,157 @@
+"""Results of solution files on disk: in order, whole as far as they go, and found again."""
+
+from pathlib import Path, PurePath
+
+import pytest
+
+from pytest_crmeval.domain.solution import (
+    Checkpoint,
+    Defect,
+    SolutionOutcome,
+    TestOutcome,
+    TestVerdict,
+    Ungradable,
+)
+from pytest_crmeval.runs.solutions.places import found_before, place_of, run_of
+from pytest_crmeval.runs.solutions.records import OUTPUT, REASON, record_of
+from pytest_crmeval.runs.solutions.results import Earlier, Results, ResultsError, earlier
+
+HEAD = {"fingerprint": "f", "checkpoint": "checkpoint-1", "lines": 4, "file": "s.jsonl"}
+PLACE = PurePath("eval_checkpoint_1/eval_s.jsonl")
+
+
+def judged(line: int, verdict: TestVerdict = TestVerdict.ACCEPTED, problem: str = "") -> SolutionOutcome:
+    """Return how a line was judged."""
+    return SolutionOutcome(problem=problem or f"p{line}", line=line, sample=0, verdict=verdict)
+
+
+def written(path: Path, *outcomes: SolutionOutcome | Ungradable, complete: bool = True, **head: str) -> Path:
+    """Write results, to their end."""
+    results = Results.begin(path, {**HEAD, **head})
+    for outcome in outcomes:
+        results.tell(outcome)
+    results.end({"complete": complete})
+    return path
+
+
+def test_lines_are_there_as_soon_as_they_are_told_and_in_order_at_the_end(tmp_path: Path) -> None:
+    """Whoever looks before that sees them as they came."""
+    path = tmp_path / PLACE
+    results = Results.begin(path, HEAD)
+    for line in (2, 4, 1, 3):
+        results.tell(judged(line))
+        assert line == list(Earlier(path).lines())[-1]["line"]
+    assert "checkpoint-1 s: 4 of 4 judged" == Earlier(path).progress
+
+    results.end({"complete": True})
+
+    found = Earlier(path)
+    assert [1, 2, 3, 4] == [record["line"] for record in found.records()]
+    assert ({"complete": True}, "") == (found.end(), found.progress)
+    assert ["eval_s.jsonl"] == [each.name for each in path.parent.iterdir()]
+
+
+def test_what_the_judge_could_not_judge_is_not_kept(tmp_path: Path) -> None:
+    """The rest is, and is counted as if it had been judged now."""
+    bad = Ungradable(defect=Defect.TRUNCATED, line=3, detail="cut")
+    outcomes = [judged(1), judged(2, TestVerdict.JUDGE_ERROR), bad, judged(4, TestVerdict.SKIPPED)]
+    first = Earlier(written(tmp_path / "a" / PLACE, *outcomes, complete=False))
+
+    second = Results.begin(tmp_path / "b" / PLACE, HEAD, first)
+    second.close()
+
+    assert {1, 3} == second.known()
+    assert ({"AC": 1}, {"truncated": 1}) == (second.count.verdicts, second.count.ungradable)
+
+
+def test_a_resumed_file_is_whole_at_every_moment(tmp_path: Path) -> None:
+    """Its old results are there until the new ones have what is kept of them."""
+    path = written(tmp_path / PLACE, judged(1), judged(2, TestVerdict.JUDGE_ERROR), complete=False)
+
+    results = Results.begin(path, HEAD, Earlier(path))
+    results.tell(judged(2))
+    results.end({"complete": True})
+
+    assert ["AC", "AC"] == [record["verdict"] for record in Earlier(path).records()]
+
+
+@pytest.mark.parametrize("rest", [b"", b"{", b"\0\0\0\n", b"[1]\n", b'{"line": 9'])
+def test_results_end_where_they_are_torn(tmp_path: Path, rest: bytes) -> None:
+    """Half a line, or what a disk makes of one, is nothing; what comes before it is."""
+    path = written(tmp_path / PLACE, judged(1), judged(2))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + rest)
+
+    found = Earlier(path)
+
+    assert ([1], None) == ([record["line"] for record in found.records()], found.end())
+
+
+@pytest.mark.parametrize("content", [b"", b"{}\n", b"no json\n", b'{"schema": "other"}\n'])
+def test_what_is_no_results_is_passed_over(tmp_path: Path, content: bytes) -> None:
+    """A file that somebody else has put there, or nothing."""
+    path = tmp_path / "eval_s.jsonl"
+    path.write_bytes(content)
+
+    assert earlier(path) is None
+    assert earlier(tmp_path / "gone.jsonl") is None
+    with pytest.raises(ResultsError, match="not the results of a solution file"):
+        Earlier(path)
+
+
+def test_outputs_and_reasons_are_cut(tmp_path: Path) -> None:
+    """Megabytes of a program's output are nobody's reading; and what is no text is readable all the same."""
+    test = TestOutcome(verdict=TestVerdict.WRONG_ANSWER, kind="official", reason="r" * 9999, output="\ud800" * 9999)
+    outcome = SolutionOutcome(problem="p", line=1, sample=0, verdict=TestVerdict.WRONG_ANSWER, tests=[test])
+
+    record = record_of(outcome)["tests"][0]
+
+    assert len(record["reason"]) < REASON + 30
+    assert len(record["output"]) < OUTPUT + 30
+    assert "p" == next(Earlier(written(tmp_path / PLACE, outcome)).records())["problem"]
+
+
+def test_whole_results_are_found_before_newer_ones_that_are_not(tmp_path: Path) -> None:
+    """And those of the same fingerprint only."""
+    written(tmp_path / "old" / PLACE, judged(1))
+    written(tmp_path / "part" / PLACE, judged(1), complete=False)
+    written(tmp_path / "other" / PLACE, judged(1), fingerprint="g")
+    (tmp_path / "latest").symlink_to("old")
+
+    found = found_before(tmp_path, "now", PLACE, "f")
+
+    assert found is not None
+    assert "old" == run_of(tmp_path, found)
+    assert found_before(tmp_path, "now", PLACE, "h") is None
+
+
+def test_of_results_that_are_not_whole_those_of_the_same_run_are_taken(tmp_path: Path) -> None:
+    """Else the newest."""
+    written(tmp_path / "now" / PLACE, judged(1), complete=False)
+    written(tmp_path / "newer" / PLACE, judged(1), complete=False)
+
+    runs = [found_before(tmp_path, run, PLACE, "f") for run in ("now", "then")]
+
+    assert ["now", "newer"] == [run_of(tmp_path, found) for found in runs if found]
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "file", "expected"),
+    [
+        ("checkpoint-49", 49, "Qwen__x__test", "eval_checkpoint_49/eval_Qwen__x__test.jsonl"),
+        ("final", None, "s", "eval_final/eval_s.jsonl"),
+    ],
+)
+def test_results_are_called_as_scripts_expect(name: str, step: int | None, file: str, expected: str) -> None:
+    """By the step, if there is one."""
+    assert expected == place_of(Checkpoint(name=name, step=step), file).as_posix()
+
+
+def test_odd_names_have_places_of_their_own() -> None:
+    """Two of them never the same one, and none outside the folder of the run."""
+    names = ["a/b", "a b", "../x", "a*", "", "Ä"]
+
+    places = {place_of(Checkpoint(name=name, step=None), name) for name in names}
+
+    assert len(names) == len(places)
+    assert all(2 == len(place.parts) and ".." not in place.parts for place in places)
