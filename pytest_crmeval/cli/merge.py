@@ -12,6 +12,7 @@ from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.runs import bills, journal, reports, summary
 from pytest_crmeval.runs.fitting import KINDS, Misfit, misfits
+from pytest_crmeval.runs.gating import judge
 from pytest_crmeval.runs.ids import problem_of
 from pytest_crmeval.runs.places import NoRunError
 from pytest_crmeval.runs.sources import Source, SourceError, sources
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     odd = _taken(list(misfits(found)), options.allow)
     report = _merged(found, folder, options.output, odd)
     judged, idle = concerned(gates, report)
-    rulings = [gate.judge(report) for gate in judged]
+    rulings = judge(judged, report)
     path = folder / f"{options.output}.json"
     sys.stdout.write("\n".join([*_told(report, odd, rulings), *summary.idle(idle), f"report: {path}"]) + "\n")
     forgiven = bool(judged) or not idle  # shards forgive what a gate is to judge: somebody has to

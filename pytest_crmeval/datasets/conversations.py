@@ -184,6 +184,7 @@ def _conversation(record: ConversationRecord, fingerprint: str) -> Conversation:
         split=record.split or "",
         now=record.now or NOW,
         segments=_segments(record) if record.chain_id else (),
+        chain=record.chain_id or "",
         expected_state=msgspec.to_builtins(record.expected_state) if record.expected_state else {},
         defects=tuple(map(str, defects(record))),
     )

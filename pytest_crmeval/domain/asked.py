@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.shard import agents_of, objects, shard_of
@@ -55,3 +56,15 @@ def _played(run: JsonObject) -> Sequence[JsonObject]:
 def _is_of_others(part: JsonObject, suite: str) -> bool:
     suites = part.get("suites")
     return isinstance(suites, list | tuple) and bool(suites) and suite not in suites
+
+
+def nobody_chose(run: JsonObject, subject: str, others: AbstractSet[str]) -> bool:
+    """Whether every part of the run was asked for agents by name, and for another than this; ``others`` are agents."""
+    parts = _played(run)
+    return all(
+        part.get("chosen") is True and subject not in agents_of(part) and others <= _all_agents(parts) for part in parts
+    )
+
+
+def _all_agents(parts: Sequence[JsonObject]) -> set[str]:
+    return {agent for part in parts for agent in agents_of(part)}

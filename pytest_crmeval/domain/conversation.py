@@ -48,6 +48,8 @@ class Conversation:
     now: datetime = NOW
     """What the clock of the CRM shows."""
     segments: Sequence[Segment] = ()
+    chain: str = ""
+    """What it is a part of, if others may be, too."""
     expected_state: Mapping[str, Sequence[Mapping[str, Json]]] = field(default_factory=dict)
     """Entity -> exactly the rows that it has at the end, in the columns given; the rest is as the reference has it."""
     defects: Sequence[str] = ()

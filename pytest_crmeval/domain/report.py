@@ -26,7 +26,7 @@ _PER = ("cost_per_trial", "cost_per_pass", "tokens_per_pass")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How one subject stands in one suite. The five counts add up to the cases that were planned."""
+    """How one subject stands in one suite. The five counts add up to the trials that were planned."""
 
     suite: str
     subject: str
@@ -63,7 +63,7 @@ class Standing:
 
     @property
     def planned(self) -> int:
-        """All cases that the run meant to play."""
+        """All trials that the run meant to play: as many as cases, unless each is tried several times."""
         return self.passed + self.failed + self.errored + self.invalid + self.not_run
 
     @property

@@ -44,6 +44,8 @@ class Options:
     split: str
     sample: int | None
     seed: int
+    trials: int
+    """How often each case is tried."""
     shard: "Shard | None"
     """The part of what is selected that this invocation plays; None: all of it."""
     durations: Path | None
@@ -89,6 +91,7 @@ class Options:
             split=config.getoption("crmeval_split") or "",
             sample=_positive("--crmeval-sample", config.getoption("crmeval_sample")),
             seed=config.getoption("crmeval_seed") or 0,
+            trials=_positive("--crmeval-trials", config.getoption("crmeval_trials")) or 1,
             shard=_shard(config),
             durations=_durations(config),
             run=new_run() if run is None else _checked_run(run),
@@ -118,6 +121,7 @@ class Options:
             f"split {self.split}": self.split,
             f"a sample of {self.sample} (seed {self.seed})": self.sample,
             f"shard {self.shard}": self.shard,
+            f"{self.trials} trials of each": self.trials > 1,
         }
         return ", ".join(words for words, asked in told.items() if asked)
 

@@ -82,6 +82,12 @@ def _add_selection(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--crmeval-sample", type=int, metavar="N", help="play N cases of each suite, the same for every agent"
     )
+    group.addoption(
+        "--crmeval-trials",
+        type=int,
+        metavar="K",
+        help="try each case K times (default 1), for pass@k and pass^k; a repeat is no other case: figures know it",
+    )
     group.addoption("--crmeval-seed", type=int, metavar="S", help="seed of the sample (default 0)")
     group.addoption(
         "--crmeval-shard",

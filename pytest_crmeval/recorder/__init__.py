@@ -26,6 +26,7 @@ from pytest_crmeval.recorder.telling import announcement, counts, endings, omiss
 from pytest_crmeval.runs import journal, reports, summary
 from pytest_crmeval.runs.bills import lines as bill_lines
 from pytest_crmeval.runs.following import Follower
+from pytest_crmeval.runs.gating import judge
 from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.progress import Progress, Tally
 from pytest_crmeval.runs.solutions.batch import write_batch
@@ -309,7 +310,7 @@ class Recorder:
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
         if self._options.shard is None:  # a part can't be held against a rule on the whole: crmeval merge does that
             gates, self._idle = concerned(self._options.gates, self._report)
-            self._rulings = [gate.judge(self._report) for gate in gates]
+            self._rulings = judge(gates, self._report)
 
     def _look_again(self) -> None:
         """Know all that is in the journal: an interrupt may have come between a line and its being noted."""

@@ -35,6 +35,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
         "scorers": list(options.scorers),
         "invalid": "play" if options.play_invalid else "report",
         **_given(
+            trials=options.trials if options.trials > 1 else None,
             judge=options.judge,
             budget=options.budget,
             record=str(options.record or ""),

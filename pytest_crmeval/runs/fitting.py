@@ -59,6 +59,7 @@ def _rules_of(source: Source) -> dict[str, str]:
     return {
         "scorers": _listed(part.get("scorers", ())),
         "judge": str(part.get("judge") or "none"),
+        "trials of each case": str(part.get("trials") or 1),
         "invalid cases": {"play": "played"}.get(str(part.get("invalid")), "reported"),
     }
 

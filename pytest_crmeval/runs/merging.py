@@ -22,7 +22,7 @@ from pytest_crmeval.runs.sources import TRANSCRIPTS, Source
 from pytest_crmeval.runs.transcripts import path_of
 
 _REPORT = "report.json"
-_RULES = ("tags", "split", "sample", "seed", "scorers", "invalid", "judge")
+_RULES = ("tags", "split", "sample", "seed", "trials", "scorers", "invalid", "judge")
 Parts = list[tuple[JsonObject, Sequence[PlannedCase]]]
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_crmeval.domain.asked import left_out_of
-from pytest_crmeval.domain.gate import Gate
+from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.gate import EACH, Gate
 from pytest_crmeval.domain.metrics import KINDS, Group, reading_order
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.ruling import Ruling
@@ -52,21 +53,35 @@ def _table(standings: Sequence[Standing]) -> Iterator[str]:
     some_invalid = any(standing.invalid for standing in standings)
     counts = ["passed", "failed", "errored", *(["invalid"] if some_invalid else []), "not_run"]
     money = bills.columns(standings)
-    head = ["suite", "subject", "cases", *map(_words, counts), "pass rate", *money]
-    rows = [(*_row(standing, counts), *bills.cells(standing, money)) for standing in standings]
+    repeated = any(standing.cases not in {None, standing.planned} for standing in standings)
+    sizes = ["cases", "trials"] if repeated else ["cases"]
+    head = ["suite", "subject", *sizes, *map(_words, counts), "pass rate", "95 % interval", *money]
+    rows = [(*_row(standing, len(sizes), counts), *bills.cells(standing, money)) for standing in standings]
     yield from aligned([head, *rows], names=2)
 
 
 def gates(rulings: Sequence[Ruling]) -> Iterator[str]:
-    """Yield one line per gate."""
+    """Yield a line per ruling: the value, its interval, its margin, and how many more cases would settle it."""
     for ruling in rulings:
-        yield f"gate {ruling.gate}: {'holds' if ruling.holds else 'BREACHED'} ({ruling.explanation})"
+        whose = f" ({ruling.subject})" if ruling.subject and f"[{ruling.subject}]" not in ruling.gate else ""
+        told = "; ".join([ruling.explanation, *_certainty(ruling)])
+        yield f"gate {ruling.gate}{whose}: {'holds' if ruling.holds else 'BREACHED'} ({told})"
+
+
+def _certainty(ruling: Ruling) -> Iterator[str]:
+    if ruling.low is not None and ruling.high is not None:
+        yield f"95 % interval {ruling.low:.3g} to {ruling.high:.3g}"
+    if ruling.margin is not None and ruling.p is None:
+        yield f"margin {ruling.margin:+.3g}"
+    if ruling.needed:
+        yield f"open: {ruling.needed} more case{'s' * (ruling.needed != 1)} like these would settle it"
 
 
 def idle(gates: Sequence[Gate]) -> Iterator[str]:
     """Yield one line per gate that says nothing about the run."""
     for gate in gates:
-        yield f"gate {gate.text}: not judged (there is no {gate.suite} in this run)"
+        what = f"{gate.subject} in {gate.suite}" if gate.subject.removeprefix(EACH) else gate.suite
+        yield f"gate {gate.text}: not judged (there is no {what} in this run)"
 
 
 def invalid(report: Report) -> Iterator[str]:
@@ -148,9 +163,15 @@ def _cut(reason: str) -> str:
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
-def _row(standing: Standing, counts: Sequence[str]) -> Row:
-    numbers = [standing.planned, *(getattr(standing, name) for name in counts), standing.pass_rate]
-    return (standing.suite, standing.subject, *map(_told, numbers))
+def _row(standing: Standing, sizes: int, counts: Sequence[str]) -> Row:
+    cases = standing.planned if standing.cases is None else standing.cases
+    numbers = [*(cases, standing.planned)[:sizes], *(getattr(standing, name) for name in counts), standing.pass_rate]
+    return (standing.suite, standing.subject, *map(_told, numbers), interval(standing.figures.get("pass_rate")))
+
+
+def interval(figure: Figure | None) -> str:
+    """Return the interval of a figure; a dash if nobody knows it."""
+    return f"{figure.low:.3f} to {figure.high:.3f}" if figure and figure.interval else "-"
 
 
 def _metrics(suite: str, standings: Sequence[Standing]) -> Iterator[Row]:

@@ -29,7 +29,7 @@ def write(  # noqa: PLR0913 (each may be left out)
     trial: Trial,
     *,
     name: str = "",
-    index: int = 1,
+    index: int | None = None,
     exchanges: Lines = (),
     judged: Lines = (),
     redactor: Redactor | None = None,
@@ -37,10 +37,12 @@ def write(  # noqa: PLR0913 (each may be left out)
 ) -> Path:
     """Write all that is known of a trial, whole or not at all; OSError with the name of the file if it can't be.
 
-    ``name`` is what the case is called there, if not by its id; ``index`` tells which trial of its case it is;
+    ``name`` is what the case is called there, if not by its id; ``index`` tells which trial of its case it is, where it
+    does not itself;
     ``exchanges`` are what the subject asked of models, ``judged`` what the judge did, as lines of a cassette. With a
     ``canary`` what was said is encrypted.
     """
+    index = index or trial.planned.trial
     path = path_of(folder, trial, index, name)
     content = _redacted(_document(trial, index, exchanges, judged), redactor or Redactor()) + b"\n"
     if canary:
@@ -55,9 +57,10 @@ def write(  # noqa: PLR0913 (each may be left out)
     return path
 
 
-def path_of(folder: Path, trial: Trial, index: int = 1, name: str = "") -> Path:
+def path_of(folder: Path, trial: Trial, index: int | None = None, name: str = "") -> Path:
     """Return where the transcript of a trial is."""
     planned = trial.planned
+    index = index or planned.trial
     named = place(planned.suite, planned.subject, name or planned.case)
     return folder / f"{named}{f'.{index}' if index > 1 else ''}.json"
 

@@ -57,6 +57,18 @@ def figures_of(trials: Sequence[Trial], level: float = LEVEL) -> dict[str, Figur
     return {name: figure for name, figure in found.items() if figure is not None}
 
 
+def case_values(trials: Sequence[Trial], metric: str) -> dict[str, float]:
+    """Return a metric of each case, its repeats averaged; only those that a case has for itself, as its pass rate."""
+    named = _score_named(metric.removeprefix("score:")) if metric.startswith("score:") else _PER_CASE[metric]
+    cases: dict[str, Part] = {}
+    for trial in trials:
+        part = named(trial) if trial.verdict in SCORED else None
+        if part is not None:
+            hits, size = cases.get(trial.planned.case, (0.0, 0.0))
+            cases[trial.planned.case] = (hits + part[0], size + part[1])
+    return {case: hits / size for case, (hits, size) in cases.items() if size}
+
+
 def _repeat(scored: Sequence[Trial]) -> bool:
     """Whether any subject has several trials that are not independent of each other."""
     counts = Counter((trial.planned.subject, trial.unit) for trial in scored)
@@ -72,7 +84,7 @@ class _Taker:
 
     def shares(self, scored: Sequence[Trial]) -> dict[str, Figure | None]:
         """Return what is between 0 and 1: rates of trials, turns and answers, and scores."""
-        measured: dict[str, _Measured] = {"pass_rate": lambda trial: (trial.passed, 1), **_TURNS, **_ANSWERS}
+        measured: dict[str, _Measured] = {"pass_rate": _passed, **_TURNS, **_ANSWERS}
         for name in sorted({score.name for trial in scored for score in trial.scores}):
             measured[f"score:{name}"] = _score_named(name)
         return {name: self._share(_taken(scored, measure)) for name, measure in measured.items()}
@@ -172,6 +184,10 @@ def _tried(cases: Sequence[Sequence[Trial]], k: int, chance: Callable[[int, int,
     return _Taken(units=units, n=len(cases))
 
 
+def _passed(trial: Trial) -> Part:
+    return trial.passed, 1
+
+
 def _turned(held: Callable[[TurnOutcome], bool]) -> _Measured:
     return lambda trial: (sum(map(held, trial.turns)), len(trial.turns)) if trial.turns else None
 
@@ -239,3 +255,4 @@ _ANSWERS: Mapping[str, _Measured] = {
     "accuracy_given_attempted": _accuracy,
     "f1": _f1,
 }
+_PER_CASE: Mapping[str, _Measured] = {"pass_rate": _passed, "strict_success": _passed, **_TURNS}

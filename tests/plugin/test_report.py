@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from psycopg.conninfo import conninfo_to_dict
 
+from pytest_crmeval.domain.interval import wilson
 from tests.projects import case, failing, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
@@ -35,11 +36,13 @@ def test_every_way_of_running_gives_the_same_report(project: Project, way: list[
     Draft202012Validator(schema()).validate(report)
     (standing,) = report["results"]
     assert standing.pop("seconds") > 0
-    metrics, by = standing.pop("metrics"), standing.pop("by")
+    metrics, by, figures = standing.pop("metrics"), standing.pop("by"), standing.pop("figures")
+    assert {"one", "two", "three"} == {each["case"] for each in standing.pop("slowest")}
     assert {
         "suite": "crm",
         "subject": "bots:Half",
         "planned": 3,
+        "cases": 3,
         "passed": 2,
         "failed": 1,
         "errored": 0,
@@ -47,7 +50,9 @@ def test_every_way_of_running_gives_the_same_report(project: Project, way: list[
         "not_run": 0,
         "pass_rate": 2 / 3,
         "scores": {"calls": 2 / 3, "reply": 1.0, "state": 2 / 3},
-    } == standing
+    } == {name: value for name, value in standing.items() if name != "reasons"}
+    assert [("failed", 1, ["two"])] == [(each["verdict"], each["count"], each["cases"]) for each in standing["reasons"]]
+    assert {"value": 2 / 3, "interval": list(wilson(2, 3) or ()), "n": 3, "method": "wilson"} == figures["pass_rate"]
     assert {
         "strict_success": 2 / 3,
         "turn_success": 2 / 3,

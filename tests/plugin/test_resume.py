@@ -53,7 +53,7 @@ def test_nothing_missing_is_a_success(project: Project, xdist: list[str]) -> Non
     result = pytester.runpytest(*RUN, *xdist)
 
     assert pytest.ExitCode.OK == result.ret
-    result.stdout.fnmatch_lines(["crm *oracle * 3 * 3 * 0 * 0 * 0 * 1.000"])
+    result.stdout.fnmatch_lines(["crm *oracle * 3 * 3 * 0 * 0 * 0 * 1.000  0.439 to 1.000"])
     assert 3 == len(journal(pytester.path))
 
 

@@ -40,7 +40,11 @@ def figures(report: dict[str, Any]) -> dict[str, Any]:
     """Return what is the same however long it took."""
 
     def timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{name: value for name, value in record.items() if name != "seconds"} for record in records]
+        kept = [{name: value for name, value in each.items() if name not in {"seconds", "slowest"}} for each in records]
+        for record in kept:
+            told = record.get("figures", {})
+            record["figures"] = {name: figure for name, figure in told.items() if not name.startswith("latency")}
+        return kept
 
     trials, results = timeless(report["trials"]), timeless(report["results"])
     return {"complete": report["complete"], "results": results, "trials": trials}

@@ -39,8 +39,8 @@ def test_a_merge_shows_the_whole(folder: Path, capsys: pytest.CaptureFixture[str
     """As the end of a run does."""
     assert 0 == cli.main([*MERGE, *GATE])
     expected = [
-        "suite  subject  cases  passed  failed  errored  not run  pass rate",
-        "crm    oracle       3       2       1        0        0      0.667",
+        "suite  subject  cases  passed  failed  errored  not run  pass rate   95 % interval",
+        "crm    oracle       3       2       1        0        0      0.667  0.208 to 0.939",
         "gate crm.pass_rate >= 0.6: holds (pass_rate is 0.666667)",
         "report: reports/out.json",
     ]

@@ -85,7 +85,9 @@ def test_without_models_nothing_is_said() -> None:
     """As before there were any."""
     assert [] == lines(ORACLE, spent=0.0)
     assert [] == list(bills.details("crm", [ORACLE]))
-    assert "suite  subject  cases  passed  failed  errored  not run  pass rate" == next(summary.table(report(ORACLE)))
+    assert "suite  subject  cases  passed  failed  errored  not run  pass rate  95 % interval" == next(
+        summary.table(report(ORACLE))
+    )
 
 
 def test_the_total_of_a_run_is_one_line() -> None:

@@ -14,6 +14,7 @@ from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.runs import reports, summary
+from pytest_crmeval.runs.gating import judge
 from tests.fakes import planned, trial
 
 REPORT = Report(
@@ -42,7 +43,7 @@ def test_invalid_cases_have_a_column_when_there_are_any(snapshot: SnapshotAssert
 
 def test_the_table_of_nothing_is_its_head() -> None:
     """One line."""
-    assert ["suite  subject  cases  passed  failed  errored  not run  pass rate"] == list(
+    assert ["suite  subject  cases  passed  failed  errored  not run  pass rate  95 % interval"] == list(
         summary.table(Report(run={"id": "mine"}, standings=[], trials=[]))
     )
 
@@ -52,7 +53,7 @@ def test_the_gates(snapshot: SnapshotAssertion) -> None:
     complete = Report(run={}, standings=[Standing(suite="crm", subject="half", passed=2, failed=1)], trials=[])
     texts = ["crm.pass_rate >= 0.60", "crm.failed == 0", "crn.passed > 0"]
 
-    assert snapshot == "\n".join(summary.gates([Gate.parse(text).judge(complete) for text in texts]))
+    assert snapshot == "\n".join(summary.gates(judge([Gate.parse(text) for text in texts], complete)))
 
 
 def broken(case: str, file: Path | str, subject: str = "oracle") -> Trial:

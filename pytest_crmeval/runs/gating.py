@@ -1,0 +1,280 @@
+"""Gates held against a report, and against its baseline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, inf
+
+from pytest_crmeval.domain.figures import LEVEL, Figure
+from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, SHARES, Gate
+from pytest_crmeval.domain.interval import deviations_of, settling, wilson
+from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
+from pytest_crmeval.domain.ruling import Ruling
+from pytest_crmeval.domain.shard import listed
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.runs.comparing import matched, pairs_of
+from pytest_crmeval.scoring.figures import figures_of
+from pytest_crmeval.scoring.paired import Difference, difference_of, holm
+
+SIGNIFICANT = 0.05
+_NO_BASELINE = "there is no baseline: name one with --crmeval-baseline, or crmeval_baseline"
+
+
+def judge(gates: Sequence[Gate], report: Report, baseline: Report | None = None) -> list[Ruling]:
+    """Hold gates against a report; a rule on each subject has a ruling for each. What is not complete can't pass."""
+    asked = [(gate, scope) for gate in gates for scope in _scopes(gate, report)]
+    rulings = [_Court(gate, scope, report, baseline).ruling() for gate, scope in asked]
+    return _corrected(asked, rulings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scope:
+    """Whose trials a ruling is about: of one subject, or of all of a suite together."""
+
+    suite: str
+    subject: str
+    """Empty: of all together."""
+    standings: Sequence[Standing]
+
+    def trials(self, report: Report) -> list[Trial]:
+        """Return the trials of a report that it is about."""
+        names = {standing.subject for standing in self.standings}
+        found = (trial for trial in report.trials if trial.planned.suite == self.suite)
+        return [trial for trial in found if trial.planned.subject in names]
+
+
+def _scopes(gate: Gate, report: Report) -> list[_Scope]:
+    standings = [standing for standing in report.standings if standing.suite == gate.suite]
+    if gate.subject == EACH and standings:
+        return [_Scope(suite=gate.suite, subject=each.subject, standings=[each]) for each in standings]
+    chosen = [each for each in standings if gate.subject in {"", EACH, each.subject}]
+    return [_Scope(suite=gate.suite, subject=gate.subject.removeprefix(EACH), standings=chosen)]
+
+
+class _Court:
+    """Judges one gate of one scope."""
+
+    def __init__(self, gate: Gate, scope: _Scope, report: Report, baseline: Report | None) -> None:
+        self._gate = gate
+        self._scope = scope
+        self._report = report
+        self._baseline = baseline
+
+    def ruling(self) -> Ruling:
+        """Return what the gate found."""
+        if why := self._objection():
+            return self._told(why)
+        if self._gate.comparison == NOT_WORSE:
+            return self._not_worse()
+        if self._gate.baseline:
+            return self._beside_baseline()
+        figure = self._figure(LEVEL)
+        if figure is None:
+            return self._told(self._missing())
+        return self._sure(figure) if self._gate.confidence else self._compared(figure, self._gate.bound)
+
+    @cached_property
+    def _trials(self) -> list[Trial]:
+        return self._scope.trials(self._report)
+
+    @cached_property
+    def _standing(self) -> Standing:
+        """All that the gate is about, together."""
+        return pooled(self._scope.suite, self._scope.standings)
+
+    def _objection(self) -> str:
+        """Return why nothing can be said; nothing if something can."""
+        if self._report.suite(self._gate.suite) is None:
+            return f"the run has no suite {self._gate.suite!r}"
+        if not self._scope.standings:
+            there = [each.subject for each in self._report.standings if each.suite == self._gate.suite]
+            return f"{self._gate.suite} has no subject {self._gate.subject!r} in this run, only {', '.join(there)}"
+        if self._report.missing:
+            return f"the run is not whole: it lacks shard {listed(self._report.missing)}"
+        if self._standing.not_run:
+            return f"{self._standing.not_run} of {self._standing.planned} cases were not run"
+        return _NO_BASELINE if self._gate.baseline and self._baseline is None else ""
+
+    def _figure(self, level: float) -> Figure | None:
+        """Return what the gate is about, with an interval of this level; None if it was taken from nothing."""
+        return _figure_of(self._gate.metric, self._standing, self._trials, level)
+
+    def _missing(self) -> str:
+        """Return why there is no value."""
+        metric = self._gate.metric
+        if metric in {"pass_rate", "strict_success"}:
+            return "no trial was scored"
+        if metric.startswith("cost") and self._standing.cost is None:
+            return "the price of a model is unknown: give it with ?price="
+        if metric in {"cost_per_pass", "tokens_per_pass"}:
+            return "no trial passed"
+        return f"nothing in {self._gate.suite} has a {metric}"
+
+    def _compared(self, figure: Figure, bound: float, told: str = "") -> Ruling:
+        """Hold a value against a number."""
+        gate = self._gate
+        return replace(
+            self._told(told or f"{gate.metric} is {figure.value:.6g}"),
+            holds=COMPARISONS[gate.comparison](figure.value, bound),
+            value=figure.value,
+            low=figure.low,
+            high=figure.high,
+            bound=bound,
+            margin=_margin(gate.comparison, figure.value, bound),
+            needed=_needed(gate, figure, bound),
+        )
+
+    def _sure(self, figure: Figure) -> Ruling:
+        """Hold the one-sided bound of a value against a number: it is to be so with that confidence."""
+        gate, sure = self._gate, self._gate.confidence or LEVEL
+        level = 2 * sure - 1  # the ends of such an interval are each passed with the rest of the confidence
+        at_level = self._figure(level)
+        below = gate.comparison.startswith(">")
+        end = (at_level.low if below else at_level.high) if at_level else None
+        if end is None:
+            return self._told(f"{gate.metric} is {figure.value:.6g}, and too few trials tell how sure that is")
+        side = "at least" if below else "at most"
+        told = f"{gate.metric} is {figure.value:.6g}, and {side} {end:.6g} with {sure:.4g} confidence"
+        ruling = self._compared(figure, gate.bound, told)
+        needed = _wanted(gate, figure, level) if not COMPARISONS[gate.comparison](end, gate.bound) else 0
+        margin = _margin(gate.comparison, end, gate.bound)
+        return replace(ruling, holds=COMPARISONS[gate.comparison](end, gate.bound), margin=margin, needed=needed)
+
+    def _paired(self) -> tuple[list[Trial], list[Trial]]:
+        """Return the trials, before and after, of the cases that both runs have scored with the same content."""
+        assert self._baseline is not None  # noqa: S101 (else there was an objection)
+        before: list[Trial] = []
+        after: list[Trial] = []
+        for standing in self._scope.standings:
+            scope = _Scope(suite=self._scope.suite, subject=standing.subject, standings=[standing])
+            for match in matched(scope.trials(self._baseline), scope.trials(self._report)):
+                if match.is_scored and match.is_same:
+                    before += match.before
+                    after += match.after
+        return before, after
+
+    def _beside_baseline(self) -> Ruling:
+        """Hold a value against that of the baseline, both over the cases that they share."""
+        gate = self._gate
+        before, after = (self._taken(trials) for trials in self._paired())
+        if before is None or after is None:
+            return self._told(f"no case has a {gate.metric} in this run and, with the same content, in the baseline")
+        bound = before.value + gate.bound
+        cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
+        told = f"{gate.metric} is {after.value:.6g} and was {before.value:.6g}, over {cases} that both runs have"
+        return self._compared(after, bound, told)
+
+    def _taken(self, trials: Sequence[Trial]) -> Figure | None:
+        if not trials:
+            return None
+        return _figure_of(self._gate.metric, standing_of(self._scope.suite, "", trials, 0), trials, LEVEL)
+
+    def _not_worse(self) -> Ruling:
+        """Hold the paired difference against nothing at all; whether it is significant is decided with the others."""
+        before, after = self._paired()
+        pairs = pairs_of(matched(before, after), self._gate.metric)
+        if not pairs:
+            return self._told("no case was scored in this run and, with the same content, in the baseline")
+        found = difference_of(pairs)
+        was = sum(pair.before for pair in pairs) / len(pairs)
+        return replace(
+            self._told(_change_told(self._gate.metric, was, found)),
+            holds=True,
+            value=found.figure.value,
+            low=found.figure.low,
+            high=found.figure.high,
+            bound=0.0,
+            margin=found.figure.value,
+            p=found.p,
+        )
+
+    def _told(self, explanation: str) -> Ruling:
+        scope = self._scope
+        return Ruling(
+            gate=self._gate.text, holds=False, explanation=explanation, suite=scope.suite, subject=scope.subject
+        )
+
+
+def _figure_of(metric: str, standing: Standing, trials: Sequence[Trial], level: float) -> Figure | None:
+    """Return a metric of a standing and its trials; what was counted needs no trials."""
+    name = {"cost_usd": "cost", "strict_success": "pass_rate"}.get(metric, metric)
+    if name in {*COUNTS, *MONEY}:
+        value = getattr(standing, name)
+        return None if value is None else Figure(value=value)
+    if name == "pass_rate" and not trials and standing.pass_rate is not None:
+        scored = standing.passed + standing.failed
+        low, high = wilson(standing.passed, scored, level) or (None, None)
+        return Figure(value=standing.pass_rate, low=low, high=high, n=scored, method="wilson")
+    return figures_of(trials, level).get(name)
+
+
+def _change_told(metric: str, was: float, found: Difference) -> str:
+    figure = found.figure
+    cases = figure.n or 0
+    return (
+        f"{metric} went from {was:.6g} to {was + figure.value:.6g} over {cases} case{'s' * (cases != 1)} that both "
+        f"runs have; {found.detectable:.2g} would be seen in four of five runs"
+    )
+
+
+def _corrected(asked: Sequence[tuple[Gate, _Scope]], rulings: Sequence[Ruling]) -> list[Ruling]:
+    """Decide who is significantly worse, corrected for the number of such rules."""
+    tested = [ruling.p for ruling in rulings if ruling.p is not None]
+    corrected = iter(holm(tested))
+    return [
+        ruling if ruling.p is None else _decided(ruling, next(corrected), len(tested))
+        for (_, ruling) in zip(asked, rulings, strict=True)
+    ]
+
+
+def _decided(ruling: Ruling, chance: float, tests: int) -> Ruling:
+    worse = (ruling.value or 0.0) < 0 and chance < SIGNIFICANT
+    by = f", Holm over {tests} gates" if tests > 1 else ""
+    verdict = "significantly worse" if worse else "not significantly worse"
+    return replace(
+        ruling, p=chance, holds=not worse, explanation=f"{ruling.explanation}: {verdict} (p = {chance:.3g}{by})"
+    )
+
+
+def _margin(comparison: str, value: float, bound: float) -> float:
+    if comparison == "==":
+        return -abs(value - bound)
+    return value - bound if comparison.startswith(">") else bound - value
+
+
+def _needed(gate: Gate, figure: Figure, bound: float) -> int | None:
+    """Return how many more cases would settle a rule; 0 if its interval is on one side of the bound."""
+    if figure.low is None or figure.high is None:
+        return 0 if gate.metric in {*COUNTS, *MONEY} else None
+    if not figure.low <= bound <= figure.high:
+        return 0
+    return _more(gate, figure, bound, LEVEL)
+
+
+def _wanted(gate: Gate, figure: Figure, level: float) -> int | None:
+    """Return how many more cases would make a rule sure; None if the value is on the wrong side of the bound."""
+    right = _margin(gate.comparison, figure.value, gate.bound) > 0
+    return _more(gate, figure, gate.bound, level) if right else None
+
+
+def _more(gate: Gate, figure: Figure, bound: float, level: float) -> int | None:
+    """Return how many cases more would have an interval without the bound, were the value to stay."""
+    units = figure.units or figure.n or 0
+    times = _times(gate, figure, bound, level)
+    return None if times == inf or not units else max(1, ceil(units * (times - 1)))
+
+
+def _times(gate: Gate, figure: Figure, bound: float, level: float) -> float:
+    """Return how many times as many observations that would be."""
+    half = ((figure.high or 0.0) - (figure.low or 0.0)) / 2
+    if figure.value == bound or not half:
+        return inf
+    if _is_share(gate.metric) and 0.0 < bound < 1.0:
+        varied = 0.0 < figure.value < 1.0 and figure.method != "wilson"
+        worth = figure.value * (1 - figure.value) * (deviations_of(LEVEL) / half) ** 2
+        return settling(figure.value, bound, level) / (worth if varied else float(figure.n or 1))
+    return (half / (figure.value - bound)) ** 2
+
+
+def _is_share(metric: str) -> bool:
+    return metric in SHARES or metric.startswith(("pass@", "pass^", "score:"))

@@ -1,0 +1,376 @@
+"""Gates held against a report, and against its baseline."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from scipy.stats import binomtest
+
+from pytest_crmeval.domain.gate import COUNTS, MONEY, Gate
+from pytest_crmeval.domain.report import Report, Standing
+from pytest_crmeval.domain.ruling import Ruling
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial, TurnOutcome
+from pytest_crmeval.domain.usage import Bill
+from pytest_crmeval.runs import reports
+from pytest_crmeval.runs.gating import judge
+from tests.fakes import planned, trial
+
+PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
+
+
+def report(*standings: Standing) -> Report:
+    """Return the report of a run."""
+    return Report(run={"id": "mine", "started": "now"}, standings=standings, trials=())
+
+
+def crm(subject: str = "oracle", **counts: Any) -> Standing:  # noqa: ANN401 (whole numbers)
+    """Return a standing in the suite ``crm``."""
+    return Standing(suite="crm", subject=subject, **counts)
+
+
+def ruled(text: str, found: Report, baseline: Report | None = None) -> Ruling:
+    """Return what a gate says of a report."""
+    (ruling,) = judge([Gate.parse(text)], found, baseline)
+    return ruling
+
+
+def played(passing: int, failing: int, subject: str = "oracle", suite: str = "crm") -> list[Trial]:
+    """Return trials of cases that are numbered through: those that pass come first."""
+    verdicts = [PASSED] * passing + [FAILED] * failing
+    return [trial(planned(str(n), subject=subject, suite=suite), verdict) for n, verdict in enumerate(verdicts)]
+
+
+def of(*trials: Trial) -> Report:
+    """Return the report of trials."""
+    run = {"id": "mine", "started": "now"}
+    return reports.build(run, {f"{n} {each.planned.key}": each for n, each in enumerate(trials)}, [])
+
+
+@pytest.mark.parametrize("metric", [*COUNTS, *MONEY, "pass_rate", "strict_success", "latency_p95", "score:state"])
+def test_every_metric_can_be_gated(metric: str) -> None:
+    """Each name is really a figure of a standing, or of its trials."""
+    assert ruled(f"crm.{metric} >= 0", of(*played(1, 1))).holds
+
+
+@pytest.mark.parametrize(
+    ("comparison", "holds_below", "holds_at", "holds_above"),
+    [
+        (">=", False, True, True),
+        (">", False, False, True),
+        ("<=", True, True, False),
+        ("<", True, False, False),
+        ("==", False, True, False),
+    ],
+)
+def test_a_comparison_means_what_it_says(
+    comparison: str, *, holds_below: bool, holds_at: bool, holds_above: bool
+) -> None:
+    """2, 3 and 4 failed cases against a bound of 3."""
+    rulings = [ruled(f"crm.failed {comparison} 3", report(crm(failed=failed))) for failed in (2, 3, 4)]
+
+    assert [holds_below, holds_at, holds_above] == [ruling.holds for ruling in rulings]
+
+
+def test_a_ruling_shows_the_value() -> None:
+    """Also when the gate holds: how much room is left is worth knowing."""
+    ruling = ruled("crm.pass_rate >= 0.60", report(crm(passed=2, failed=1)))
+
+    assert ("crm.pass_rate >= 0.60", True, "pass_rate is 0.666667") == (ruling.gate, ruling.holds, ruling.explanation)
+
+
+def test_a_pass_rate_just_at_the_bound_holds() -> None:
+    """Seven of ten are 0.7, in binary, too."""
+    assert ruled("crm.pass_rate >= 0.7", report(crm(passed=7, failed=3))).holds
+
+
+def test_all_subjects_of_a_suite_are_judged_together() -> None:
+    """One good and one bad agent are one suite of half passed cases."""
+    good, bad = crm("oracle", passed=4), crm("mute", failed=4)
+
+    assert "pass_rate is 0.5" == ruled("crm.pass_rate >= 0.6", report(good, bad)).explanation
+
+
+def test_another_suite_does_not_count() -> None:
+    """A gate looks at its own suite only."""
+    other = Standing(suite="browsecomp", subject="oracle", failed=9)
+
+    assert ruled("crm.pass_rate >= 1", report(crm(passed=1), other)).holds
+
+
+def test_a_suite_that_was_not_run_is_a_breach() -> None:
+    """A typo in the name of a suite must not pass every merge."""
+    ruling = ruled("crn.failed == 0", report(crm(passed=1)))
+
+    assert (False, "the run has no suite 'crn'") == (ruling.holds, ruling.explanation)
+
+
+def test_a_run_that_is_not_complete_is_a_breach() -> None:
+    """Also when the cases that were played are all right."""
+    ruling = ruled("crm.pass_rate >= 0.1", report(crm(passed=5, not_run=2)))
+
+    assert (False, "2 of 7 cases were not run") == (ruling.holds, ruling.explanation)
+
+
+def test_a_rate_of_nothing_is_a_breach() -> None:
+    """When every trial errored, or is of an invalid case, there is no pass rate, neither zero nor one."""
+    ruling = ruled("crm.pass_rate >= 0", report(crm(errored=3, invalid=2)))
+
+    assert (False, "no trial was scored") == (ruling.holds, ruling.explanation)
+
+
+def test_invalid_cases_are_no_breach_unless_a_gate_says_so() -> None:
+    """They are neither failed nor missing."""
+    found = report(crm(passed=1, invalid=2))
+
+    assert ruled("crm.pass_rate >= 1", found).holds
+    assert ruled("crm.failed == 0", found).holds
+    ruling = ruled("crm.invalid == 0", found)
+    assert (False, "invalid is 2") == (ruling.holds, ruling.explanation)
+
+
+def costs(text: str, *bills: Bill | None, passed: int = 4) -> tuple[bool, str]:
+    """Return what a gate says of subjects with these bills, who passed and failed four cases each."""
+    found = [crm(str(number), passed=passed, failed=4, bill=bill) for number, bill in enumerate(bills)]
+    ruling = ruled(text, report(*found))
+    return ruling.holds, ruling.explanation
+
+
+def test_money_can_be_gated() -> None:
+    """In dollars, of all subjects together; to the cent, whatever binary fractions add up to."""
+    assert (True, "cost is 0.3") == costs("crm.cost <= 0.30", Bill(cost=0.1), Bill(cost=0.2))
+    assert (False, "cost is 5.01") == costs("crm.cost <= 5.00", Bill(cost=5.01))
+
+
+def test_what_a_passed_case_costs_can_be_gated() -> None:
+    """Failed ones have to be paid, too: twelve dollars for eight cases."""
+    assert (True, "cost_per_pass is 1.5") == costs("crm.cost_per_pass < 2", Bill(cost=5.0), Bill(cost=7.0))
+
+
+def test_who_asks_no_model_costs_nothing() -> None:
+    """And does not make the price of others unknown."""
+    assert (True, "cost is 0") == costs("crm.cost == 0", None)
+    assert (True, "cost is 0.5") == costs("crm.cost < 1", None, Bill(cost=0.5))
+
+
+@pytest.mark.parametrize("metric", ["cost", "cost_per_pass"])
+def test_an_unknown_price_is_a_breach(metric: str) -> None:
+    """Which is not a price of zero."""
+    expected = (False, "the price of a model is unknown: give it with ?price=")
+
+    assert expected == costs(f"crm.{metric} <= 1000", Bill(cost=1.0), Bill(cost=None))
+
+
+def test_a_cost_per_pass_where_nothing_passed_is_a_breach() -> None:
+    """It is neither zero nor a number."""
+    assert (False, "no trial passed") == costs("crm.cost_per_pass <= 1000", Bill(cost=1.0), passed=0)
+
+
+def test_a_ruling_tells_interval_and_margin() -> None:
+    """66 of 100: Wilson has 0.563 to 0.745 (by scipy's proportion_ci), and 0.06 are left."""
+    ruling = ruled("crm.pass_rate >= 0.60", of(*played(66, 34)))
+
+    assert pytest.approx((0.66, 0.5628, 0.7454, 0.6, 0.06), abs=1e-4) == (
+        ruling.value,
+        ruling.low,
+        ruling.high,
+        ruling.bound,
+        ruling.margin,
+    )
+
+
+def test_an_open_gate_says_how_many_more_cases_would_settle_it() -> None:
+    """With so many, at the same rate, the interval is beyond the bound; with fewer it is not."""
+    ruling = ruled("crm.pass_rate >= 0.60", of(*played(66, 34)))
+    assert ruling.needed
+
+    whole = 100 + ruling.needed  # z² b (1 - b) / (p - b)² = 256.1
+    assert 257 == whole
+    assert ruling.holds
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ("crm.pass_rate >= 0.40", 0),
+        ("crm.pass_rate >= 0.80", 0),
+        ("crm.pass_rate >= 0.66", None),
+        ("crm.failed <= 40", 0),
+        ("crm.pass_rate <= 0.70", 505 - 100),
+    ],
+)
+def test_a_settled_gate_needs_no_more(text: str, needed: int | None) -> None:
+    """Nor does a count; and what is just at the bound is never settled."""
+    assert needed == ruled(text, of(*played(66, 34))).needed
+
+
+def test_repeats_do_not_settle_a_gate() -> None:
+    """Cases are missing, not trials: as many more as are needed of independent ones."""
+    repeated = [replace(each, planned=replace(each.planned, trial=n)) for each in played(66, 34) for n in (1, 2, 3)]
+    once, often = (ruled("crm.pass_rate >= 0.60", of(*trials)) for trials in (played(66, 34), repeated))
+    assert once.needed
+    assert often.needed
+
+    assert pytest.approx(once.needed, rel=0.15) == often.needed
+
+
+def test_a_gate_of_one_subject() -> None:
+    """The others do not count."""
+    found = of(*played(4, 0, "good"), *played(0, 4, "bad"))
+
+    assert [True, False] == [ruled(f"crm[{name}].pass_rate >= 0.6", found).holds for name in ("good", "bad")]
+
+
+def test_a_gate_of_each_subject_has_a_ruling_for_each() -> None:
+    """In the order of the report."""
+    rulings = judge([Gate.parse("crm[*].failed == 0")], of(*played(4, 0, "good"), *played(0, 4, "bad")))
+
+    assert [("bad", False), ("good", True)] == [(ruling.subject, ruling.holds) for ruling in rulings]
+
+
+def test_a_subject_that_is_not_there_is_a_breach() -> None:
+    """A misspelt one must not pass every merge."""
+    ruling = ruled("crm[gtp].passed > 0", of(*played(1, 0, "gpt")))
+
+    assert (False, "crm has no subject 'gtp' in this run, only gpt") == (ruling.holds, ruling.explanation)
+
+
+def test_what_a_kind_counts_can_be_gated() -> None:
+    """82 of 164 solutions."""
+    case = planned("f", subject="checkpoint-196", suite="checkpoints")
+    found = of(replace(trial(case), tallies={"pass@1": (82, 164)}))
+
+    assert ruled("checkpoints[checkpoint-196].pass@1 >= 0.35", found).holds
+    assert not ruled("checkpoints.pass@1 >= 0.51", found).holds
+
+
+def test_what_nobody_has_is_a_breach() -> None:
+    """There is no pass@5 of cases that are tried once."""
+    assert "nothing in crm has a pass@5" == ruled("crm.pass@5 >= 0.1", of(*played(3, 0))).explanation
+
+
+def test_times_can_be_gated() -> None:
+    """In seconds."""
+    found = of(*(trial(str(n), seconds=float(n)) for n in range(101)))
+
+    assert ruled("crm.latency_p95 <= 95s", found).holds
+    assert not ruled("crm.latency_p95 <= 94500ms", found).holds
+    assert ruled("crm.latency_p95 <= 2min", found).holds
+
+
+@pytest.mark.parametrize(("passing", "holds"), [(68, False), (69, True)])
+def test_a_gate_may_want_to_be_sure(passing: int, *, holds: bool) -> None:
+    """One-sided, by Wilson: 68 of 100 are at least 0.5985 with 95 % confidence, 69 at least 0.6088.
+
+    An independent computation: scipy's interval of 90 % has these ends.
+    """
+    ruling = ruled("crm.pass_rate >= 0.60 with 95% confidence", of(*played(passing, 100 - passing)))
+    low = binomtest(passing, 100).proportion_ci(0.9, method="wilson").low
+
+    assert holds == ruling.holds
+    assert pytest.approx(low - 0.6) == ruling.margin
+    assert f"and at least {low:.6g} with 0.95 confidence" in ruling.explanation
+
+
+def test_who_is_not_sure_enough_learns_how_many_cases_it_takes() -> None:
+    """Unless the value itself is too low: then no number of them helps."""
+    good = ruled("crm.pass_rate >= 0.60 with 95% confidence", of(*played(66, 34)))
+    bad = ruled("crm.pass_rate >= 0.60 with 95% confidence", of(*played(59, 41)))
+
+    assert (False, 181 - 100) == (good.holds, good.needed)  # 1.6449² · 0.6 · 0.4 / 0.06² = 180.4
+    assert (False, None) == (bad.holds, bad.needed)
+
+
+def test_a_gate_on_the_baseline_needs_one() -> None:
+    """It does not hold for want of it."""
+    for text in ("crm.pass_rate >= baseline - 0.02", "crm.pass_rate not worse than baseline"):
+        ruling = ruled(text, of(*played(3, 0)))
+
+        assert (False, True) == (ruling.holds, "there is no baseline" in ruling.explanation)
+
+
+def test_a_gate_on_the_baseline_looks_at_the_cases_that_both_have() -> None:
+    """The baseline had 60 of 100; now 59 of these pass, and 20 easy ones are new, which do not help."""
+    new = [trial(f"new-{n}") for n in range(20)]
+    before, after = of(*played(60, 40)), of(*played(59, 41), *new)
+
+    assert ruled("crm.pass_rate >= baseline - 0.02", after, before).holds
+    ruling = ruled("crm.pass_rate >= baseline", after, before)
+    assert not ruling.holds
+    assert pytest.approx(-0.01) == ruling.margin
+    assert "pass_rate is 0.59 and was 0.6, over 100 cases that both runs have" == ruling.explanation
+
+
+def test_what_has_changed_is_not_compared() -> None:
+    """Another content is another case."""
+    other = [replace(each, planned=replace(each.planned, fingerprint="new")) for each in played(0, 3)]
+    ruling = ruled("crm.pass_rate >= baseline", of(*other), of(*played(3, 0)))
+
+    assert (False, True) == (ruling.holds, "no case has a pass_rate" in ruling.explanation)
+    assert not ruled("crm.pass_rate not worse than baseline", of(*other), of(*played(3, 0))).holds
+
+
+def lost(count: int, of_all: int = 40) -> tuple[Report, Report]:
+    """Return a baseline that passed everything, and a run that has lost so many."""
+    return of(*played(of_all, 0)), of(*played(of_all - count, count))
+
+
+@pytest.mark.parametrize(("count", "holds"), [(0, True), (5, True), (6, False)])
+def test_a_gate_on_being_worse_wants_to_be_shown(count: int, *, holds: bool) -> None:
+    """Five of five lost have p = 0.0625, six of six 0.03125: exact McNemar, two-sided."""
+    before, after = lost(count)
+    ruling = ruled("crm.pass_rate not worse than baseline", after, before)
+
+    assert (holds, 1.0 if not count else 2 * 0.5**count) == (ruling.holds, ruling.p)
+
+
+def test_who_is_better_is_not_worse() -> None:
+    """However significant it is."""
+    after, before = lost(20)
+
+    assert ruled("crm.pass_rate not worse than baseline", after, before).holds
+
+
+def test_several_gates_on_being_worse_are_corrected() -> None:
+    """Six lost are significant alone; beside another rule p = 0.03125 counts twice."""
+    before = of(*played(40, 0), *played(40, 0, suite="q"))
+    after = of(*played(34, 6), *played(40, 0, suite="q"))
+    texts = ("crm.pass_rate not worse than baseline", "q.pass_rate not worse than baseline")
+
+    rulings = judge([Gate.parse(text) for text in texts], after, before)
+
+    assert [(True, 0.0625), (True, 1.0)] == [(ruling.holds, ruling.p) for ruling in rulings]
+    assert "Holm over 2 gates" in rulings[0].explanation
+
+
+def test_turns_can_be_compared_too() -> None:
+    """Each case by its share of right turns."""
+    right = TurnOutcome(tool="t", called=True, replied=True, steps=1, errors=0)
+    wrong = replace(right, replied=False)
+
+    def turned(*turns: TurnOutcome) -> Sequence[Trial]:
+        return [replace(each, turns=turns) for each in played(20, 0)]
+
+    before, after = of(*turned(right, right, right)), of(*turned(right, right, wrong))
+
+    assert not ruled("crm.turn_success not worse than baseline", after, before).holds
+    assert ruled("crm.turn_success not worse than baseline", before, after).holds
+
+
+def test_repeats_are_averaged_before_they_are_compared() -> None:
+    """Six cases that fail one of three trials now: by signs, p = 0.03125, as six that fail would have."""
+
+    def repeated(trials: Sequence[Trial], failing: int) -> list[Trial]:
+        found = []
+        for each in trials:
+            for n in (1, 2, 3):
+                verdict = FAILED if n == 1 and int(each.planned.case) < failing else PASSED
+                found.append(replace(trial(each.planned, verdict), planned=replace(each.planned, trial=n)))
+        return found
+
+    before, after = of(*repeated(played(40, 0), 0)), of(*repeated(played(40, 0), 6))
+    ruling = ruled("crm.pass_rate not worse than baseline", after, before)
+
+    assert (False, 0.03125) == (ruling.holds, ruling.p)
+    assert "over 40 cases" in ruling.explanation
