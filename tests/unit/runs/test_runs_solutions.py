@@ -4,6 +4,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.solution import (
     Checkpoint,
     Defect,
@@ -16,7 +17,7 @@ from pytest_crmeval.runs.solutions.places import found_before, place_of, run_of
 from pytest_crmeval.runs.solutions.records import OUTPUT, REASON, record_of
 from pytest_crmeval.runs.solutions.results import Earlier, Results, ResultsError, earlier
 
-HEAD = {"fingerprint": "f", "checkpoint": "checkpoint-1", "lines": 4, "file": "s.jsonl"}
+HEAD: JsonObject = {"fingerprint": "f", "checkpoint": "checkpoint-1", "lines": 4, "file": "s.jsonl"}
 PLACE = PurePath("eval_checkpoint_1/eval_s.jsonl")
 
 
@@ -54,8 +55,8 @@ def test_lines_are_there_as_soon_as_they_are_told_and_in_order_at_the_end(tmp_pa
 def test_what_the_judge_could_not_judge_is_not_kept(tmp_path: Path) -> None:
     """The rest is, and is counted as if it had been judged now."""
     bad = Ungradable(defect=Defect.TRUNCATED, line=3, detail="cut")
-    outcomes = [judged(1), judged(2, TestVerdict.JUDGE_ERROR), bad, judged(4, TestVerdict.SKIPPED)]
-    first = Earlier(written(tmp_path / "a" / PLACE, *outcomes, complete=False))
+    broken, skipped = judged(2, TestVerdict.JUDGE_ERROR), judged(4, TestVerdict.SKIPPED)
+    first = Earlier(written(tmp_path / "a" / PLACE, judged(1), broken, bad, skipped, complete=False))
 
     second = Results.begin(tmp_path / "b" / PLACE, HEAD, first)
     second.close()
