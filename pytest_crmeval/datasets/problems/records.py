@@ -12,7 +12,7 @@ MEGABYTES = 256.0
 TOLERANCE = 1e-6
 """How far a fraction may be off in the rows of Codeforces, which say nothing about it."""
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
-_Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]*$", max_length=100)]
+_Name = Annotated[str, msgspec.Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$", max_length=100)]
 
 
 class TestRecord(msgspec.Struct, forbid_unknown_fields=True):

@@ -67,16 +67,22 @@ def _refused(error: OSError) -> None:
 def _globbed(pattern: Path) -> Iterator[Place]:
     for each in expanded(str(pattern)):
         root = _fixed(Path(each))
-        for path in _matching(each):
+        for path in _matching(Path(each)):
             if path.is_dir():
                 yield from ((file, root) for file in _below(path))
             elif _is_solutions(path):
                 yield path, root
 
 
-def _matching(pattern: str) -> list[Path]:
-    names = glob.glob(pattern, recursive=True)  # noqa: PTH207 (`Path.glob` takes no absolute pattern)
-    return [Path(name) for name in sorted(names, key=natural)]
+def _matching(pattern: Path) -> list[Path]:
+    """Return what a glob stands for; links are not followed by ``**``: two of them may lead in circles for ever."""
+    root = _fixed(pattern)
+    found = root.glob(str(pattern.relative_to(root))) if root.is_dir() else ()
+    return sorted((path for path in found if not _hidden(path, root)), key=lambda path: natural(str(path)))
+
+
+def _hidden(path: Path, root: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(root).parts)
 
 
 def _fixed(pattern: Path) -> Path:
@@ -97,7 +103,9 @@ def _listed(listing: Path) -> Iterator[Place]:
         if not name or name.startswith("#"):
             continue
         beside = listing.parent / name
-        source = beside if beside.exists() or any(map(_matching, expanded(str(beside)))) else Path(name)
+        source = (
+            beside if beside.exists() or any(_matching(Path(each)) for each in expanded(str(beside))) else Path(name)
+        )
         if source.is_file() and not _is_solutions(source):
             raise DatasetError(f"{listing}:{number}: {name} is no {ENDING} file; a list names no other list")
         yield from _named(listing, number, source)
