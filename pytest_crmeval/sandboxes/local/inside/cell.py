@@ -1,0 +1,171 @@
+"""The cell: it is walled in once, then forks for every run, watches over it, and clears away what is left."""
+
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from stat import S_ISREG
+
+from pytest_crmeval.sandboxes.local.inside import cleaning
+from pytest_crmeval.sandboxes.local.inside.levels import Ground
+from pytest_crmeval.sandboxes.local.inside.orders import CPU, FILES, WALL, Answer, Order, packed, receive, send
+from pytest_crmeval.sandboxes.local.inside.prisoner import REPORT, Begin, born
+
+_CORES = os.cpu_count() or 1
+_SHORTEST_LOOK = 0.005
+_COUNTING = 0.05
+"""Seconds between two looks at what has been written, where that must be counted."""
+_MOST_FILES, _MOST_BYTES = 8_192, 256 * 1024 * 1024
+_TROUBLE_BYTES = 4_096
+_PATIENCE = 10.0
+
+
+class Gone(Exception):  # noqa: N818 (the normal end of a cell)
+    """Whoever gives the orders is no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run after the other, each in a process of its own."""
+
+    control: socket.socket
+    ground: Ground
+    poller: select.poll = field(default_factory=select.poll)
+
+    def serve(self) -> Begin | None:
+        """Run what is ordered, until nobody orders any more; in the process of a run, return what begins it."""
+        self.poller.register(self.control, select.POLLIN)
+        with suppress(Gone, ConnectionError):
+            while True:
+                message, descriptors = receive(self.control)
+                if message is None:
+                    return None
+                if begin := self._run(Order(**message), descriptors):
+                    return begin
+        return None
+
+    def _run(self, order: Order, descriptors: Sequence[int]) -> Begin | None:
+        reading, writing = os.pipe()
+        os.dup2(writing, REPORT, inheritable=False)
+        start = time.monotonic()
+        child = os.fork()
+        if child == 0:
+            return born(self.ground, order, descriptors)
+        for descriptor in (writing, REPORT, *descriptors):
+            os.close(descriptor)
+        self._tell(self._watched(child, start, order, reading), order.wanted)
+        os.close(reading)
+        for room in self.ground.rooms:
+            cleaning.empty(room)
+        return None
+
+    def _tell(self, answer: Answer, wanted: Sequence[str]) -> None:
+        found = dict(self._found(wanted))
+        send(self.control, packed(answer) | {"found": list(found)}, list(found.values()))
+        for descriptor in found.values():
+            os.close(descriptor)
+
+    def _watched(self, child: int, start: float, order: Order, reading: int) -> Answer:
+        cut = self._watch(child, start, order)
+        _, status, usage = os.wait4(child, 0)
+        wall = time.monotonic() - start
+        self._end_the_rest(child)
+        return Answer(
+            trouble=os.read(reading, _TROUBLE_BYTES).decode(errors="replace"),
+            status=status,
+            cut=cut,
+            cpu_seconds=usage.ru_utime + usage.ru_stime,
+            wall_seconds=wall,
+            memory_bytes=usage.ru_maxrss * 1024,
+        )
+
+    def _watch(self, child: int, start: float, order: Order) -> str:
+        """Wait until the program ends, or end it; return why."""
+        handle = os.pidfd_open(child)
+        self.poller.register(handle, select.POLLIN)
+        try:
+            return self._until_over(child, handle, start, order)
+        finally:
+            self.poller.unregister(handle)
+            os.close(handle)
+
+    def _until_over(self, child: int, handle: int, start: float, order: Order) -> str:
+        wait = min(order.cpu_seconds / _CORES, order.wall_seconds)
+        while True:
+            heard = self.poller.poll(ceil(1000 * (min(wait, _COUNTING) if self.ground.counted else wait)))
+            if any(descriptor != handle for descriptor, _ in heard):
+                self._kill(child)
+                raise Gone
+            if heard:
+                return ""
+            spare = order.cpu_seconds - _cpu_seconds(child)
+            left = order.wall_seconds - (time.monotonic() - start)
+            if reason := self._reason(spare, left):
+                self._kill(child)
+                return reason
+            wait = min(max(spare / _CORES, _SHORTEST_LOOK), left)
+
+    def _reason(self, spare: float, left: float) -> str:
+        if spare < 0:
+            return CPU
+        if left <= 0:
+            return WALL
+        return FILES if self.ground.counted and self._too_much_written() else ""
+
+    def _too_much_written(self) -> bool:
+        files, size = cleaning.weigh(self.ground.rooms)
+        return files > _MOST_FILES or size > _MOST_BYTES
+
+    def _kill(self, child: int) -> None:
+        os.kill(child, signal.SIGKILL)
+
+    def _end_the_rest(self, child: int) -> None:
+        """End whatever the program has started: all that is in sight, or its group and its orphans."""
+        deadline = time.monotonic() + _PATIENCE
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(-1 if self.ground.alone else -child, signal.SIGKILL)
+        while _reap() and time.monotonic() < deadline:
+            for orphan in _children():
+                os.kill(orphan, signal.SIGKILL)
+
+    def _found(self, wanted: Sequence[str]) -> Iterator[tuple[str, int]]:
+        """Open what is wanted, if it is a file: no link is followed, and nobody's writing is waited for."""
+        for name in wanted:
+            try:
+                descriptor = os.open(Path(self.ground.box, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            except OSError:
+                continue
+            if S_ISREG(os.fstat(descriptor).st_mode):
+                yield name, descriptor
+            else:
+                os.close(descriptor)
+
+
+def _cpu_seconds(child: int) -> float:
+    """Return what a process has used so far, with all its threads."""
+    return time.clock_gettime((~child << 3) | 2)
+
+
+def _reap() -> bool:
+    """Take leave of the dead; return whether somebody is still there."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _children() -> list[int]:
+    """Return who is a child of this process, where that can be seen."""
+    time.sleep(0.001)
+    try:
+        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split()]
+    except OSError:
+        return []

@@ -1,0 +1,145 @@
+"""The few calls of Linux that Python has no function for."""
+
+import ctypes
+import os
+
+CLONE_NEWNS = 0x0002_0000
+CLONE_NEWUTS = 0x0400_0000
+CLONE_NEWIPC = 0x0800_0000
+CLONE_NEWUSER = 0x1000_0000
+CLONE_NEWPID = 0x2000_0000
+CLONE_NEWNET = 0x4000_0000
+
+MS_RDONLY = 0x1
+MS_NOSUID = 0x2
+MS_NODEV = 0x4
+MS_NOEXEC = 0x8
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 0x4_0000
+MNT_DETACH = 0x2
+
+_PR_SET_DUMPABLE = 4
+_PR_SET_SECCOMP = 22
+_PR_CAPBSET_DROP = 24
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_SECCOMP_MODE_FILTER = 2
+_CAPABILITIES = 64
+_CAPABILITY_VERSION_3 = 0x2008_0522
+_AT_FDCWD = -100
+_AT_EMPTY_PATH = 0x1000
+_AT_RECURSIVE = 0x8000
+# The same number on every architecture, as all calls since 5.1.
+_NR_MOUNT_SETATTR = 442
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+class _MountAttributes(ctypes.Structure):
+    _fields_ = (
+        ("set", ctypes.c_uint64),
+        ("clear", ctypes.c_uint64),
+        ("propagation", ctypes.c_uint64),
+        ("userns", ctypes.c_uint64),
+    )
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def unshare(flags: int) -> None:
+    """Leave namespaces for new ones."""
+    _checked(_libc.unshare(flags), "unshare")
+
+
+def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    """Mount ``source`` on ``target``."""
+    encoded = (os.fsencode(source), os.fsencode(target), kind.encode() or None, ctypes.c_ulong(flags))
+    _checked(_libc.mount(*encoded, options.encode() or None), f"mount {target}")
+
+
+def restrict_mount(target: str, flags: int, *, recursive: bool = True) -> None:
+    """Take rights away from a mount and, unless told otherwise, from all that is mounted below it."""
+    attributes = _MountAttributes(set=flags)
+    depth = _AT_RECURSIVE if recursive else 0
+    syscall(_NR_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), depth, ctypes.byref(attributes), 32)
+
+
+def unmount(target: str) -> None:
+    """Take a mount away, now or as soon as nobody is in it."""
+    _checked(_libc.umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
+
+
+def pivot_into(folder: str) -> None:
+    """Make ``folder`` the root, and let nothing remain of the old one."""
+    os.chdir(folder)
+    _checked(_libc.pivot_root(b".", b"."), "pivot_root")
+    unmount(".")
+    os.chdir("/")
+
+
+def set_host_name(name: str) -> None:
+    """Name this machine, in its namespace."""
+    _checked(_libc.sethostname(name.encode(), len(name)), "sethostname")
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever loses its own below this process."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def set_dumpable(*, dumpable: bool) -> None:
+    """Say whether processes of the same user may look into this one."""
+    _prctl(_PR_SET_DUMPABLE, int(dumpable))
+
+
+def gain_nothing() -> None:
+    """Let no later ``exec`` give this process or its children any right."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def drop_capabilities() -> None:
+    """Let go of all that root, or the first process of a user namespace, may do."""
+    for number in range(_CAPABILITIES):
+        _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # beyond the last one, or without the right: nothing to drop
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    _checked(_libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())), "capset")
+
+
+def install_filter(instructions: bytes) -> None:
+    """Let a seccomp filter decide about every later call of this process and its children."""
+    program = _FilterProgram(len(instructions) // 8, instructions)
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(program))
+
+
+def execute_descriptor(descriptor: int, arguments: list[str], number: int) -> None:
+    """Become the program that is open at ``descriptor``; ``number`` is execveat's on this machine."""
+    argv = (ctypes.c_char_p * (len(arguments) + 1))(*(os.fsencode(argument) for argument in arguments), None)
+    environment = [os.fsencode(f"{name}={value}") for name, value in os.environ.items()]
+    envp = (ctypes.c_char_p * (len(environment) + 1))(*environment, None)
+    syscall(number, descriptor, b"", argv, envp, _AT_EMPTY_PATH)
+
+
+def syscall(number: int, *arguments: object) -> int:
+    """Make any call, by its number."""
+    return _checked(int(_libc.syscall(ctypes.c_long(number), *map(_word, arguments))), f"syscall {number}")
+
+
+def _word(argument: object) -> object:
+    """Return an argument as wide as a register: an int alone would be passed as half of one."""
+    return ctypes.c_long(argument) if isinstance(argument, int) else argument
+
+
+def _prctl(option: int, *arguments: int) -> None:
+    padded = (*arguments, 0, 0, 0, 0)[:4]
+    _checked(_libc.prctl(option, *map(ctypes.c_ulong, padded)), f"prctl {option}")
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result

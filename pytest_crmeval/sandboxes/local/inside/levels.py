@@ -1,0 +1,201 @@
+"""How a cell is walled in: as strongly as it is asked to be, or not at all and the reason why."""
+
+import os
+import resource
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_crmeval.sandboxes.local.inside import kernel, landlock, mounts
+from pytest_crmeval.sandboxes.local.inside.calls import this_machine
+from pytest_crmeval.sandboxes.local.inside.orders import (
+    BINARY,
+    COMPILER,
+    LANDLOCK,
+    NAMESPACES,
+    PYTHON,
+    RLIMITS,
+    SECCOMP,
+)
+from pytest_crmeval.sandboxes.local.inside.seccomp import Filter
+
+_NEW = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
+ROOMS = ("box", "tmp")
+_FIRST_UID, _UIDS = 60_001, 5_000
+_PROCESSES = 64
+_PROCESSES_OF_OTHERS = 1_024
+"""Added to what a user has already, where his processes and those of a program are counted together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a cell is asked to be."""
+
+    level: str
+    view: Sequence[str]
+    """What programs may read of the machine."""
+    library: str
+    """Where the interpreter keeps its modules."""
+    temporary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """What the keeper has made ready for its cell."""
+
+    folder: str
+    """Where there is something to be removed in the end; nothing in namespaces, which end by themselves."""
+    stranger: int
+    """Who the cell is, if it would be root."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a cell stands on, once it has been entered."""
+
+    box: str
+    """Where programs run."""
+    rooms: Sequence[str]
+    """All folders that a program can write in: the box, the one for temporary files, and others."""
+    filters: Mapping[str, Filter]
+    alone: bool
+    """Whether nobody else is in sight: all processes but the cell are the program's."""
+    counted: bool
+    """Whether what is written must be counted, because nothing else bounds it."""
+    library: int | None = None
+    """The library, held open: another user may not come to it by its path."""
+
+
+def leave(wish: Wish) -> Home:
+    """Do what the keeper must do before the cell is born; the folder is the keeper's to remove in the end."""
+    stranger = _FIRST_UID + os.getpid() % _UIDS
+    if wish.level == NAMESPACES:
+        _new_namespaces()
+        return Home(folder="", stranger=stranger)
+    folder = tempfile.mkdtemp(prefix="crmeval-cell-", dir=wish.temporary)
+    for name in ROOMS:
+        Path(folder, name).mkdir(mode=0o700)
+    return Home(folder=folder, stranger=stranger)
+
+
+def enter(wish: Wish, home: Home) -> Ground:
+    """Wall this process in, for good; OSError if it can't be."""
+    kernel.set_dumpable(dumpable=False)
+    uid, gid = _own_ids(home)
+    return _enter_namespaces(wish, uid, gid) if wish.level == NAMESPACES else _enter_here(wish, home, uid, gid)
+
+
+def _new_namespaces() -> None:
+    if os.getuid() == 0:
+        kernel.unshare(_NEW)
+        return
+    uid, gid = os.getuid(), os.getgid()
+    kernel.unshare(_NEW | kernel.CLONE_NEWUSER)
+    _map_user("/proc/self", uid, gid)
+
+
+def _map_user(process: str, uid: int, gid: int) -> None:
+    """Let the user be in the new namespace who he was outside, and nobody else."""
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        Path(process, name).write_text(text, encoding="ascii")
+
+
+def _enter_namespaces(wish: Wish, uid: int, gid: int) -> Ground:
+    outside = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
+    mounts.enter(mounts.View(paths=wish.view, uid=uid, gid=gid))
+    kernel.set_host_name("sandbox")
+    if os.getuid() == 0:
+        _become(uid, gid)
+        _own_user_namespace(outside, uid, gid)
+    os.close(outside)
+    _settle(_PROCESSES)
+    return Ground(
+        box=mounts.BOX,
+        rooms=(mounts.BOX, mounts.TEMPORARY, mounts.SHARED_MEMORY),
+        filters=_filters_if_known(),
+        alone=True,
+        counted=False,
+    )
+
+
+def _own_user_namespace(outside: int, uid: int, gid: int) -> None:
+    """Forget that there is a root; where users may have no namespace, all rights are gone already."""
+    try:
+        kernel.unshare(kernel.CLONE_NEWUSER)
+    except OSError:
+        return
+    kernel.set_dumpable(dumpable=True)
+    os.fchdir(outside)
+    _map_user(".", uid, gid)
+    os.chdir("/")
+
+
+def _filters_if_known() -> Mapping[str, Filter]:
+    """Return the filters, or none on a processor without tables: namespaces hold without them."""
+    try:
+        return _filters(reads_only=False)
+    except OSError:
+        return {}
+
+
+def _filters(*, reads_only: bool) -> Mapping[str, Filter]:
+    machine = this_machine()
+    return {
+        PYTHON: Filter(machine=machine, reads_only=reads_only),
+        BINARY: Filter(machine=machine, executes=True, reads_only=reads_only),
+        COMPILER: Filter(machine=machine, compiles=True),
+    }
+
+
+def _enter_here(wish: Wish, home: Home, uid: int, gid: int) -> Ground:
+    """Stay in the namespaces of the machine, with less in reach."""
+    rooms = [f"{home.folder}/{name}" for name in ROOMS]
+    filters = {} if wish.level == RLIMITS else _filters(reads_only=wish.level == SECCOMP)
+    # Both while root can still come to them.
+    library = os.open(wish.library, os.O_PATH | os.O_DIRECTORY)
+    rules = landlock.rules(wish.view, rooms, mounts.DEVICES) if wish.level == LANDLOCK else None
+    processes = _PROCESSES
+    if os.getuid() == 0:
+        for folder in (home.folder, *rooms):
+            os.chown(folder, uid, gid)
+        _become(uid, gid)
+    else:
+        processes = _processes_of(uid) + _PROCESSES_OF_OTHERS
+    _settle(processes)
+    if rules is not None:
+        landlock.obey(rules)
+    return Ground(box=rooms[0], rooms=rooms, filters=filters, alone=False, counted=True, library=library)
+
+
+def _own_ids(home: Home) -> tuple[int, int]:
+    """Return a user whom nobody is instead of root: limits on the number of processes do not bind root."""
+    return (home.stranger, home.stranger) if os.getuid() == 0 else (os.getuid(), os.getgid())
+
+
+def _become(uid: int, gid: int) -> None:
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+
+
+def _processes_of(uid: int) -> int:
+    owners = (entry.stat().st_uid for entry in os.scandir("/proc") if entry.name.isdecimal())
+    return sum(owner == uid for owner in owners)
+
+
+def _settle(processes: int) -> None:
+    """Give up what is left of rights, and set the limits that are the same for all programs."""
+    kernel.drop_capabilities()
+    kernel.gain_nothing()
+    kernel.set_dumpable(dumpable=False)
+    for limit, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NPROC, processes),
+        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ):
+        _, hard = resource.getrlimit(limit)
+        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (allowed, allowed))

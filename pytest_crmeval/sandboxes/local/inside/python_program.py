@@ -1,0 +1,134 @@
+"""A program in Python is run as ``python main.py`` would run it, in an interpreter that is warm already."""
+
+import atexit
+import builtins
+import gc
+import io
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.machinery import SourceFileLoader
+from types import ModuleType, TracebackType
+from typing import Any, NoReturn, cast
+
+NAME = "main.py"
+_FLUSH_FAILED = 120
+_OURS = "pytest_crmeval"
+
+
+def run(source: bytes, arguments: Sequence[str], box: str) -> NoReturn:
+    """Run a program to its end, which is the end of this process."""
+    main = _main(f"{box}/{NAME}")
+    _forget_ourselves(main, arguments, box)
+    _open_streams()
+    status = 0
+    try:
+        exec(compile(source, main.__file__ or NAME, "exec", dont_inherit=True), main.__dict__)  # noqa: S102 (our trade)
+    except SystemExit as leaving:
+        status = _status(leaving)
+    except BaseException as error:  # noqa: BLE001 (it is shown, as an interpreter does)
+        status = _show(error)
+    _finish(main, status)
+
+
+def _main(path: str) -> ModuleType:
+    main = ModuleType("__main__")
+    main.__dict__.update(
+        __builtins__=builtins,
+        __file__=path,
+        __cached__=None,
+        __loader__=SourceFileLoader("__main__", path),
+        __annotations__={},
+    )
+    return main
+
+
+def _forget_ourselves(main: ModuleType, arguments: Sequence[str], box: str) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == _OURS]:
+        del sys.modules[name]
+    sys.modules["__main__"] = main
+    sys.argv = [NAME, *arguments]
+    sys.orig_argv = [sys.executable, *sys.argv]
+    sys.path.insert(0, box)
+
+
+def _open_streams() -> None:
+    """Open what an interpreter opens: line ends are left as they are, and stderr never fails."""
+    for number, name, mode, errors in (
+        (0, "stdin", "rb", "surrogateescape"),
+        (1, "stdout", "wb", "surrogateescape"),
+        (2, "stderr", "wb", "backslashreplace"),
+    ):
+        stream = _stream(number, f"<{name}>", mode, errors)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def _stream(descriptor: int, name: str, mode: str, errors: str) -> io.TextIOWrapper:
+    buffer: Any = open(descriptor, mode, closefd=False)  # noqa: SIM115 (it is open as long as the program)
+    buffer.raw.name = name
+    stream: Any = io.TextIOWrapper(buffer, "utf-8", errors, "\n", line_buffering=errors == "backslashreplace")
+    stream.mode = mode[0]
+    return cast("io.TextIOWrapper", stream)
+
+
+def _status(leaving: SystemExit) -> int:
+    """Return what ``sys.exit`` was given, as the kernel will know it."""
+    if leaving.code is None:
+        return 0
+    if isinstance(leaving.code, int):
+        return leaving.code & 0xFF
+    with suppress(Exception):
+        print(leaving.code, file=sys.stderr)  # noqa: T201 (as an interpreter does)
+    return 1
+
+
+def _show(error: BaseException) -> int:
+    """Print the traceback, without the one frame in it that is ours."""
+    trace: TracebackType | None = error.__traceback__ and error.__traceback__.tb_next
+    error.__traceback__ = trace
+    try:
+        sys.excepthook(type(error), error, trace)
+    except SystemExit as leaving:
+        return _status(leaving)
+    except BaseException as second:  # noqa: BLE001 (a hook of the program, which has failed, too)
+        sys.__excepthook__(type(second), second, second.__traceback__)
+    if isinstance(error, KeyboardInterrupt):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    return 1
+
+
+def _finish(main: ModuleType, status: int) -> NoReturn:
+    """Do what an interpreter does in the end and a program may count on; the rest is left to the kernel."""
+    _attempt(threading._shutdown)  # type: ignore[attr-defined]  # noqa: SLF001 (there is no public name)
+    _attempt(atexit._run_exitfuncs)  # noqa: SLF001 (the same)
+    flushed = _flush()
+    # Files that were written and not closed, objects with a __del__: they go with what holds them.
+    for name in [name for name in main.__dict__ if name != "__builtins__"]:
+        main.__dict__[name] = None
+    gc.collect()
+    flushed = _flush() and flushed
+    os._exit(status if flushed or status else _FLUSH_FAILED)
+
+
+def _attempt(action: object) -> None:
+    try:
+        action()  # type: ignore[operator]
+    except BaseException as error:  # noqa: BLE001 (it is shown, and ends nothing)
+        sys.__excepthook__(type(error), error, error.__traceback__)
+
+
+def _flush() -> bool:
+    """Write what is still to be written; return whether stdout took it."""
+    with suppress(Exception):
+        sys.stderr.flush()
+    try:
+        if sys.stdout is not None and not sys.stdout.closed:
+            sys.stdout.flush()
+    except Exception:  # noqa: BLE001 (whatever stands there instead of stdout)
+        return False
+    return True

@@ -1,0 +1,152 @@
+"""Which system calls a program may make: filters that the kernel runs before each of them."""
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from errno import ENOSYS, EPERM
+from functools import cached_property
+
+from pytest_crmeval.sandboxes.local.inside.calls import (
+    BY_ARGUMENTS,
+    COMPILERS_ONLY,
+    FIRST_UNKNOWN,
+    FOLDER_CHANGES,
+    NOT_THERE,
+    Machine,
+)
+
+_LOAD, _AND, _RETURN, _SKIP = 0x20, 0x54, 0x06, 0x05
+_IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT = 0x15, 0x35, 0x45
+_ALLOW, _REFUSE, _KILL = 0x7FFF_0000, 0x0005_0000, 0x8000_0000
+_NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
+
+_CLONE_THREAD = 0x0001_0000
+_CLONE_NAMESPACES = 0x7E02_0000
+_AT_EMPTY_PATH = 0x1000
+_AF_UNIX, _SOCK_STREAM, _SOCK_KINDS = 1, 1, 0xF
+_F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15
+_TERMINAL_AND_OWNER = (0x5412, 0x540E, 0x541C, 0x8901, 0x8902)
+"""To type into a terminal, to take one, its selection; to have somebody else signalled about a descriptor, twice."""
+_OPEN_FOR_CHANGE = 0x3 | 0x40 | 0x200 | 0x40_0000
+
+_OWN_PID = 0x7EAD_BEEF
+"""Stands for the process that installs the filter, until it does."""
+
+_Instruction = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """What one sort of program is refused; everything else is allowed."""
+
+    machine: Machine
+    compiles: bool = False
+    """Has processes, starts programs, and changes the rights of files."""
+    executes: bool = False
+    """Becomes the program that is open at a descriptor; nothing that has a path."""
+    reads_only: bool = False
+    """Changes no file by its path: for levels that have no other way to protect those of the user."""
+
+    def of(self, pid: int) -> bytes:
+        """Return the instructions for the process ``pid``, which may signal itself and nobody else."""
+        packed = bytearray(self._packed)
+        for place in self._pids:
+            struct.pack_into("<I", packed, place * 8 + 4, pid)
+        return bytes(packed)
+
+    @cached_property
+    def _packed(self) -> bytes:
+        return b"".join(struct.pack("<HBBI", *instruction) for instruction in self._instructions)
+
+    @cached_property
+    def _pids(self) -> Sequence[int]:
+        return [place for place, (*_, value) in enumerate(self._instructions) if value == _OWN_PID]
+
+    @cached_property
+    def _instructions(self) -> Sequence[_Instruction]:
+        return [
+            (_LOAD, 0, 0, _MACHINE_AT),
+            (_IF_EQUAL, 1, 0, self.machine.audit_code),
+            (_RETURN, 0, 0, _KILL),
+            (_LOAD, 0, 0, _NUMBER_AT),
+            (_IF_AT_LEAST, 0, 1, FIRST_UNKNOWN),
+            (_RETURN, 0, 0, _REFUSE | ENOSYS),
+            *self._refusals(NOT_THERE, ENOSYS),
+            *self._refusals(self._never(), EPERM),
+            *self._by_arguments(),
+            (_RETURN, 0, 0, _ALLOW),
+        ]
+
+    def _never(self) -> frozenset[str]:
+        names = frozenset(self.machine.numbers) - NOT_THERE - BY_ARGUMENTS
+        if self.compiles:
+            return names - COMPILERS_ONLY - FOLDER_CHANGES
+        names = names if self.executes else names | {"execveat"}
+        return names if self.reads_only else names - FOLDER_CHANGES
+
+    def _refusals(self, names: Iterable[str], error: int) -> Iterable[_Instruction]:
+        """Jump to one refusal behind them all."""
+        numbers = sorted(self.machine.numbers[name] for name in names)
+        for ahead, number in zip(reversed(range(len(numbers))), numbers, strict=True):
+            yield (_IF_EQUAL, ahead + 1, 0, number)
+        yield (_SKIP, 0, 0, 1)
+        yield (_RETURN, 0, 0, _REFUSE | error)
+
+    def _by_arguments(self) -> Iterable[_Instruction]:
+        yield from self._when("socketpair", *_only(0, _AF_UNIX), *_masked(1, _SOCK_KINDS, _SOCK_STREAM))
+        yield from self._when("prlimit64", *_only(0, 0, _OWN_PID))
+        yield from self._when("ioctl", *_none_of(1, *_TERMINAL_AND_OWNER))
+        yield from self._when("fcntl", *_none_of(1, _F_SETOWN, _F_SETSIG, _F_SETOWN_EX))
+        if self.compiles:
+            yield from self._when("clone", *_no_bit(0, _CLONE_NAMESPACES))
+            return
+        yield from self._when("clone", *_some_bit(0, _CLONE_THREAD))
+        yield from self._when("kill", *_only(0, 0, _OWN_PID))
+        yield from self._when("tgkill", *_only(0, _OWN_PID))
+        if self.executes:
+            yield from self._when("execveat", *_only(4, _AT_EMPTY_PATH))
+        if self.reads_only:
+            yield from self._when("open", *_no_bit(1, _OPEN_FOR_CHANGE))
+            yield from self._when("openat", *_no_bit(2, _OPEN_FOR_CHANGE))
+
+    def _when(self, name: str, *checks: _Instruction) -> Iterable[_Instruction]:
+        """Let ``checks`` decide about a call: who comes through them is allowed."""
+        if name in self.machine.numbers:
+            yield (_IF_EQUAL, 0, len(checks) + 1, self.machine.numbers[name])
+            yield from checks
+            yield (_RETURN, 0, 0, _ALLOW)
+
+
+def _argument(index: int) -> _Instruction:
+    """Load the lower half of an argument: all that the kernel looks at in those that are compared here."""
+    return (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * index)
+
+
+def _refuse() -> _Instruction:
+    return (_RETURN, 0, 0, _REFUSE | EPERM)
+
+
+def _only(index: int, *values: int) -> Iterable[_Instruction]:
+    yield _argument(index)
+    for ahead, value in zip(reversed(range(len(values))), values, strict=True):
+        yield (_IF_EQUAL, ahead + 1, 0, value)
+    yield _refuse()
+
+
+def _masked(index: int, mask: int, value: int) -> Iterable[_Instruction]:
+    return [_argument(index), (_AND, 0, 0, mask), (_IF_EQUAL, 1, 0, value), _refuse()]
+
+
+def _none_of(index: int, *values: int) -> Iterable[_Instruction]:
+    yield _argument(index)
+    for value in values:
+        yield (_IF_EQUAL, 0, 1, value)
+        yield _refuse()
+
+
+def _some_bit(index: int, bits: int) -> Iterable[_Instruction]:
+    return [_argument(index), (_IF_ANY_BIT, 1, 0, bits), _refuse()]
+
+
+def _no_bit(index: int, bits: int) -> Iterable[_Instruction]:
+    return [_argument(index), (_IF_ANY_BIT, 0, 1, bits), _refuse()]

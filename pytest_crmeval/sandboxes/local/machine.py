@@ -1,0 +1,45 @@
+"""What programs are shown of this machine, and which interpreter runs them."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives")
+ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"}
+"""All that programs see; numpy takes minutes to give up threads that its memory limit forbids."""
+
+
+def interpreter() -> str:
+    """Return the real interpreter: no shim, no link of a virtual environment."""
+    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+
+
+def wish(level: str, packages: Sequence[str]) -> Mapping[str, Any]:
+    """Return what a cell is asked to be."""
+    return {
+        "level": level,
+        "view": _topmost([*SYSTEM, *_libraries(), *packages]),
+        "library": os.path.realpath(sys.base_prefix),
+        "packages": list(packages),
+        "temporary": tempfile.gettempdir(),
+    }
+
+
+def _libraries() -> Iterable[str]:
+    """Where the interpreter and its modules are, by every name that it may have for them."""
+    for prefix in (sys.base_prefix, sys.base_exec_prefix):
+        yield prefix
+        yield os.path.realpath(prefix)
+
+
+def _topmost(paths: Iterable[str]) -> Sequence[str]:
+    """Return the paths that exist and are in none of the others."""
+    there = sorted({path for path in paths if Path(path).exists()}, key=len)
+    return [path for path in there if not any(_inside(path, other) for other in there)]
+
+
+def _inside(path: str, other: str) -> bool:
+    return path != other and Path(path).is_relative_to(other)

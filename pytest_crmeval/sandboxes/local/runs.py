@@ -1,0 +1,129 @@
+"""One run: what is fed goes into files in memory, what comes out is read from them."""
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from pytest_crmeval.domain.program import Execution, Feed, Limits
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.sandboxes.local.cells import Cell
+from pytest_crmeval.sandboxes.local.inside.orders import BINARY, MAX_FILES, Order
+from pytest_crmeval.sandboxes.local.listening import Listener
+from pytest_crmeval.sandboxes.local.outcomes import execution
+
+_MIB = 1024 * 1024
+_SPARE_MEMORY = 1024 * _MIB
+"""Addresses that a program may have beyond its memory: stacks of threads, libraries. What it really uses decides."""
+_PYTHON_STACK = 120 * _MIB
+"""All that the kernel leaves free below the stack of a process that was started with a small one."""
+_BINARY_STACK = 256 * _MIB
+_STANDARD = 4
+_MFD_EXEC = 0x10
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runnable:
+    """A program that a cell can begin."""
+
+    kind: str
+    descriptor: int
+    """Its text, or its binary: an open file."""
+    command: Sequence[str] = ()
+    """Of a compiler."""
+
+
+def run(cell: Cell, runnable: Runnable, feed: Feed, limits: Limits) -> Execution:
+    """Have a cell run a program once; SandboxError if the cell could not even begin it."""
+    with _descriptors(feed) as (stdin, stdout, reading, writing, *files):
+        listener = Listener(reading)
+        opened = (runnable.descriptor, stdin, stdout, writing, *files)
+        answer, found = cell.run(_order(runnable, feed, limits), opened, listener)
+        try:
+            contents = {name: _content(descriptor, limits) for name, descriptor in found.items()}
+        finally:
+            for descriptor in found.values():
+                os.close(descriptor)
+        if answer.trouble:
+            raise SandboxError(f"the program could not be begun: {answer.trouble}")
+        return execution(answer, limits, _content(stdout, limits), listener.ends.shown(), contents)
+
+
+def checked(feed: Feed) -> Feed:
+    """Refuse what no cell can be given."""
+    for name in (*feed.files, *feed.wanted):
+        if "/" in name or name in {"", ".", ".."} or "\0" in name:
+            raise SandboxError(f"a program runs in one folder: {name!r} is no name of a file in it")
+    if len(feed.files) + _STANDARD > MAX_FILES or len(feed.wanted) > MAX_FILES:
+        raise SandboxError(f"a program is fed at most {MAX_FILES - _STANDARD} files, and {MAX_FILES} are brought back")
+    return replace(feed, args=tuple(feed.args))
+
+
+def _order(runnable: Runnable, feed: Feed, limits: Limits) -> Order:
+    return Order(
+        kind=runnable.kind,
+        args=[*runnable.command, *feed.args],
+        files=list(feed.files),
+        wanted=list(feed.wanted),
+        cpu_seconds=limits.cpu_seconds,
+        wall_seconds=limits.wall_seconds,
+        memory_bytes=limits.memory_bytes + _SPARE_MEMORY,
+        file_bytes=limits.output_bytes + 1,
+        stack_bytes=min(_BINARY_STACK, limits.memory_bytes) if runnable.kind == BINARY else _PYTHON_STACK,
+    )
+
+
+@contextmanager
+def _descriptors(feed: Feed) -> Iterator[Sequence[int]]:
+    opened: list[int] = []
+    try:
+        opened += [_in_memory("stdin", feed.stdin), _in_memory("stdout"), *os.pipe2(os.O_CLOEXEC)]
+        os.set_blocking(opened[2], False)
+        opened += [_in_memory("file", content) for content in feed.files.values()]
+        yield opened
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def _in_memory(name: str, content: bytes = b"") -> int:
+    """Return an open file that has no place on any disk, to be read from its beginning."""
+    return _filled(os.memfd_create(name, os.MFD_CLOEXEC), content)
+
+
+@contextmanager
+def opened(name: str, content: bytes) -> Iterator[int]:
+    """Hold a file in memory open that may be executed, and that nobody can change any more."""
+    descriptor = _executable(name)
+    try:
+        fcntl.fcntl(_filled(descriptor, content), fcntl.F_ADD_SEALS, _SEALS)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _executable(name: str) -> int:
+    flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+    try:
+        return os.memfd_create(name, flags | _MFD_EXEC)
+    except OSError:  # before Linux 6.3 every one could be executed, and nobody had to say so
+        return os.memfd_create(name, flags)
+
+
+def _filled(descriptor: int, content: bytes) -> int:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _content(descriptor: int, limits: Limits) -> bytes:
+    """Return what is in a file, and one byte more than is allowed if there is more."""
+    size = min(os.fstat(descriptor).st_size, limits.output_bytes + 1)
+    content = b""
+    while len(content) < size and (chunk := os.pread(descriptor, size - len(content), len(content))):
+        content += chunk
+    return content

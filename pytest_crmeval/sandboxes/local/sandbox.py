@@ -1,0 +1,134 @@
+"""The sandbox that needs nothing installed: as strong as this machine allows, and warm."""
+
+import os
+import platform
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
+from pytest_crmeval.ports.sandbox import Prepared, SandboxError
+from pytest_crmeval.sandboxes.local import slots
+from pytest_crmeval.sandboxes.local.cells import Cell
+from pytest_crmeval.sandboxes.local.compiler import BINARY_NAME, Compiler, version
+from pytest_crmeval.sandboxes.local.inside.orders import BINARY, PYTHON
+from pytest_crmeval.sandboxes.local.machine import wish
+from pytest_crmeval.sandboxes.local.pool import Pool
+from pytest_crmeval.sandboxes.local.probing import AUTO, Standing, strongest
+from pytest_crmeval.sandboxes.local.runs import Runnable, opened
+
+_FORMAT = 1
+"""Goes up with every change that could change a verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refused:
+    """A program that the compiler did not take."""
+
+    refused: Execution
+
+    def run(self, _feed: Feed, _limits: Limits) -> Execution:
+        """Nothing can be run."""
+        raise SandboxError("a program that was not compiled can't be run")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ready:
+    """A program that is open, for as many runs as there are tests."""
+
+    runnable: Runnable
+    pool: Pool
+    refused: None = None
+
+    def run(self, feed: Feed, limits: Limits) -> Execution:
+        """Run once."""
+        return self.pool.run(self.runnable, feed, limits)
+
+
+class LocalSandbox:
+    """Runs programs on this machine, walled in; the first use finds out how strongly that is possible."""
+
+    def __init__(
+        self, level: str = AUTO, workers: int | None = None, *, unsafe: bool = False, packages: Sequence[str] = ()
+    ) -> None:
+        if sys.platform != "linux":
+            raise SandboxError(
+                f"the local sandbox needs Linux, and this is {platform.system()}: use a Piston server"
+                " (--crmeval-sandbox http://localhost:2000)"
+            )
+        self._level = level
+        self._workers = workers
+        self._unsafe = unsafe
+        self._packages = [os.path.realpath(package) for package in packages]
+        self._lock = threading.RLock()
+        self._closed = False
+        self._open: tuple[Standing, Pool] | None = None
+        self._compiler: Compiler | None = None
+
+    @property
+    def name(self) -> str:
+        """Which level, and why it is no stronger one."""
+        return self._opened()[0].shown()
+
+    @property
+    def identity(self) -> str:
+        """Level, languages, and the packages that programs may import."""
+        languages = f"python {platform.python_version()}, g++ {version() or 'missing'}"
+        packages = f", packages in {', '.join(self._packages)}" if self._packages else ""
+        return f"local/{_FORMAT} {self._opened()[0].level}, {languages}{packages}"
+
+    @property
+    def slots(self) -> int:
+        """A core for each run, unless fewer are wanted."""
+        return self._workers or len(slots.cores())
+
+    def missing(self, language: Language) -> str:
+        """Return why there is no compiler; the interpreter is our own."""
+        return "" if language is Language.PYTHON else self._cpp().missing
+
+    @contextmanager
+    def prepared(self, program: Program) -> Iterator[Prepared]:
+        """Make a program ready for its runs."""
+        _, pool = self._opened()
+        # A lone surrogate has no encoding: the interpreter or compiler shall say so, about its own file.
+        source = program.source.encode("utf-8", "surrogatepass")
+        if program.language is Language.PYTHON:
+            with opened("main.py", source) as descriptor:
+                yield _Ready(runnable=Runnable(kind=PYTHON, descriptor=descriptor), pool=pool)
+            return
+        if reason := self.missing(program.language):
+            raise SandboxError(reason)
+        compiled = self._cpp().compile(source)
+        if not compiled.succeeded:
+            yield _Refused(refused=compiled)
+            return
+        with opened("main", compiled.files[BINARY_NAME]) as descriptor:
+            yield _Ready(runnable=Runnable(kind=BINARY, descriptor=descriptor), pool=pool)
+
+    def close(self) -> None:
+        """End all cells; a sandbox that was never used has none."""
+        with self._lock:
+            self._closed = True
+            if self._open:
+                self._open[1].close()
+
+    def _opened(self) -> tuple[Standing, Pool]:
+        with self._lock:
+            if self._open is None:
+                if self._closed:
+                    raise SandboxError("the sandbox is closed")
+                standing, first = strongest(self._level, self._started, unsafe=self._unsafe)
+                self._open = standing, Pool(partial(self._started, standing.level), first, self.slots)
+            return self._open
+
+    def _started(self, level: str) -> Cell:
+        return Cell(wish(level, self._packages))
+
+    def _cpp(self) -> Compiler:
+        with self._lock:
+            if self._compiler is None:
+                self._compiler = Compiler(self._opened()[1].run)
+            return self._compiler

@@ -1,0 +1,55 @@
+"""A place on the machine for every core: programs of all processes of a user together never outnumber the cores."""
+
+import fcntl
+import os
+import random
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pytest_crmeval.ports.sandbox import SandboxError
+
+_LONGEST_NAP = 0.004
+
+
+def cores() -> list[int]:
+    """Return the cores that this process may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def place() -> Path:
+    """Return the folder with a file for each core, which all processes of this user share."""
+    folder = Path(tempfile.gettempdir(), f"crmeval-slots-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise SandboxError(f"{folder} belongs to somebody else: remove it, or set TMPDIR to a folder of your own")
+    return folder
+
+
+@contextmanager
+def slot(folder: Path) -> Iterator[None]:
+    """Hold a core that nobody holds; wait for one as long as it takes. The kernel lets go for those who die."""
+    descriptor = _taken(folder)
+    while descriptor is None:
+        time.sleep(random.uniform(0.0, _LONGEST_NAP))  # noqa: S311 (so that those who wait do not wake together)
+        descriptor = _taken(folder)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _taken(folder: Path) -> int | None:
+    for core in cores():
+        descriptor = os.open(folder / f"core-{core}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+        else:
+            return descriptor
+    return None
