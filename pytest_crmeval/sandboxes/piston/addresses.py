@@ -1,0 +1,87 @@
+"""Where the servers are, as a user writes it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+API = "/api/v2"
+IN_FLIGHT = 4
+"""Requests under way at once at one server, where nobody says better: twice the cores of a small one."""
+_PORTS = {"http": 80, "https": 443}
+_EXAMPLE = "write http://localhost:2000, several with a comma between them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """One server."""
+
+    scheme: str
+    host: str
+    port: int
+    base: str = ""
+    """Path before ``/api/v2``; empty for a server of its own."""
+    in_flight: int = IN_FLIGHT
+
+    def __str__(self) -> str:
+        """Tell it as it would be written."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.base}"
+
+
+def addresses(spec: str) -> Sequence[Address]:
+    """Read ``http://localhost:2000[/api/v2][?in_flight=8][,http://host2:2000]``; ValueError says what is wrong."""
+    found = [_address(part.strip()) for part in spec.split(",")]
+    names = [str(address) for address in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"Piston server {twice[0]} is named twice in {spec!r}; name it once, with ?in_flight=N")
+    return found
+
+
+def _address(part: str) -> Address:
+    if not part:
+        raise ValueError(f"an address of a Piston server is empty; {_EXAMPLE}")
+    url = _split(part)
+    base = url.path.rstrip("/").removesuffix(API)
+    if "/api/" in f"{base}/":
+        raise ValueError(f"Piston server {part!r}: {url.path!r} is no path of its API; leave it out, or end in {API}")
+    return Address(
+        scheme=url.scheme,
+        host=url.hostname or "",
+        port=_port(url, part),
+        base=base,
+        in_flight=_in_flight(url.query, part),
+    )
+
+
+def _split(part: str) -> SplitResult:
+    try:
+        url = urlsplit(part)
+    except ValueError as error:
+        raise ValueError(f"Piston server {part!r}: {error}; {_EXAMPLE}") from error
+    if url.scheme not in _PORTS:
+        raise ValueError(f"Piston server {part!r} does not begin with http:// or https://; {_EXAMPLE}")
+    if not url.hostname or any(sign.isspace() for sign in part):
+        raise ValueError(f"Piston server {part!r} names no host; {_EXAMPLE}")
+    if url.username is not None or url.fragment:
+        wrong = "a fragment" if url.username is None else "a user"
+        raise ValueError(f"a Piston server's address has {wrong}, which is not understood; {_EXAMPLE}")
+    return url
+
+
+def _port(url: SplitResult, part: str) -> int:
+    try:
+        port = url.port
+    except ValueError as error:
+        raise ValueError(f"Piston server {part!r}: {error}; {_EXAMPLE}") from error
+    return port or _PORTS[url.scheme]
+
+
+def _in_flight(query: str, part: str) -> int:
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name != "in_flight":
+            raise ValueError(f"Piston server {part!r}: there is no parameter {name!r}, only in_flight")
+        if not (value.isascii() and value.isdigit() and int(value) > 0):
+            raise ValueError(f"Piston server {part!r}: in_flight={value} is not a whole number above 0")
+        return int(value)
+    return IN_FLIGHT

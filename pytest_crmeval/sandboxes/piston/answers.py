@@ -1,0 +1,183 @@
+"""What a Piston server answers, read strictly: what can't be understood is the server's trouble, not the program's."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.sandboxes.piston.wire import Answer
+
+_EXCEEDED = re.compile(r"(\w+) cannot exceed the configured limit of (\d+)")
+_UNKNOWN = "runtime is unknown"
+_BUSY = "Resource temporarily unavailable"
+_TOO_LARGE = "PayloadTooLargeError"
+_SHOWN = 300
+"""Characters of an odd answer that are told."""
+
+
+class TroubleError(Exception):
+    """A server's own trouble: another one, or another time, may help."""
+
+    def __init__(self, told: str, *, sick: bool = False) -> None:
+        super().__init__(told)
+        self.sick = sick
+        """Whether the next request would not fare better."""
+
+
+class ExceededError(Exception):
+    """A limit that was asked for is above what the server allows."""
+
+    def __init__(self, field_name: str, maximum: int) -> None:
+        super().__init__(f"{field_name} is at most {maximum}")
+        self.field = field_name
+        self.maximum = maximum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """How compiling or running ended, as the server tells it."""
+
+    stdout: str = field(repr=False)
+    stderr: str = field(repr=False)
+    code: int | None
+    signal: str
+    status: str
+    """TO, OL, EL, SG, RE, XX; empty for a program that ended well, and on old servers."""
+    message: str
+    cpu_seconds: float | None
+    wall_seconds: float | None
+    memory_bytes: int | None
+    old: bool
+    """Whether the server is of the time before it told a status."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended in any other way than well."""
+        return self.code != 0
+
+    @property
+    def starved(self) -> bool:
+        """Whether it failed for want of processes or memory: the server's fault, or the program's own."""
+        return self.failed and _BUSY in self.stderr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """The answer to a program."""
+
+    run: Stage
+    compile: Stage | None = None
+    seconds: float = 0.0
+    """As we have measured them, the way and the server's queue included."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the compiler did not make a program of it."""
+        return self.compile is not None and self.compile.failed
+
+
+def ran(answer: Answer) -> Ran:
+    """Read the answer to a program; raise whatever else it says."""
+    if answer.status != HTTPStatus.OK:
+        raise _refusal(answer)
+    told = _json(answer)
+    run = _stage(told.get("run"))
+    compiled = told.get("compile")
+    stages = [run] if compiled is None else [run, _stage(compiled)]
+    for stage in stages:
+        if stage.status == "XX":
+            raise TroubleError(f"its isolation failed: {_shown(stage.message or stage.stderr)}")
+    return Ran(run=run, compile=None if compiled is None else stages[1], seconds=answer.seconds)
+
+
+def runtimes(answer: Answer) -> list[dict[str, Any]]:
+    """Read the list of languages; TroubleError if it is none."""
+    if answer.status != HTTPStatus.OK:
+        raise TroubleError(f"it is no Piston server: /runtimes answers {answer.status}", sick=True)
+    try:
+        rows = json.loads(answer.body)
+    except ValueError as error:
+        raise TroubleError("it is no Piston server: /runtimes is no JSON", sick=True) from error
+    if not (isinstance(rows, list) and all(_is_runtime(row) for row in rows)):
+        raise TroubleError("it is no Piston server: /runtimes is no list of languages", sick=True)
+    return rows
+
+
+def _is_runtime(row: object) -> bool:
+    return isinstance(row, dict) and all(isinstance(row.get(name), str) for name in ("language", "version"))
+
+
+def _refusal(answer: Answer) -> Exception:
+    """Return what an answer that is not 200 means."""
+    text = answer.body.decode("utf-8", "replace")
+    if answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_LARGE in text:
+        return SandboxError(
+            "a program with its input is more than the Piston server takes in one request (100 kB, unless it was "
+            "changed); raise the limit of its body parser, or run on --crmeval-sandbox local"
+        )
+    if answer.status != HTTPStatus.BAD_REQUEST:
+        return _mishap(answer.status, text)
+    exceeded = _EXCEEDED.search(text)
+    if exceeded:
+        return ExceededError(exceeded[1], int(exceeded[2]))
+    if _UNKNOWN in text:
+        return TroubleError(f"a language was removed there: {_shown(text)}", sick=True)
+    return SandboxError(f"the Piston server does not understand the request: {_shown(text)}")
+
+
+def _mishap(status: int, text: str) -> TroubleError:
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return TroubleError("it has too many requests (429)")
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return TroubleError(f"it answers {status} {_shown(text)}".rstrip())
+    return TroubleError(f"it answers {status}, as no Piston server does: {_shown(text)}", sick=True)
+
+
+def _json(answer: Answer) -> dict[str, Any]:
+    try:
+        told = json.loads(answer.body)
+    except ValueError as error:
+        what = _shown(answer.body.decode("utf-8", "replace")) or "nothing"
+        raise TroubleError(f"its answer is no JSON: {what}") from error
+    if not isinstance(told, dict):
+        raise TroubleError(f"its answer is odd: {_shown(str(told))}")
+    return told
+
+
+def _stage(told: object) -> Stage:
+    if not (isinstance(told, dict) and all(isinstance(told.get(name), str) for name in ("stdout", "stderr"))):
+        raise TroubleError(f"its answer does not tell how the program ended: {_shown(json.dumps(told))}")
+    kinds = {"code": int, "signal": str, "status": str, "message": str}
+    odd = [name for name, kind in kinds.items() if not isinstance(told.get(name), kind | None)]
+    if odd or (told.get("code") is None and not told.get("signal") and not told.get("status")):
+        raise TroubleError(f"its answer does not tell how the program ended: {_shown(json.dumps(told))}")
+    memory = _number(told, "memory")
+    return Stage(
+        stdout=told["stdout"],
+        stderr=told["stderr"],
+        code=told.get("code"),
+        signal=told.get("signal") or "",
+        status=told.get("status") or "",
+        message=told.get("message") or "",
+        cpu_seconds=_seconds(told, "cpu_time"),
+        wall_seconds=_seconds(told, "wall_time"),
+        memory_bytes=None if memory is None else round(memory * 1.024),  # it takes a KiB for 1,000 bytes
+        old="status" not in told,
+    )
+
+
+def _number(told: dict[str, Any], name: str) -> float | None:
+    value = told.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _seconds(told: dict[str, Any], name: str) -> float | None:
+    milliseconds = _number(told, name)
+    return None if milliseconds is None else milliseconds / 1000
+
+
+def _shown(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."

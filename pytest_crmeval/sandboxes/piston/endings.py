@@ -1,0 +1,236 @@
+"""How a run ended, by what the server tells: a limit of the server's own is never held against the program."""
+
+import re
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pytest_crmeval.domain.program import Ending, Execution, Limits
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.sandboxes.piston.answers import Ran, Stage
+from pytest_crmeval.sandboxes.piston.frames import Frame
+
+_SHELL = 128
+"""A shell adds the number of a signal to it."""
+_SIGNALS = {number.value: number.name for number in signal.Signals}
+_NEARLY = 0.95
+"""Of the memory limit: who is killed there was killed for it."""
+_CPU = 0.8
+"""Of the CPU limit: the same, by clocks that tick coarsely."""
+_NO_MEMORY = re.compile(r"^MemoryError\b|instance of 'std::bad_alloc'", re.MULTILINE)
+_REPLACED = "\ufffd"
+"""What a server puts in the place of bytes that are no text, or that it has cut in two."""
+
+
+class UnseenError(Exception):
+    """The server has ended the program, or changed its output, for what only a frame can bring back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What was asked for, and what the server granted."""
+
+    limits: Limits
+    granted: Mapping[str, int]
+    address: str
+
+    @property
+    def wall_is_ours(self) -> bool:
+        """Whether the wall clock limit is the one that was asked for."""
+        return self.granted["run_timeout"] >= round(self.limits.wall_seconds * 1000)
+
+    @property
+    def cpu_is_ours(self) -> bool:
+        """Whether the CPU limit is the one that was asked for."""
+        return self.granted["run_cpu_time"] >= round(self.limits.cpu_seconds * 1000)
+
+    @property
+    def memory(self) -> float:
+        """Bytes that were granted."""
+        return self.granted["run_memory_limit"] * 1.024
+
+    @property
+    def memory_is_ours(self) -> bool:
+        """Whether the memory limit is the one that was asked for, but for what is lost by rounding."""
+        return self.memory > self.limits.memory_bytes - 2048
+
+    def too_low(self, setting: str, granted: str, wanted: str) -> SandboxError:
+        """Return what to tell when the program ran into a limit of the server, below its own."""
+        return SandboxError(
+            f"the program was ended by the limit of the Piston server {self.address} ({granted}), below that of its "
+            f"problem ({wanted}); start the server with a higher {setting}"
+        )
+
+
+def execution(ran: Ran, terms: Terms) -> Execution:
+    """Tell how a run ended whose output came as the server brings it; UnseenError if that can't be known so."""
+    stage = ran.run
+    if stage.status in {"OL", "EL"} or _REPLACED in stage.stdout:
+        raise UnseenError
+    if stage.old and stage.signal == "SIGKILL" and not _waited_out(ran, terms):
+        raise UnseenError  # it may have printed more than the server takes, which an old one does not tell
+    stdout = stage.stdout.encode("utf-8", "surrogatepass")
+    ended = _ended(ran, terms, stage.stderr)
+    most = terms.limits.output_bytes
+    return replace(
+        ended,
+        ending=Ending.OUTPUT if len(stdout) > most and ended.ending is not Ending.MEMORY else ended.ending,
+        stdout=stdout[:most],
+        stderr=stage.stderr.encode("utf-8", "surrogatepass"),
+    )
+
+
+def framed_execution(ran: Ran, frame: Frame | None, names: tuple[str, ...], terms: Terms) -> Execution:
+    """Tell how a run ended whose output came back in a frame; None: it was ended together with the runner."""
+    if frame is None:
+        return _unframed(ran, terms)
+    told = Ran(run=_told(ran.run, frame), seconds=ran.seconds)
+    stderr = frame.stderr.decode("utf-8", "replace")
+    ended = _ended(told, terms, stderr)
+    if max(frame.sizes) > terms.limits.output_bytes:
+        return _over(ended)
+    if frame.room <= max(frame.sizes):
+        raise terms.too_low("PISTON_MAX_FILE_SIZE", f"{frame.room:,} bytes a file", _output(terms))
+    if frame.contents is None:
+        raise terms.too_low("PISTON_OUTPUT_MAX_SIZE", f"less than {sum(frame.sizes) * 4 // 3:,} bytes", _output(terms))
+    stdout, *contents = frame.contents
+    brought = zip(names, contents, frame.sizes[1:], strict=True)
+    files = {name: content for name, content, size in brought if size >= 0}
+    return replace(ended, stdout=stdout, stderr=frame.stderr, files=files)
+
+
+def refusal(stage: Stage, granted: Mapping[str, int], address: str) -> Execution:
+    """Tell how the compiler refused a program; SandboxError if it had no chance to."""
+    if stage.status in {"OL", "EL"}:
+        raise SandboxError(
+            f"the compiler's messages are more than the Piston server {address} keeps; start it with a higher "
+            "PISTON_OUTPUT_MAX_SIZE"
+        )
+    cpu = stage.cpu_seconds or 0.0
+    if stage.status == "TO" and 2 * cpu * 1000 < granted["compile_timeout"]:
+        raise SandboxError(
+            f"the compiler had {cpu:.1f} s of CPU at the Piston server {address} when its "
+            f"{granted['compile_timeout'] / 1000:g} s were over; ask for less at once (?in_flight=1)"
+        )
+    ending = Ending.EXITED if stage.code is not None else Ending.WALL_TIME if stage.status == "TO" else Ending.SIGNALLED
+    return Execution(
+        ending=ending,
+        exit_code=stage.code,
+        signal=stage.signal if ending is Ending.SIGNALLED else "",
+        stdout=stage.stdout.encode("utf-8", "surrogatepass"),
+        stderr=stage.stderr.encode("utf-8", "surrogatepass"),
+        cpu_seconds=stage.cpu_seconds,
+        wall_seconds=stage.wall_seconds,
+        memory_bytes=stage.memory_bytes,
+    )
+
+
+def _unframed(ran: Ran, terms: Terms) -> Execution:
+    stage = ran.run
+    ended = _ended(ran, terms, stage.stderr)
+    if ended.ending is Ending.EXITED or stage.status in {"OL", "EL"}:
+        raise SandboxError(f"the Piston server {terms.address} did not bring back what the program has written")
+    return replace(ended, stderr=stage.stderr.encode("utf-8", "surrogatepass"))
+
+
+def _told(stage: Stage, frame: Frame) -> Stage:
+    """Return the stage as it would have been told of the program itself."""
+    return replace(stage, code=frame.code, signal=frame.signal, status="" if frame.code == 0 else "RE", message="")
+
+
+def _over(ended: Execution) -> Execution:
+    """Turn an ending into that of a program which printed too much, whatever it did when it could print no more."""
+    return replace(ended, ending=Ending.OUTPUT, exit_code=None, signal="")
+
+
+def _output(terms: Terms) -> str:
+    return f"{terms.limits.output_bytes:,} bytes of output"
+
+
+def _ended(ran: Ran, terms: Terms, stderr: str) -> Execution:
+    stage = ran.run
+    ending = _limit(ran, terms, stderr)
+    code, name = _exit(stage)
+    if ending is None:
+        ending = Ending.SIGNALLED if name else Ending.EXITED
+    return Execution(
+        ending=ending,
+        exit_code=code if ending is Ending.EXITED else None,
+        signal=name if ending is Ending.SIGNALLED else "",
+        cpu_seconds=stage.cpu_seconds,
+        wall_seconds=stage.wall_seconds,
+        memory_bytes=stage.memory_bytes,
+    )
+
+
+def _exit(stage: Stage) -> tuple[int | None, str]:
+    """Return exit code and signal: a program that was signalled within a shell looks as if it had exited."""
+    if stage.code is None:
+        return None, stage.signal or "SIGKILL"
+    name = _SIGNALS.get(stage.code - _SHELL, "")
+    return (None, name) if name else (stage.code, stage.signal)
+
+
+def _limit(ran: Ran, terms: Terms, stderr: str) -> Ending | None:
+    """Return the limit that ended the program; None if none did."""
+    stage, limits = ran.run, terms.limits
+    if stage.memory_bytes is not None and stage.memory_bytes > limits.memory_bytes:
+        return Ending.MEMORY
+    if stage.cpu_seconds is not None and stage.cpu_seconds > limits.cpu_seconds:
+        return Ending.CPU_TIME
+    if stage.status == "TO":
+        return _timed_out(stage, terms)
+    if _out_of_memory(stage, terms, stderr):
+        return _memory(terms)
+    return _killed(ran, terms)
+
+
+def _killed(ran: Ran, terms: Terms) -> Ending | None:
+    """Return the limit for which a program was killed without a word; None if that was not the reason."""
+    stage = ran.run
+    name = _exit(stage)[1]
+    if stage.old and name == "SIGKILL" and _waited_out(ran, terms):
+        return _wall(terms)
+    if name in {"SIGKILL", "SIGXCPU"} and (stage.cpu_seconds or 0.0) * 1000 >= _CPU * terms.granted["run_cpu_time"]:
+        return _cpu(terms)
+    return None
+
+
+def _timed_out(stage: Stage, terms: Terms) -> Ending:
+    if "wall" in stage.message:
+        return _wall(terms)
+    return _cpu(terms)
+
+
+def _cpu(terms: Terms) -> Ending:
+    if not terms.cpu_is_ours:
+        granted = f"{terms.granted['run_cpu_time'] / 1000:g} s of CPU time"
+        raise terms.too_low("PISTON_RUN_CPU_TIME", granted, f"{terms.limits.cpu_seconds:g} s")
+    return Ending.CPU_TIME
+
+
+def _wall(terms: Terms) -> Ending:
+    if not terms.wall_is_ours:
+        granted = f"{terms.granted['run_timeout'] / 1000:g} s"
+        wanted = f"{terms.limits.cpu_seconds:g} s of CPU within {terms.limits.wall_seconds:g} s"
+        raise terms.too_low("PISTON_RUN_TIMEOUT", granted, wanted)
+    return Ending.WALL_TIME
+
+
+def _out_of_memory(stage: Stage, terms: Terms, stderr: str) -> bool:
+    if not stage.failed:
+        return False
+    killed = _exit(stage)[1] == "SIGKILL" and (stage.memory_bytes or 0) >= _NEARLY * terms.memory
+    return killed or _NO_MEMORY.search(stderr) is not None
+
+
+def _memory(terms: Terms) -> Ending:
+    if not terms.memory_is_ours:
+        wanted = f"{terms.limits.memory_bytes:,} bytes"
+        raise terms.too_low("PISTON_RUN_MEMORY_LIMIT", f"{round(terms.memory):,} bytes of memory", wanted)
+    return Ending.MEMORY
+
+
+def _waited_out(ran: Ran, terms: Terms) -> bool:
+    """Whether a run took as long as it might have: all that is known of an old server's time limit."""
+    return ran.seconds * 1000 >= terms.granted["run_timeout"]

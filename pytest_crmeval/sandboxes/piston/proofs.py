@@ -1,0 +1,100 @@
+"""A small program that proves that a server runs a language as we need it: input, files, arguments, output, limits."""
+
+from collections.abc import Callable, Mapping
+
+from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, TroubleError
+from pytest_crmeval.sandboxes.piston.endings import Terms, framed_execution, refusal
+from pytest_crmeval.sandboxes.piston.frames import frame_of
+from pytest_crmeval.sandboxes.piston.requests import Request, clamped, framed
+
+OUTPUT = 16_384
+"""Bytes of output that a server must bring back, or it is of no use."""
+_LEAST = {"run_timeout": 1000, "run_cpu_time": 1000, "run_memory_limit": 64_000_000}
+_SETTINGS = {
+    "run_timeout": "PISTON_RUN_TIMEOUT",
+    "run_cpu_time": "PISTON_RUN_CPU_TIME",
+    "run_memory_limit": "PISTON_RUN_MEMORY_LIMIT",
+}
+_EVERYTHING = {
+    "compile_timeout": 10**9,
+    "run_timeout": 10**9,
+    "compile_cpu_time": 10**9,
+    "run_cpu_time": 10**9,
+    "compile_memory_limit": 10**12,
+    "run_memory_limit": 10**12,
+}
+"""More than any server has limits for, and not more than its clocks can count."""
+_PYTHON = f"""
+import sys
+
+with open("given.bin", "rb") as given, open("taken.bin", "wb") as taken:
+    taken.write(given.read() + sys.stdin.buffer.read() + sys.argv[1].encode())
+sys.stdout.write("x" * {OUTPUT - 1024})
+"""
+_CPP = f"""
+#include <cstdio>
+#include <string>
+
+int main(int, char** argv) {{
+    std::string all;
+    FILE* given = std::fopen("given.bin", "rb");
+    for (int c; (c = std::getc(given)) != EOF;) all += char(c);
+    for (int c; (c = std::getchar()) != EOF;) all += char(c);
+    all += argv[1];
+    FILE* taken = std::fopen("taken.bin", "wb");
+    std::fwrite(all.data(), 1, all.size(), taken);
+    std::fclose(taken);
+    std::fputs(std::string({OUTPUT - 1024}, 'x').c_str(), stdout);
+}}
+"""
+_PROGRAMS = {Language.PYTHON: _PYTHON, Language.CPP: _CPP}
+_LIMITS = Limits(cpu_seconds=10**6, wall_seconds=10**6, memory_bytes=1 << 40, output_bytes=OUTPUT)
+_FEED = Feed(stdin=b"\0\xff in", files={"given.bin": b"\xfe\r\n"}, args=("a b",), wanted=("taken.bin",))
+_TAKEN = b"\xfe\r\n\0\xff ina b"
+Ask = Callable[[Request, Mapping[str, int]], Ran]
+"""Asks one server to run something within what is granted."""
+
+
+def proved(language: Language, address: str, ask: Ask) -> dict[str, int]:
+    """Return what a server grants at most; SandboxError if it is too little, or the language does not work there."""
+    request = framed(Program(language=language, source=_PROGRAMS[language]), _FEED, _LIMITS)
+    maxima: dict[str, int] = {}
+    for _ in range(len(_EVERYTHING) + 1):
+        granted = clamped(_EVERYTHING, maxima)
+        try:
+            ran = ask(request, granted)
+        except ExceededError as error:  # it tells one at a time
+            maxima[error.field] = error.maximum
+            continue
+        _check_limits(maxima, address)
+        _check(_execution(request, ran, granted, address), language, address)
+        return maxima
+    raise TroubleError(f"it refuses limits that it has named itself: {maxima}")
+
+
+def _execution(request: Request, ran: Ran, granted: Mapping[str, int], address: str) -> Execution:
+    if ran.refused and ran.compile is not None:
+        return refusal(ran.compile, granted, address)
+    terms = Terms(limits=_LIMITS, granted=granted, address=address)
+    return framed_execution(ran, frame_of(ran.run, request.mark), tuple(_FEED.wanted), terms)
+
+
+def _check_limits(maxima: Mapping[str, int], address: str) -> None:
+    for name, least in _LEAST.items():
+        if maxima.get(name, least) < least:
+            raise SandboxError(
+                f"the Piston server {address} allows a {name} of {maxima[name]:,} at most, which is too little for any "
+                f"problem; start it with {_SETTINGS[name]}={least:,} or more".replace(",", "")
+            )
+
+
+def _check(execution: Execution, language: Language, address: str) -> None:
+    if execution.succeeded and execution.files == {"taken.bin": _TAKEN} and len(execution.stdout) == OUTPUT - 1024:
+        return
+    said = execution.stderr.decode("utf-8", "replace").strip()[-500:]
+    raise SandboxError(
+        f"the Piston server {address} does not run a small program in {language} as it should: "
+        f"{execution.ending}, exit code {execution.exit_code}, {said or 'wrong output'}"
+    )

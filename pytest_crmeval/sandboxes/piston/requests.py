@@ -1,0 +1,168 @@
+"""What is asked of a server: a program with what it is fed, and how far it may go."""
+
+import base64
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import Any
+
+from pytest_crmeval.domain.program import Feed, Language, Limits, Program
+from pytest_crmeval.ports.sandbox import SandboxError
+
+STDIN = "crmeval.stdin"
+_RUNNER = "crmeval_runner.py"
+_FRONT = "crmeval_front.cpp"
+_PYTHON = "main.py"
+_CPP = "main.inc"
+"""No .cpp: servers compile every one of those that they find, and it is to be compiled once, behind the front."""
+_OURS = {STDIN, "crmeval.stdout", _RUNNER, _FRONT, _PYTHON, _CPP}
+MOST_WANTED = 256
+COMPILE_SECONDS = 30.0
+_COMPILE_BYTES = 2 << 30
+_NOTHING = 1 << 20
+"""Output that a program which is only compiled could have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One run that is asked for."""
+
+    program: Program
+    feed: Feed
+    limits: Limits
+    mark: str = ""
+    """If there is one, the output is brought back in a frame that begins with it."""
+    compile_only: bool = False
+    most: int = 0
+    """Bytes of output that the frame may hold."""
+    _parts: list[dict[str, str]] = field(default_factory=list, repr=False)
+
+    def body(self, language: str, version: str, granted: Mapping[str, int]) -> bytes:
+        """Write it down for a server that calls the language so, and grants these limits."""
+        if not self._parts:  # a second attempt sends the same
+            self._parts.extend(_files(self))
+        told: dict[str, Any] = {"language": language, "version": version, "files": self._parts, **granted}
+        if self.feed.args:
+            told["args"] = list(self.feed.args)
+        return json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """Limits by the names of the API: milliseconds, and KiB that are written as 1,000 bytes."""
+        compiling = round(COMPILE_SECONDS * 1000)
+        return {
+            "compile_timeout": compiling,
+            "compile_cpu_time": compiling,
+            "compile_memory_limit": _COMPILE_BYTES // 1024 * 1000,
+            "run_timeout": max(1, round(self.limits.wall_seconds * 1000)),
+            "run_cpu_time": max(1, round(self.limits.cpu_seconds * 1000)),
+            "run_memory_limit": max(1, self.limits.memory_bytes // 1024) * 1000,
+        }
+
+
+def plain(program: Program, feed: Feed, limits: Limits) -> Request:
+    """Ask for a run whose output comes back as the server brings it."""
+    _check(feed)
+    return Request(program=program, feed=feed, limits=limits)
+
+
+def framed(program: Program, feed: Feed, limits: Limits) -> Request:
+    """Ask for a run whose output, and the files that are wanted, come back whole, whatever bytes they have."""
+    _check(feed)
+    mark = f"crmeval-{secrets.token_hex(16)}"
+    return Request(program=program, feed=feed, limits=limits, mark=mark, most=limits.output_bytes)
+
+
+def compiling(program: Program) -> Request:
+    """Ask only whether the compiler takes it: the program ends before it begins."""
+    limits = Limits(cpu_seconds=1, wall_seconds=2, memory_bytes=1 << 28, output_bytes=_NOTHING)
+    return Request(program=program, feed=Feed(), limits=limits, compile_only=True)
+
+
+def _check(feed: Feed) -> None:
+    for name in [*feed.files, *feed.wanted]:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.name or "\0" in name:
+            raise SandboxError(f"file {name!r} is not within the folder where the program runs")
+        if path.name in _OURS:
+            raise SandboxError(f"a file can't be called {name!r} on Piston: the judge uses that name there")
+    if len(feed.wanted) > MOST_WANTED:
+        raise SandboxError(f"{len(feed.wanted)} files are wanted; Piston brings back {MOST_WANTED} at most")
+
+
+def _files(request: Request) -> Iterator[dict[str, str]]:
+    """Yield the files; the first is what the server starts or compiles."""
+    source = request.program.source.encode("utf-8", "surrogatepass")
+    python = request.program.language is Language.PYTHON
+    data = _text if python else _base64  # elsewhere every text counts as source
+    yield {"name": _RUNNER if python else _FRONT, "content": _runner(request) if python else _front(request)}
+    yield data(_PYTHON if python else _CPP, source)
+    yield data(STDIN, request.feed.stdin)
+    for name, content in request.feed.files.items():
+        yield data(name, content)
+
+
+def _text(name: str, content: bytes) -> dict[str, str]:
+    """Send as text what is text, which is shorter than the alternative unless it is full of signs to be escaped."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return _base64(name, content)
+    return {"name": name, "content": text}
+
+
+def _base64(name: str, content: bytes) -> dict[str, str]:
+    return {"name": name, "content": base64.b64encode(content).decode("ascii"), "encoding": "base64"}
+
+
+def _runner(request: Request) -> str:
+    framing = f"frame({request.mark!r}, {request.most}, {list(request.feed.wanted)!r})\n" if request.mark else ""
+    return f"{_sent('runner.py')}\n\nfeed({STDIN!r})\n{framing}become({_PYTHON!r})\n"
+
+
+def _front(request: Request) -> str:
+    return f"""{_sent("front.inc")}
+__attribute__((constructor(101))) static void start() {{
+    {_start(request)}
+}}
+}}
+#include "{_CPP}"
+"""
+
+
+def _start(request: Request) -> str:
+    if request.compile_only:
+        return "crmeval_exit(0);"
+    feeding = f'feed("{STDIN}");'
+    if not request.mark:
+        return feeding
+    wanted = request.feed.wanted
+    names = ", ".join([*map(_literal, wanted), "nullptr"])
+    return (
+        f"{feeding} static const char* const wanted[] = {{{names}}}; "
+        f'frame("{request.mark}", {request.most}ul, wanted, {len(wanted)});'
+    )
+
+
+def _literal(name: str) -> str:
+    """Write a name as C++ does, whatever signs it has."""
+    return '"' + "".join(f"\\{byte:03o}" for byte in name.encode("utf-8", "surrogateescape")) + '"'
+
+
+@cache
+def _sent(name: str) -> str:
+    return files("pytest_crmeval.sandboxes.piston.sent").joinpath(name).read_text(encoding="utf-8")
+
+
+def clamped(asked: Mapping[str, int], maxima: Mapping[str, int]) -> dict[str, int]:
+    """Return what a server grants of what is asked for."""
+    return {name: min(value, maxima.get(name, value)) for name, value in asked.items()}
+
+
+def lowered(asked: Mapping[str, int], granted: Mapping[str, int]) -> Sequence[str]:
+    """Return the limits of which less is granted."""
+    return [name for name in asked if granted[name] < asked[name]]

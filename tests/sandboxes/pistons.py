@@ -1,0 +1,29 @@
+"""What the tests of Piston share: programs, limits, quick patience."""
+
+from dataclasses import replace
+
+from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
+from pytest_crmeval.ports.sandbox import Sandbox
+from pytest_crmeval.sandboxes.piston import Patience
+
+LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=1 << 30, output_bytes=1 << 18)
+"""Wide: the machine may be busy."""
+BRIEF = replace(LIMITS, cpu_seconds=1, wall_seconds=60)
+QUICK = Patience(attempts=4, first_delay=0.01, longest_delay=0.05, failures=2, looks=2, grace_seconds=30)
+"""Waits hardly at all between attempts."""
+
+
+def ended(
+    sandbox: Sandbox, source: str, feed: Feed | None = None, limits: Limits = LIMITS, *, language: str = "python"
+) -> Execution:
+    """Run a program once."""
+    with sandbox.prepared(Program(language=Language(language), source=source)) as ready:
+        assert ready.refused is None, ready.refused.stderr
+        return ready.run(feed or Feed(), limits)
+
+
+def printed(sandbox: Sandbox, source: str, feed: Feed | None = None, *, language: str = "python") -> bytes:
+    """Return what a program prints that has to succeed."""
+    execution = ended(sandbox, source, feed, language=language)
+    assert execution.succeeded, (execution, execution.stderr)
+    return execution.stdout

@@ -1,0 +1,215 @@
+"""Every answer that a real Piston 3.1.1 has given is read as what it was."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_crmeval.domain.program import Execution, Language, Limits
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.sandboxes.piston.answers import ExceededError, TroubleError, ran, runtimes
+from pytest_crmeval.sandboxes.piston.endings import Terms, UnseenError, execution, refusal
+from pytest_crmeval.sandboxes.piston.languages import versions
+from pytest_crmeval.sandboxes.piston.requests import Request
+from tests.sandboxes.recordings import recorded, recordings
+
+LIMITS = Limits(cpu_seconds=3, wall_seconds=3, memory_bytes=1 << 28, output_bytes=1 << 20)
+ASKED = {
+    "sleep_timeout_500": replace(LIMITS, wall_seconds=0.5),
+    "cpu_loop_1000": replace(LIMITS, cpu_seconds=1, wall_seconds=1),
+    "cpu_time_500": replace(LIMITS, cpu_seconds=0.5),
+    "mem_100MB_alloc_limit64MB": replace(LIMITS, memory_bytes=1 << 26),
+}
+"""Limits of the cases that asked for others."""
+WELL = "exited 0"
+SICK = "sick server"
+NOT_OURS = "judge error"
+"""Requests that we never make: an error of the judge, whatever the program."""
+FATES = {
+    "root": SICK,
+    "runtimes": "a list",
+    "404": SICK,
+    "ok": WELL,
+    "stdin_newline_added": WELL,
+    "stdin_empty": WELL,
+    "stderr_exit3": "exited 3",
+    "exception": "exited 1",
+    "syntax_error": "exited 1",
+    "sigsegv": "signalled SIGSEGV",
+    "sigkill_self": "signalled SIGKILL",
+    "sigabrt": "signalled SIGABRT",
+    "sleep_timeout_default": "wall time",
+    "sleep_timeout_500": "wall time",
+    "cpu_loop_1000": "wall time",
+    "cpu_time_500": "cpu time",
+    "mem_100MB_alloc_limit64MB": "memory",
+    "mem_alloc_ok_limit256": WELL,
+    "stdout_2000": "unseen",
+    "stdout_flood": "unseen",
+    "stderr_flood": "unseen",
+    "stdout_1023": WELL,
+    "stdout_1024": WELL,
+    "args": WELL,
+    "args_int": WELL,
+    "file_noname": WELL,
+    "two_files": WELL,
+    "base64_first": WELL,
+    "only_base64": NOT_OURS,
+    "path_escape": "trouble",
+    "alias_py3": WELL,
+    "version_range": WELL,
+    "version_bad": SICK,
+    "unknown_lang": SICK,
+    "no_language": NOT_OURS,
+    "no_version": NOT_OURS,
+    "no_files": NOT_OURS,
+    "empty_files": NOT_OURS,
+    "content_not_string": NOT_OURS,
+    "timeout_over": "run_timeout is at most 3000",
+    "timeout_string": NOT_OURS,
+    "timeout_negative": NOT_OURS,
+    "timeout_float": WELL,
+    "timeout_zero": WELL,
+    "mem_negative": WELL,
+    "cpu_time_over": "run_cpu_time is at most 3000",
+    "compile_timeout_over": "compile_timeout is at most 10000",
+    "stdin_number": NOT_OURS,
+    "bad_ctype": SICK,
+    "no_ctype": SICK,
+    "bad_json": NOT_OURS,
+    "body_over_100kb": NOT_OURS,
+    "stdin_90k_read": WELL,
+    "stdin_70k_read": WELL,
+    "stdin_60k_read": WELL,
+    "stdin_90k_slowread": WELL,
+    "stdin_90k_unread": WELL,
+    "file_90k": WELL,
+    "net_connect": WELL,
+    "fork_200": WELL,
+    "env": WELL,
+    "read_host": WELL,
+    "daemon_holds_stdout": WELL,
+    "unicode": WELL,
+    "invalid_utf8_out": "unseen",
+    "nul_out": WELL,
+    "cpp_ok": WELL,
+    "cpp_compile_error": "refused, exited 1",
+    "cpp_compile_timeout": "refused, wall time",
+    "c_float_exc": WELL,
+    "checker_style": WELL,
+}
+
+
+def terms(case: str) -> Terms:
+    """Return what the case asked for, all of it granted."""
+    limits = ASKED.get(case, LIMITS)
+    granted = {
+        "run_timeout": round(limits.wall_seconds * 1000),
+        "run_cpu_time": round(limits.cpu_seconds * 1000),
+        "run_memory_limit": limits.memory_bytes,
+        "compile_timeout": 100,
+    }
+    return Terms(limits=limits, granted=granted, address="http://piston")
+
+
+def told(ended: Execution) -> str:
+    """Write an ending as the table does."""
+    return " ".join(str(part) for part in (ended.ending, ended.exit_code, ended.signal) if part not in {None, ""})
+
+
+def fate(case: str) -> str:
+    """Read a recorded answer, and tell what became of it."""
+    try:
+        return read(case)
+    except TroubleError as error:
+        return SICK if error.sick else "trouble"
+    except ExceededError as error:
+        return str(error)
+    except (UnseenError, SandboxError) as error:
+        return "unseen" if isinstance(error, UnseenError) else NOT_OURS
+
+
+def read(case: str) -> str:
+    """Read a recorded answer as our client does."""
+    if case in {"root", "runtimes", "404"}:
+        return "a list" if runtimes(recorded(case)) else "nothing"
+    found = ran(recorded(case))
+    if found.refused and found.compile is not None:
+        return f"refused, {told(refusal(found.compile, terms(case).granted, 'http://piston'))}"
+    return told(execution(found, terms(case)))
+
+
+@pytest.mark.parametrize("case", FATES)
+def test_a_recorded_answer_is_read_as_what_it_was(case: str) -> None:
+    """By the status, else by code and signal; what says nothing about the program is no verdict."""
+    assert FATES[case] == fate(case)
+
+
+def test_no_recorded_answer_is_left_out() -> None:
+    """The table has all of them."""
+    assert set(FATES) == set(recordings())
+
+
+def test_the_runtimes_of_a_real_server_are_understood() -> None:
+    """By whatever name it has for a language."""
+    assert {Language.PYTHON: {"3.11.2": "python"}, Language.CPP: {"12.2.0": "c++"}} == versions(
+        runtimes(recorded("runtimes"))
+    )
+
+
+def test_time_and_memory_are_told_in_our_units() -> None:
+    """Seconds, and bytes: the server takes a KiB for 1,000 of them."""
+    ended = execution(ran(recorded("ok")), terms("ok"))
+
+    assert (0.023, 0.028, 8176 * 1024) == (ended.cpu_seconds, ended.wall_seconds, ended.memory_bytes)
+
+
+def test_outputs_of_a_real_server_are_kept_as_they_are() -> None:
+    """Whatever characters they have."""
+    assert "héllo ☃ 𝄞\n".encode() == execution(ran(recorded("unicode")), terms("unicode")).stdout
+    assert b"a\0b" == execution(ran(recorded("nul_out")), terms("nul_out")).stdout
+    assert b"err\n" == execution(ran(recorded("stderr_exit3")), terms("stderr_exit3")).stderr
+
+
+def test_what_is_too_large_for_a_server_is_told_with_advice() -> None:
+    """Nobody else could know that its body parser is in the way."""
+    with pytest.raises(SandboxError, match="raise the limit of its body parser"):
+        ran(recorded("body_over_100kb"))
+
+
+def test_a_silent_timeout_is_no_runtime_error() -> None:
+    """The seed looked for words in stderr, which is empty."""
+    assert "wall time" == fate("sleep_timeout_default")
+    assert b"" == execution(ran(recorded("sleep_timeout_default")), terms("sleep_timeout_default")).stderr
+
+
+def test_a_server_that_granted_less_is_not_held_against_the_program() -> None:
+    """Problem 2046/E1 of the seed: four seconds are allowed, the server ends it after three."""
+    wanted = replace(terms("ok"), limits=replace(LIMITS, cpu_seconds=4, wall_seconds=9))
+
+    with pytest.raises(SandboxError, match="higher PISTON_RUN_TIMEOUT"):
+        execution(ran(recorded("sleep_timeout_default")), wanted)
+
+
+def test_who_has_used_up_its_cpu_time_is_judged_whatever_the_server_grants() -> None:
+    """Its 2.8 s are more than it may have, also where the wall clock was the server's."""
+    wanted = replace(terms("ok"), limits=replace(LIMITS, cpu_seconds=2, wall_seconds=5))
+
+    assert "cpu time" == told(execution(ran(recorded("cpu_time_500")), wanted))
+
+
+def test_memory_that_the_server_did_not_grant_is_not_held_against_the_program() -> None:
+    """It asked for more than the server has, within its limit."""
+    wanted = replace(terms("mem_100MB_alloc_limit64MB"), limits=replace(LIMITS, memory_bytes=1 << 30))
+
+    with pytest.raises(SandboxError, match="higher PISTON_RUN_MEMORY_LIMIT"):
+        execution(ran(recorded("mem_100MB_alloc_limit64MB")), wanted)
+
+
+def test_a_request_is_never_one_that_a_real_server_does_not_understand() -> None:
+    """Both clocks are always asked for, none of them 0, which would mean without end."""
+    tiny = Limits(cpu_seconds=0.0001, wall_seconds=0.0001, memory_bytes=1, output_bytes=1)
+    asked = Request(program=None, feed=None, limits=tiny).asked  # type: ignore[arg-type]  # not looked at
+
+    assert {"run_timeout": 1, "run_cpu_time": 1, "run_memory_limit": 1000} == {
+        name: value for name, value in asked.items() if name.startswith("run_")
+    }
