@@ -10,6 +10,7 @@ import pytest
 
 from pytest_crmeval.agents.named import NAMED_AGENTS
 from pytest_crmeval.options.checkpoints import CheckpointOptions
+from pytest_crmeval.options.rootdir import check_rootdir
 from pytest_crmeval.runs.ids import new_run, problem_of
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
@@ -71,7 +72,8 @@ class Options:
     def from_config(cls, config: pytest.Config) -> "Options":
         """Decide once: command line before ini before default."""
         if _KEY not in config.stash:
-            config.stash[_KEY] = cls._decide(config)
+            config.stash[_KEY] = options = cls._decide(config)
+            check_rootdir(config, options.files)
         return config.stash[_KEY]
 
     @classmethod
@@ -106,6 +108,16 @@ class Options:
             **_cassettes(config),
             rates=_rates(config.getini("crmeval_rates")),
         )
+
+    @property
+    def files(self) -> Mapping[str, Sequence[Path]]:
+        """What is played instead of what markers name, by option."""
+        return {
+            "--crmeval-conversations": self.conversations,
+            "--crmeval-questions": self.questions,
+            "--crmeval-solutions": self.checkpoints.solutions,
+            "--crmeval-problems": self.checkpoints.problems,
+        }
 
     @property
     def folder(self) -> Path:
