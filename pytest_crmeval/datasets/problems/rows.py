@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
 from typing import IO, Any, Protocol
+from weakref import finalize
 
 import msgspec
 
@@ -83,11 +85,16 @@ class ParquetRows:
         self._columns = [name for name in COLUMNS if name in self._table.schema_arrow.names]
         self._lock = Lock()
         self._laid_out: dict[int, list[tuple[int, int]]] = {}
-        self._spool: IO[bytes] = TemporaryFile()  # noqa: SIM115 (it lives as long as we do, and has no name)
         if "official_tests" not in self._columns:
             raise DatasetError(
                 f"{path}: there is no column official_tests; {', '.join(self._table.schema_arrow.names)}"
             )
+
+    @cached_property
+    def _spool(self) -> IO[bytes]:
+        spool = TemporaryFile()  # noqa: SIM115 (it lives as long as we do, and has no name)
+        finalize(self, spool.close)
+        return spool
 
     def all(self) -> Iterator[tuple[Place, bytes]]:
         """Yield the rows without what makes them big."""

@@ -1,0 +1,132 @@
+"""Programs for tests: a sandbox that is scripted, and one that is a plain subprocess."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_crmeval.domain.problem import Problem, ProblemTest
+from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Limits, Program
+from pytest_crmeval.domain.solution import Solution
+from pytest_crmeval.ports.sandbox import SandboxError
+
+Behaviour = Callable[[Feed], Execution]
+
+
+def exited(stdout: bytes | str = b"", code: int = 0, cpu: float = 0.01, **more: object) -> Execution:
+    """Return a run that ended by itself."""
+    printed = stdout.encode() if isinstance(stdout, str) else stdout
+    return Execution(
+        ending=Ending.EXITED,
+        exit_code=code,
+        stdout=printed,
+        cpu_seconds=cpu,
+        wall_seconds=cpu,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@dataclass
+class Scripted:
+    """A sandbox in which programs do what their source says in a script of the test."""
+
+    script: dict[str, Behaviour]
+    refused: dict[str, Execution] = field(default_factory=dict)
+    lacking: dict[Language, str] = field(default_factory=dict)
+    prepared_sources: list[str] = field(default_factory=list)
+    feeds: list[tuple[str, Feed]] = field(default_factory=list)
+    limits: list[Limits] = field(default_factory=list)
+    released: list[str] = field(default_factory=list)
+    name = identity = "scripted"
+    slots = 1
+
+    def missing(self, language: Language) -> str:
+        """Return what the test says."""
+        return self.lacking.get(language, "")
+
+    @contextmanager
+    def prepared(self, program: Program) -> Iterator["_Ready"]:
+        """Count who is prepared, and who is let go of."""
+        self.prepared_sources.append(program.source)
+        if program.source == "unpreparable":
+            raise SandboxError("the compiler is gone")
+        yield _Ready(self, program.source)
+        self.released.append(program.source)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass
+class _Ready:
+    sandbox: Scripted
+    source: str
+
+    @property
+    def refused(self) -> Execution | None:
+        """What the compiler said."""
+        return self.sandbox.refused.get(self.source)
+
+    def run(self, feed: Feed, limits: Limits) -> Execution:
+        """Do what the script says."""
+        self.sandbox.feeds.append((self.source, feed))
+        self.sandbox.limits.append(limits)
+        return self.sandbox.script[self.source](feed)
+
+
+class Plain:
+    """Runs Python in a plain subprocess: for programs that we know."""
+
+    name = identity = "plain"
+    slots = 1
+
+    def missing(self, language: Language) -> str:
+        """Only Python."""
+        return "" if language is Language.PYTHON else "there is no compiler"
+
+    @contextmanager
+    def prepared(self, program: Program) -> Iterator["_PlainReady"]:
+        """Write it to a folder of its own."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "main.py").write_text(program.source, encoding="utf-8")
+            yield _PlainReady(Path(folder))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass
+class _PlainReady:
+    folder: Path
+    refused: None = None
+
+    def run(self, feed: Feed, limits: Limits) -> Execution:
+        """Run it, and bring back what is wanted."""
+        for name, content in feed.files.items():
+            (self.folder / name).write_bytes(content)
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "main.py", *feed.args],
+            cwd=self.folder,
+            input=feed.stdin,
+            capture_output=True,
+            check=False,
+            timeout=limits.wall_seconds + 60,
+        )
+        files = {name: (self.folder / name).read_bytes() for name in feed.wanted if (self.folder / name).exists()}
+        ending = Ending.EXITED if done.returncode >= 0 else Ending.SIGNALLED
+        return Execution(ending=ending, exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr, files=files)
+
+
+def solution(source: str, language: Language = Language.PYTHON) -> Solution:
+    """Return a program for the problem ``p``."""
+    return Solution(problem="p", line=3, sample=1, program=Program(language=language, source=source))
+
+
+def problem(*outputs: str, **fields: object) -> Problem:
+    """Return a problem whose inputs are 1, 2, 3 …, with these outputs."""
+    tests = tuple(ProblemTest(input=f"{number}\n", output=output) for number, output in enumerate(outputs, start=1))
+    known: dict[str, object] = {"tests": tests, "time_limit": 1.0, "memory_limit": 2**28, **fields}
+    return Problem(id="p", fingerprint="f", **known)  # type: ignore[arg-type]

@@ -1,0 +1,280 @@
+"""A program is judged by what it did, and the judge's trouble is never its fault."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.datasets.problems import opened
+from pytest_crmeval.datasets.solutions import read
+from pytest_crmeval.domain.problem import Checker, CheckerStyle, ProblemTest
+from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Program
+from pytest_crmeval.domain.solution import Defect, Solution, SolutionOutcome, TestVerdict
+from pytest_crmeval.play.solution import Judge, Rules, judge, ungradable
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.scoring import referee
+from tests.programs import Plain, Scripted, exited, problem, solution
+
+HUMANEVAL = Path(__file__).parents[4] / "shared" / "data" / "humaneval"
+STDOUT = Checker(style=CheckerStyle.STDOUT, program=Program(language=Language.PYTHON, source="checker"))
+
+
+def judged(run: Execution | list[Execution], task: object = None, rules: Rules | None = None) -> SolutionOutcome:
+    """Judge a program whose runs end so, one after the other."""
+    runs = iter(run if isinstance(run, list) else [run] * 9)
+    sandbox = Scripted({"main": lambda _: next(runs)})
+    given = task if task is not None else problem("1", "1")
+    return judge(solution("main"), given, sandbox, referee, rules or Rules())  # type: ignore[arg-type]
+
+
+def verdicts(outcome: SolutionOutcome) -> list[str]:
+    """Return the verdicts of the tests."""
+    return [str(test.verdict) for test in outcome.tests]
+
+
+def test_right_on_every_test() -> None:
+    """It is known whose it is, and where it stands."""
+    outcome = judged(exited("1\n"))
+
+    assert ("AC", "", ["AC", "AC"]) == (outcome.verdict, outcome.reason, verdicts(outcome))
+    assert ("p", 3, 1) == (outcome.problem, outcome.line, outcome.sample)
+    assert outcome.solved
+
+
+@pytest.mark.parametrize(
+    ("run", "verdict", "reason"),
+    [
+        (exited("2"), "WA", "line 1, word 1: expected '1', found '2'"),
+        (exited("1", 3, stderr=b"Traceback\nValueError: x\n"), "RE", "exit code 3: ValueError: x"),
+        (Execution(ending=Ending.SIGNALLED, signal="SIGSEGV"), "RE", "SIGSEGV"),
+        (Execution(ending=Ending.MEMORY, stdout=b"1"), "MLE", "more than 256 MiB of memory"),
+        (Execution(ending=Ending.OUTPUT), "OLE", "more than 16 MiB of output"),
+        (
+            Execution(ending=Ending.CPU_TIME, cpu_seconds=1.2),
+            "TLE",
+            "more than 1 s of CPU time: stopped or ended after 1.20 s of CPU time",
+        ),
+        (Execution(ending=Ending.CPU_TIME, stderr=b"memory error"), "TLE", "more than 1 s of CPU time"),
+        (
+            Execution(ending=Ending.WALL_TIME, cpu_seconds=0.01),
+            "TLE",
+            "not ended in 3 s on the clock after 0.01 s of CPU time of 1 s",
+        ),
+        (exited("1", cpu=1.5), "TLE", "more than 1 s of CPU time: stopped or ended after 1.50 s of CPU time"),
+    ],
+)
+def test_what_really_happened_is_the_verdict(run: Execution, verdict: str, reason: str) -> None:
+    """Not words that a program has printed; and the first failure ends it."""
+    outcome = judged(run)
+
+    assert (verdict, f"test 1 (official): {reason}") == (outcome.verdict, outcome.reason)
+    assert [verdict, "SKIPPED"] == verdicts(outcome)
+    assert "an earlier test has decided" == outcome.tests[1].reason
+
+
+def test_all_tests_are_run_if_they_are_wanted() -> None:
+    """The verdict is that of the first failure."""
+    outcome = judged([exited("2"), exited("1"), exited("", 1)], problem("1", "1", "1"), Rules(all_tests=True))
+
+    assert ("WA", ["WA", "AC", "RE"]) == (outcome.verdict, verdicts(outcome))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        (exited("1", cpu=1.04), exited("1", cpu=0.98), "AC"),
+        (exited("1", cpu=1.04), exited("1", cpu=1.01), "TLE"),
+        (Execution(ending=Ending.WALL_TIME, cpu_seconds=0.8), exited("1", cpu=0.9), "AC"),
+    ],
+)
+def test_who_is_nearly_in_time_is_run_once_more(first: Execution, second: Execution, verdict: str) -> None:
+    """So is who was working when the clock stopped him: the machine was busy."""
+    assert verdict == judged([first, second], problem("1")).verdict
+
+
+def test_the_compiler_refuses() -> None:
+    """No test is run."""
+    refused = Execution(ending=Ending.EXITED, exit_code=1, stderr=b"In file:\nmain.cpp:1: error: no x\n1 error\n")
+    sandbox = Scripted({}, refused={"main": refused})
+    outcome = judge(solution("main", Language.CPP), problem("1"), sandbox, referee, Rules())
+
+    assert ("CE", "main.cpp:1: error: no x", ()) == (outcome.verdict, outcome.reason, outcome.tests)
+
+
+def _broken(_: Feed) -> Execution:
+    raise SandboxError("HTTP 400 run_timeout cannot exceed the configured limit of 3000")
+
+
+def test_the_judges_trouble_is_no_wrong_answer() -> None:
+    """A server that refuses says nothing about the program, and is not asked again."""
+    outcome = judge(solution("main"), problem("1", "1"), Scripted({"main": _broken}), referee, Rules())
+
+    assert (["JE", "SKIPPED"], "JE") == (verdicts(outcome), outcome.verdict)
+    assert "cannot exceed" in outcome.reason
+    assert not outcome.judged
+    assert "JE" == judge(solution("unpreparable"), problem("1"), Scripted({}), referee, Rules()).verdict
+
+
+def test_time_for_one_solution() -> None:
+    """What is left is skipped, and the verdict does not speak of the program."""
+    slow = exited("1", cpu=0.9)
+    outcome = judged(slow, problem("1", "1", "1"), Rules(solution_seconds=1.5))
+
+    assert (["AC", "AC", "SKIPPED"], "SKIPPED") == (verdicts(outcome), outcome.verdict)
+    assert "1 of 3 tests skipped: the time for one solution was up (1.5 s)" == outcome.reason
+
+
+def test_a_large_input_is_skipped_and_not_wrong() -> None:
+    """It is told; a problem of which nothing is left decides nothing."""
+    large = ProblemTest(input="", output="", skipped="its input is large")
+    task = problem("1")
+    some, none = replace(task, tests=(*task.tests, large)), replace(task, tests=(large,))
+
+    assert ("AC", "1 of 2 tests skipped: its input is large") == (
+        judged(exited("1"), some).verdict,
+        judged(exited("1"), some).reason,
+    )
+    assert "SKIPPED" == judged(exited("1"), none).verdict
+    assert (TestVerdict.SKIPPED, "there are no tests") == (
+        judged(exited("1"), problem()).verdict,
+        judged(exited("1"), problem()).reason,
+    )
+
+
+def test_files_instead_of_stdin_and_stdout() -> None:
+    """Nothing of what is right comes near the program."""
+    task = problem("secret", input_file="input.txt", output_file="output.txt")
+    sandbox = Scripted({"main": lambda _: exited("noise", files={"output.txt": b"secret"})})
+
+    assert "AC" == judge(solution("main"), task, sandbox, referee, Rules()).verdict
+    ((_, feed),) = sandbox.feeds
+    assert (b"", {"input.txt": b"1\n"}, ("output.txt",)) == (feed.stdin, feed.files, feed.wanted)
+    assert "it has written no output.txt" in judged(exited("secret"), task).reason
+
+
+def test_limits() -> None:
+    """A little more CPU time than allowed, a clock that only ends who hangs, room for what is expected."""
+    sandbox = Scripted({"main": lambda _: exited("x")})
+    judge(solution("main"), problem("x" * 2**24), sandbox, referee, Rules())
+
+    (limits,) = sandbox.limits
+    assert (1.05, 3.0, 2**28, 2**25 + 2**20) == (
+        limits.cpu_seconds,
+        limits.wall_seconds,
+        limits.memory_bytes,
+        limits.output_bytes,
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "reason"),
+    [
+        (exited("1"), "AC", ""),
+        (exited("0"), "WA", "test 1 (official): the checker: it prints 0"),
+        (
+            exited("", 1),
+            "JE",
+            "test 1 (official): the checker: it prints nothing, where 1 or 0 is expected (exit code 1)",
+        ),
+        (
+            Execution(ending=Ending.CPU_TIME),
+            "JE",
+            "test 1 (official): the checker: it was ended by its limit of cpu time",
+        ),
+    ],
+)
+def test_a_checker_decides(answer: Execution, verdict: str, reason: str) -> None:
+    """It sees the output as it was printed, has limits of its own, and is prepared once for all solutions."""
+    sandbox = Scripted({"main": lambda _: exited(" raw \n\n"), "checker": lambda _: answer})
+    with Judge(sandbox, referee, Rules()) as one:
+        outcomes = [one.judge(solution("main"), problem("1", checker=STDOUT)) for _ in range(3)]
+
+    assert [(verdict, reason)] * 3 == [(outcome.verdict, outcome.reason) for outcome in outcomes]
+    assert 1 == sandbox.prepared_sources.count("checker")
+    assert "checker" == sandbox.released[-1]
+    feed = next(feed for source, feed in sandbox.feeds if source == "checker")
+    assert ("input.txt", "correct_output.txt", "solution_output.txt") == feed.args
+    assert b" raw \n\n" == feed.files["solution_output.txt"]
+    assert (10.0, 2**30) == (sandbox.limits[1].cpu_seconds, sandbox.limits[1].memory_bytes)
+
+
+def test_after_a_checkers_trouble_a_later_test_may_decide() -> None:
+    """Who is wrong elsewhere is wrong."""
+    answers = iter([exited("?"), exited("0")])
+    sandbox = Scripted({"main": lambda _: exited("x"), "checker": lambda _: next(answers)})
+    outcome = judge(solution("main"), problem("1", "1", checker=STDOUT), sandbox, referee, Rules())
+
+    assert (["JE", "WA"], "WA") == (verdicts(outcome), outcome.verdict)
+
+
+@pytest.mark.parametrize(
+    ("style", "code", "args"),
+    [
+        (CheckerStyle.TESTLIB, 0, ("input.txt", "output.txt", "answer.txt")),
+        (CheckerStyle.KATTIS, 42, ("input.txt", "answer.txt", "./")),
+    ],
+)
+def test_checkers_that_answer_by_exit_code(style: CheckerStyle, code: int, args: tuple[str, ...]) -> None:
+    """Each is called as its kind is."""
+    checker = replace(STDOUT, style=style)
+    sandbox = Scripted({"main": lambda _: exited("out"), "checker": lambda _: exited("", code)})
+
+    assert "AC" == judge(solution("main"), problem("1", checker=checker), sandbox, referee, Rules()).verdict
+    feed = sandbox.feeds[1][1]
+    assert args == feed.args
+    assert b"out" == (feed.stdin if style is CheckerStyle.KATTIS else feed.files["output.txt"])
+
+
+def test_a_checker_that_needs_testlib_says_so() -> None:
+    """It is not ours to ship."""
+    source = '#include "testlib.h"\nint main() {}'
+    checker = Checker(style=CheckerStyle.TESTLIB, program=Program(language=Language.CPP, source=source))
+    outcome = judged(exited("1"), problem("1", checker=checker))
+
+    assert "JE" == outcome.verdict
+    assert "--crmeval-testlib" in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("fields", "language", "detail"),
+    [
+        ({"unsupported": "it is interactive"}, Language.PYTHON, "it is interactive"),
+        ({}, Language.CPP, "no g++"),
+        (
+            {"checker": replace(STDOUT, program=Program(language=Language.CPP, source="x"))},
+            Language.PYTHON,
+            "its checker can't be run: no g++",
+        ),
+    ],
+)
+def test_what_can_not_be_judged_is_told_before(fields: dict[str, object], language: Language, detail: str) -> None:
+    """It is counted apart."""
+    sandbox = Scripted({}, lacking={Language.CPP: "no g++"})
+    found = ungradable(solution("main", language), problem("1", **fields), sandbox)
+
+    assert found is not None
+    assert (Defect.UNSUPPORTED, detail, 3, 1) == (found.defect, found.detail, found.line, found.sample)
+    assert ungradable(solution("main"), problem("1"), sandbox) is None
+    unknown = ungradable(solution("main"), None, sandbox)
+    assert unknown is not None
+    assert Defect.UNKNOWN_PROBLEM is unknown.defect
+
+
+@pytest.mark.parametrize(("name", "solved"), [("canonical", 164), ("half_wrong", 82)])
+def test_humaneval(name: str, solved: int) -> None:
+    """As many as its labels say, in plain subprocesses."""
+    path = HUMANEVAL / f"solutions_stdio_{name}.jsonl"
+    if not path.exists():
+        pytest.skip(f"{path} is not here")
+    problems = opened([HUMANEVAL / "problems_stdio.jsonl"])
+    outcomes = []
+    with Judge(Plain(), referee, Rules()) as one:
+        for each in read(path):
+            assert isinstance(each, Solution)
+            task = problems.get(each.problem)
+            assert task is not None
+            outcomes.append(one.judge(each, task))
+
+    assert (164, solved) == (len(outcomes), sum(outcome.solved for outcome in outcomes))
+    assert json.dumps([outcome.verdict for outcome in outcomes if not outcome.judged]) == "[]"
