@@ -1,0 +1,216 @@
+"""What every sandbox keeps to, wherever its programs run. An adapter is a line in ``ADAPTERS``."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Limits, Program
+from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
+from pytest_crmeval.sandboxes.local import LocalSandbox
+
+ADAPTERS: Mapping[str, Callable[[], Sandbox]] = {"local": LocalSandbox}
+LIMITS = Limits(cpu_seconds=10.0, wall_seconds=60.0, memory_bytes=256 << 20, output_bytes=1 << 20)
+SHORT = Limits(cpu_seconds=0.5, wall_seconds=20.0, memory_bytes=256 << 20, output_bytes=1 << 20)
+ADDS = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b << std::endl; }\n"
+READERS = {
+    "input": "print(input(), input())",
+    "stdin": "import sys; print(*sys.stdin.read().split())",
+    "buffer": "import sys; print(*(line.decode().strip() for line in sys.stdin.buffer.readlines()))",
+    "lines": "import sys; print(*[line.strip() for line in sys.stdin])",
+    "open(0)": "print(*open(0).read().split())",
+    "os.read": "import os; print(*os.read(0, os.fstat(0).st_size).decode().split())",
+    "future": "from __future__ import annotations\nprint(input(), input())",
+    "rebound": "import sys; input = sys.stdin.readline\nprint(input().strip(), input().strip())",
+}
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
+
+
+@pytest.fixture(scope="module", params=ADAPTERS)
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """Yield each sandbox, for all tests of this file."""
+    sandbox = ADAPTERS[request.param]()
+    yield sandbox
+    sandbox.close()
+
+
+def run(
+    sandbox: Sandbox,
+    source: str,
+    feed: Feed | None = None,
+    limits: Limits = LIMITS,
+    language: Language = Language.PYTHON,
+) -> Execution:
+    """Run a program once."""
+    with sandbox.prepared(Program(language=language, source=source)) as prepared:
+        assert prepared.refused is None, prepared.refused
+        return prepared.run(feed or Feed(), limits)
+
+
+@pytest.fixture
+def cpp(sandbox: Sandbox) -> Sandbox:
+    """Return the sandbox if it can compile."""
+    if reason := sandbox.missing(Language.CPP):
+        pytest.skip(reason)
+    return sandbox
+
+
+class TestSandbox:
+    """Every sandbox that comes with the package."""
+
+    def test_it_is_a_sandbox(self, sandbox: Sandbox) -> None:
+        """With all that a header and a fingerprint need."""
+        assert isinstance(sandbox, Sandbox)
+        assert sandbox.name.strip() == sandbox.name != ""
+        assert sandbox.identity == sandbox.identity != ""
+        assert sandbox.slots >= 1
+        assert "" == sandbox.missing(Language.PYTHON)
+
+    @pytest.mark.parametrize("reader", READERS)
+    def test_every_way_to_read_works(self, sandbox: Sandbox, reader: str) -> None:
+        """The program is run as it was written."""
+        ended = run(sandbox, READERS[reader], Feed(stdin=b"one\ntwo\n"))
+
+        assert (b"one two\n", True) == (ended.stdout, ended.succeeded), ended.stderr
+
+    def test_a_large_input_comes_whole(self, sandbox: Sandbox) -> None:
+        """Beyond the size of any pipe."""
+        ended = run(sandbox, "import sys; print(len(sys.stdin.read()))", Feed(stdin=b"x" * 3_000_000))
+
+        assert b"3000000\n" == ended.stdout
+
+    def test_it_is_the_main_program(self, sandbox: Sandbox) -> None:
+        """With its own name and arguments."""
+        source = "import sys\nif __name__ == '__main__': print(__file__.rpartition('/')[2], *sys.argv[1:])"
+        ended = run(sandbox, source, Feed(args=("a b", "é")))
+
+        assert "main.py a b é\n" == ended.stdout.decode()
+
+    @pytest.mark.parametrize(
+        ("source", "code"),
+        [("pass", 0), ("exit()", 0), ("import sys; sys.exit(7)", 7), ("exit('no')", 1), ("1/0", 1), ("def f(:", 1)],
+    )
+    def test_the_exit_code_is_the_programs(self, sandbox: Sandbox, source: str, code: int) -> None:
+        """Whatever it is."""
+        ended = run(sandbox, source)
+
+        assert (Ending.EXITED, code) == (ended.ending, ended.exit_code)
+        assert (code == 0) is ended.succeeded
+
+    def test_a_traceback_names_the_programs_own_line(self, sandbox: Sandbox) -> None:
+        """And no line of ours."""
+        said = run(sandbox, "x = 0\n\nprint(1 / x)\n").stderr.decode()
+
+        assert 1 == said.count("File ")
+        assert 'main.py", line 3' in said
+        assert said.endswith("ZeroDivisionError: division by zero\n")
+
+    def test_a_crash_is_a_signal(self, sandbox: Sandbox) -> None:
+        """Told by its name."""
+        ended = run(sandbox, "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+
+        assert (Ending.SIGNALLED, "SIGSEGV", None) == (ended.ending, ended.signal, ended.exit_code)
+
+    def test_files_go_in_and_come_back(self, sandbox: Sandbox) -> None:
+        """Only those that are wanted, and only if they are there; also one that was not closed."""
+        source = "f = open('out.txt', 'w'); f.write(open('in.txt').read() * 2); open('other', 'w').close()"
+        ended = run(sandbox, source, Feed(files={"in.txt": b"ab"}, wanted=("out.txt", "missing.txt")))
+
+        assert {"out.txt": b"abab"} == ended.files
+
+    def test_cpu_time_is_limited(self, sandbox: Sandbox) -> None:
+        """It is what decides about a busy loop."""
+        ended = run(sandbox, "while True: pass", limits=SHORT)
+
+        assert (Ending.CPU_TIME, None) == (ended.ending, ended.exit_code)
+
+    def test_wall_time_is_limited(self, sandbox: Sandbox) -> None:
+        """For those who only wait."""
+        waiting = Limits(cpu_seconds=10.0, wall_seconds=0.5, memory_bytes=256 << 20, output_bytes=1 << 20)
+
+        assert Ending.WALL_TIME is run(sandbox, "import time; time.sleep(60)", limits=waiting).ending
+
+    @pytest.mark.parametrize("source", ["x = b'x' * (600 << 20)", "x = [0] * 10**12", "x = bytearray(500 << 20)"])
+    def test_memory_is_limited(self, sandbox: Sandbox, source: str) -> None:
+        """Used or refused."""
+        assert Ending.MEMORY is run(sandbox, source).ending
+
+    def test_output_is_limited(self, sandbox: Sandbox) -> None:
+        """What was allowed is kept."""
+        ended = run(sandbox, "while True: print('x' * 999)", limits=SHORT)
+
+        assert Ending.OUTPUT is ended.ending
+        assert SHORT.output_bytes >= len(ended.stdout)
+
+    def test_much_on_stderr_ends_nothing(self, sandbox: Sandbox) -> None:
+        """It is cut, and its end is kept."""
+        ended = run(sandbox, "import sys\nfor _ in range(3000): sys.stderr.write('x' * 1000)\nsys.stderr.write('end')")
+
+        assert ended.succeeded, ended
+        assert ended.stderr.endswith(b"end")
+        assert len(ended.stderr) < 1_000_000
+
+    def test_nothing_is_left_for_the_next_run(self, sandbox: Sandbox) -> None:
+        """No file, no module, no variable."""
+        source = (
+            "import os, math\n"
+            "print(sorted(os.listdir()), hasattr(math, 'left'), 'LEFT' in os.environ)\n"
+            "math.left = os.environ['LEFT'] = 'here'; open('left', 'w').close()\n"
+        )
+        with sandbox.prepared(Program(language=Language.PYTHON, source=source)) as prepared:
+            outputs = {prepared.run(Feed(), LIMITS).stdout for _ in range(2 * sandbox.slots + 1)}
+
+        assert {b"['main.py'] False False\n"} == outputs
+
+    def test_many_threads_may_run_programs(self, sandbox: Sandbox) -> None:
+        """Each gets its own output."""
+        with (
+            sandbox.prepared(Program(language=Language.PYTHON, source="print(int(input()) ** 2)")) as prepared,
+            ThreadPoolExecutor(6) as threads,
+        ):
+            ends = list(threads.map(lambda n: prepared.run(Feed(stdin=b"%d" % n), LIMITS), range(24)))
+
+        assert [n * n for n in range(24)] == [int(end.stdout) for end in ends]
+
+    def test_what_a_run_took_is_told(self, sandbox: Sandbox) -> None:
+        """Where it is known at all."""
+        ended = run(sandbox, "x = bytearray(50 << 20)\nfor _ in range(10**6): pass")
+
+        assert None is ended.cpu_seconds or 0 < ended.cpu_seconds < LIMITS.cpu_seconds
+        assert None is ended.wall_seconds or 0 < ended.wall_seconds < LIMITS.wall_seconds
+        assert None is ended.memory_bytes or 50 << 20 < ended.memory_bytes < 256 << 20
+
+    def test_a_name_that_leads_out_is_the_judges_trouble(self, sandbox: Sandbox) -> None:
+        """It says nothing about the program."""
+        with pytest.raises(SandboxError):
+            run(sandbox, "pass", Feed(files={"../escape": b""}))
+
+    def test_a_compiled_program_runs(self, cpp: Sandbox) -> None:
+        """As often as there are tests."""
+        with cpp.prepared(Program(language=Language.CPP, source=ADDS)) as prepared:
+            outputs = [prepared.run(Feed(stdin=b"%d 1" % n), LIMITS).stdout for n in range(3)]
+
+        assert [b"1\n", b"2\n", b"3\n"] == outputs
+
+    def test_what_does_not_compile_is_refused(self, cpp: Sandbox) -> None:
+        """With what the compiler said."""
+        with cpp.prepared(Program(language=Language.CPP, source="int main() { return x; }")) as prepared:
+            assert prepared.refused is not None
+            assert not prepared.refused.succeeded
+            assert b"main.cpp" in prepared.refused.stderr
+
+    @pytest.mark.parametrize(
+        ("source", "ending"),
+        [
+            ("#include <vector>\nint main() { std::vector<char> v(1ull << 40); return v[9]; }", Ending.MEMORY),
+            ("#include <cstdlib>\nint main() { abort(); }", Ending.SIGNALLED),
+            ('#include <cstdio>\nint main() { for (;;) puts("xxxxxxxx"); }', Ending.OUTPUT),
+            ("int main() { for (volatile int i = 0;; ++i) {} }", Ending.CPU_TIME),
+        ],
+        ids=lambda value: value if isinstance(value, Ending) else "",
+    )
+    def test_a_compiled_program_has_the_same_limits(self, cpp: Sandbox, source: str, ending: Ending) -> None:
+        """By what really happened."""
+        assert ending is run(cpp, source, limits=SHORT, language=Language.CPP).ending
