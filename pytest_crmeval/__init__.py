@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
     from pytest_crmeval.domain.question import Question
     from pytest_crmeval.domain.report import Report
+    from pytest_crmeval.domain.ruling import Ruling
     from pytest_crmeval.domain.score import Score, Verdict
     from pytest_crmeval.domain.transcript import Transcript
     from pytest_crmeval.domain.trial import Trial
@@ -25,6 +26,7 @@ __all__ = [
     "Question",
     "Reply",
     "Report",
+    "Ruling",
     "Score",
     "Scorer",
     "Tool",
@@ -46,6 +48,7 @@ _HOMES = {
     "Question": "domain.question",
     "Reply": "domain.messages",
     "Report": "domain.report",
+    "Ruling": "domain.ruling",
     "Score": "domain.score",
     "Scorer": "ports.scorer",
     "Tool": "domain.messages",

@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
+    from collections.abc import Sequence
+
     from pytest_crmeval.domain.report import Report
+    from pytest_crmeval.domain.ruling import Ruling
     from pytest_crmeval.domain.trial import Trial
     from pytest_crmeval.ports.agent import Agent
     from pytest_crmeval.ports.sandbox import Sandbox
@@ -28,4 +31,12 @@ def pytest_crmeval_trial_finished(config: pytest.Config, trial: "Trial") -> None
 
 @pytest.hookspec
 def pytest_crmeval_report(config: pytest.Config, report: "Report") -> None:
-    """Take notice of the report, on the controller, when it is written and before gates are judged."""
+    """Take notice of the report, on the controller, when it is written: with its gates judged and its comparison."""
+
+
+@pytest.hookspec
+def pytest_crmeval_gate(config: pytest.Config, report: "Report") -> "Sequence[Ruling] | Ruling | None":
+    """Judge a whole run by a rule of your own, on the controller: return rulings, or None if you have none.
+
+    A ruling that does not hold makes the run red, as a gate of the project does. The run of one shard is not judged.
+    """

@@ -1,6 +1,7 @@
 """What the tests share: one PostgreSQL for all of them, small projects to run pytest in, no way out of the machine."""
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -23,6 +24,8 @@ def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_stay_home)
+for variable in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # the runs of tests are none of GitHub's business
+    os.environ.pop(variable, None)
 # `make test &`, `nohup make test`: whoever started us has a signal ignored, and so would all that we start.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:

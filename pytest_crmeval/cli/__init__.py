@@ -15,6 +15,8 @@ COMMANDS = {
     "stop": ("pytest_crmeval.cli.stop", "stop a run gracefully"),
     "list": ("pytest_crmeval.cli.listing", "list the runs"),
     "report": ("pytest_crmeval.cli.report", "show the figures of a run"),
+    "compare": ("pytest_crmeval.cli.compare", "compare two runs, case by case"),
+    "gate": ("pytest_crmeval.cli.gate", "judge a report again"),
     "merge": ("pytest_crmeval.cli.merge", "join the runs of shards"),
     "lint": ("pytest_crmeval.cli.lint", "look for cases that nobody can pass"),
     "describe": ("pytest_crmeval.cli.describe", "see what conversations are made of"),

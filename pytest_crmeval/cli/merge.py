@@ -5,14 +5,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pytest_crmeval.cli.places import add_reports, lines_of, reports_of
+from pytest_crmeval.cli.judging import add_judging, baseline_of, gates_of, is_fine, judged, judgement
+from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.domain.gate import Gate, GateSyntaxError, concerned
 from pytest_crmeval.domain.report import Report
-from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.runs import bills, journal, reports, summary
 from pytest_crmeval.runs.fitting import KINDS, Misfit, misfits
-from pytest_crmeval.runs.gating import judge
 from pytest_crmeval.runs.ids import problem_of
 from pytest_crmeval.runs.places import NoRunError
 from pytest_crmeval.runs.sources import Source, SourceError, sources
@@ -43,28 +41,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow", action="append", choices=tuple(KINDS), default=[], help="take this misfit; repeatable"
     )
-    parser.add_argument(
-        "--gate", action="append", metavar="RULE", help="rule that the merged run must obey; repeatable"
-    )
+    add_judging(parser)
     parser.add_argument("--no-gates", action="store_true", help="judge no gates")
 
 
 def run(options: argparse.Namespace) -> int:
     """Join the runs, show the whole, and say whether it is good enough."""
-    gates, folder = _gates(options), reports_of(options)
+    gates, folder, baseline = gates_of(options), reports_of(options), baseline_of(options)
     _check_output(options.output, folder)
     try:
         found = sources(options.runs, folder)
     except (NoRunError, SourceError, journal.JournalError, reports.ReportError) as error:
         raise UsageError(error) from error
     odd = _taken(list(misfits(found)), options.allow)
-    report = _merged(found, folder, options.output, odd)
-    judged, idle = concerned(gates, report)
-    rulings = judge(judged, report)
+    report, idle = judged(_merged(found, folder, options.output, odd), gates, baseline)
     path = folder / f"{options.output}.json"
-    sys.stdout.write("\n".join([*_told(report, odd, rulings), *summary.idle(idle), f"report: {path}"]) + "\n")
-    forgiven = bool(judged) or not idle  # shards forgive what a gate is to judge: somebody has to
-    return 0 if _is_fine(report, rulings) and (forgiven or not _some_failed(report)) else 1
+    if report.rulings or report.comparison:
+        _keep(report, path)
+    sys.stdout.write("\n".join([*_told(report, odd), *judgement(report, idle), f"report: {path}"]) + "\n")
+    return 0 if is_fine(report, idle) else 1
 
 
 def _check_output(run: str, folder: Path) -> None:
@@ -95,7 +90,17 @@ def _merged(found: Sequence[Source], folder: Path, run: str, odd: Sequence[str])
         raise UsageError(f"{error.filename or folder}: {error.strerror}; nothing was merged") from error
 
 
-def _told(report: Report, odd: Sequence[str], rulings: Sequence[Ruling]) -> Iterator[str]:
+def _keep(report: Report, path: Path) -> None:
+    """Write the report again, with what was found."""
+    try:
+        reports.save(report, path)
+    except OSError as error:
+        raise UsageError(
+            f"{path}: {error.strerror}; the run is merged, and its report does not tell of gates"
+        ) from error
+
+
+def _told(report: Report, odd: Sequence[str]) -> Iterator[str]:
     yield from summary.table(report)
     yield from summary.answers(report)
     yield from bills.lines(report)
@@ -103,27 +108,3 @@ def _told(report: Report, odd: Sequence[str], rulings: Sequence[Ruling]) -> Iter
     yield from (f"allowed: {text}" for text in odd)
     yield from summary.missing(report)
     yield from summary.omissions(report)
-    yield from summary.gates(rulings)
-    if not report.complete:
-        yield "the run is not complete: no gate can pass"
-
-
-def _is_fine(report: Report, rulings: Sequence[Ruling]) -> bool:
-    errored = any(standing.errored for standing in report.standings)
-    fine = report.complete and report.trials and not errored and not report.run.get("red")
-    return bool(fine) and all(ruling.holds for ruling in rulings)
-
-
-def _some_failed(report: Report) -> bool:
-    return any(standing.failed for standing in report.standings)
-
-
-def _gates(options: argparse.Namespace) -> list[Gate]:
-    """Return the gates of the command line, else those of the project."""
-    if options.no_gates:
-        return []
-    where, lines = ("--gate", options.gate) if options.gate else ("crmeval_gates", lines_of("crmeval_gates"))
-    try:
-        return [Gate.parse(line) for line in lines]
-    except GateSyntaxError as error:
-        raise UsageError(f"{where}: {error}") from error

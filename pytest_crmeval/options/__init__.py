@@ -55,6 +55,10 @@ class Options:
     resumable: bool
     """Whether the user named the run: only then can there be an earlier part of it."""
     gates: Sequence["Gate"]
+    baseline: str
+    """What somebody wants the run to be compared with; empty if nobody does."""
+    baseline_file: str
+    """Where the project keeps its baseline; empty if it does not say."""
     reports: Path
     max_steps: int
     inflight: int | None
@@ -98,7 +102,9 @@ class Options:
             durations=_durations(config),
             run=new_run() if run is None else _checked_run(run),
             resumable=run is not None,
-            gates=_gates(config.getini("crmeval_gates")),
+            gates=_gates(config),
+            baseline=config.getoption("crmeval_baseline") or "",
+            baseline_file=config.getini("crmeval_baseline"),
             reports=_reports(config),
             max_steps=_positive("crmeval_max_steps", _number("crmeval_max_steps", config)) or 1,
             inflight=_inflight(config),
@@ -313,7 +319,9 @@ def _named(lines: Sequence[str]) -> dict[str, str]:
     return named
 
 
-def _gates(lines: Sequence[str]) -> tuple["Gate", ...]:
+def _gates(config: pytest.Config) -> tuple["Gate", ...]:
+    given: Sequence[str] | None = config.getoption("crmeval_gate")
+    where, lines = ("--crmeval-gate", given) if given else ("crmeval_gates", config.getini("crmeval_gates"))
     if not lines:
         return ()
     from pytest_crmeval.domain.gate import Gate, GateSyntaxError
@@ -321,4 +329,4 @@ def _gates(lines: Sequence[str]) -> tuple["Gate", ...]:
     try:
         return tuple(Gate.parse(line) for line in lines)
     except GateSyntaxError as error:
-        raise pytest.UsageError(f"crmeval_gates: {error}") from None
+        raise pytest.UsageError(f"{where}: {error}") from None

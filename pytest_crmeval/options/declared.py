@@ -23,6 +23,7 @@ def add_options(parser: pytest.Parser) -> None:
     _add_selection(group)
     _add_models(group)
     add_checkpoint_options(group)
+    _add_judging(group)
     group.addoption(
         "--crmeval-run",
         metavar="ID",
@@ -65,6 +66,22 @@ def _add_scoring(group: pytest.OptionGroup) -> None:
         "--crmeval-invalid",
         choices=("report", "play"),
         help="what to do with a case that nobody can pass: report it apart (default), or play it all the same",
+    )
+
+
+def _add_judging(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--crmeval-gate",
+        action="append",
+        metavar="RULE",
+        help="rule that decides the exit status, instead of those of the ini setting crmeval_gates; repeatable: "
+        "'crm.pass_rate >= 0.60', 'crm[gpt-4.1].latency_p95 <= 20s', 'crm.pass_rate not worse than baseline'",
+    )
+    group.addoption(
+        "--crmeval-baseline",
+        metavar="FILE|RUN|git:REF",
+        help="the report to compare with, case by case: a file, the id of a run, or git:REF[:PATH], the baseline that "
+        "is committed there (default: the ini setting crmeval_baseline)",
     )
 
 
@@ -142,6 +159,12 @@ def _add_settings(parser: pytest.Parser) -> None:
     parser.addini("crmeval_agents", "named agents, one 'name = spec' each", type="linelist", default=[])
     parser.addini(
         "crmeval_gates", "rules that decide the exit status: 'crm.pass_rate >= 0.60'", type="linelist", default=[]
+    )
+    parser.addini(
+        "crmeval_baseline",
+        "report that every run is compared with, relative to pytest's rootdir; --crmeval-baseline git:REF looks for it "
+        "there (default: none; baseline.json for git:REF)",
+        default="",
     )
     parser.addini("crmeval_reports", "folder of journals and reports", default="reports")
     parser.addini("crmeval_max_steps", "replies with tool calls that an agent may give in one turn", default="20")

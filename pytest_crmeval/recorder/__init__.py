@@ -9,10 +9,8 @@ from threading import RLock
 import pytest
 
 from pytest_crmeval.domain.asked import LeftOut
-from pytest_crmeval.domain.gate import Gate, concerned
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
-from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.options import Options, is_dry_run
@@ -20,17 +18,20 @@ from pytest_crmeval.providers.control import EVERYBODY
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder.counting import counted, group_of, outcome_of
 from pytest_crmeval.recorder.jobfile import JobFile
+from pytest_crmeval.recorder.judging import Court
 from pytest_crmeval.recorder.locking import RunLock
 from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
 from pytest_crmeval.recorder.telling import announcement, counts, endings, omissions, stops
-from pytest_crmeval.runs import journal, reports, summary
+from pytest_crmeval.runs import contrasts, journal, reports, summary
+from pytest_crmeval.runs.actions import annotations, write_summary
 from pytest_crmeval.runs.bills import lines as bill_lines
 from pytest_crmeval.runs.following import Follower
-from pytest_crmeval.runs.gating import judge
 from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.progress import Progress, Tally
 from pytest_crmeval.runs.solutions.batch import write_batch
 
+CHANGES = 5
+"""How many cases of a list of changes are shown at the end of a run."""
 LEAST = 1e-4
 """Dollars; less is what rounding leaves."""
 
@@ -63,12 +64,10 @@ class Recorder:
         self._journal: journal.Journal | None = None
         self._closed = self._interrupted = False
         self._report: Report | None = None
-        self._idle: Sequence[Gate] = ()
-        """Those for suites that nobody has asked for."""
-        self._rulings: Sequence[Ruling] = ()
+        self._court = Court(config)
         self._forgivable = 0
         self._forgiven = False
-        self._trouble = self._full = ""
+        self._trouble = self._full = self._unsaid = ""
         self.dealt: JsonObject = {}
         """What the shard of this invocation is a part of; nothing if there are no shards."""
         self.forecast: Sequence[str] = ()
@@ -116,6 +115,7 @@ class Recorder:
         if self._journal or is_dry_run(self._config) or not (self._planned or self.past.trials or self._is_dealt):
             return
         check_rules(self.past.parts, self._options, self.dealt)
+        self._court.summon()
         done = len(self.done)
         if self._planned:
             self._ready()
@@ -303,14 +303,19 @@ class Recorder:
         for trial in left:  # the run ended before their items did
             self._config.hook.pytest_crmeval_trial_finished(config=self._config, trial=trial)
         try:
-            reports.write(self._report, self._options.reports)
-            write_batch(self._report, self._options.folder)
+            self._report = self._court.judged(self._report)
+        finally:  # whatever others' gates do: what was played is told
+            self._publish(self._report)
+        self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
+
+    def _publish(self, report: Report) -> None:
+        """Write the report, and the summary of a step where there is one."""
+        try:
+            reports.write(report, self._options.reports)
+            write_batch(report, self._options.folder)
         except OSError as error:
             self._trouble = f"the report could not be written: {error}"
-        self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
-        if self._options.shard is None:  # a part can't be held against a rule on the whole: crmeval merge does that
-            gates, self._idle = concerned(self._options.gates, self._report)
-            self._rulings = judge(gates, self._report)
+        self._unsaid = write_summary(report)
 
     def _look_again(self) -> None:
         """Know all that is in the journal: an interrupt may have come between a line and its being noted."""
@@ -343,7 +348,8 @@ class Recorder:
     @property
     def _is_gated(self) -> bool:
         """Whether gates decide, here or where shards are merged; not if none of them says anything about the run."""
-        return len(self._options.gates) > len(self._idle)
+        rulings = self._report.rulings if self._report else ()
+        return bool(rulings) or len(self._options.gates) > len(self._court.idle)
 
     def _red(self) -> bool:
         """Whether the run, earlier parts included, is red for reasons of ours."""
@@ -354,7 +360,7 @@ class Recorder:
         if any(standing.errored for standing in self._report.standings):
             return True
         if self._is_gated:
-            return not (self._report.complete and all(ruling.holds for ruling in self._rulings))
+            return not (self._report.complete and all(ruling.holds for ruling in self._report.rulings))
         return any(trial.verdict is Verdict.FAILED for trial in self._earlier())
 
     def _earlier(self) -> list[Trial]:
@@ -381,9 +387,13 @@ class Recorder:
         if why := self.lacking():
             yield f"fewer cases were in flight than there could have been: {why}"
         yield from omissions(self.left_out)
-        yield from summary.gates(self._rulings)
-        yield from summary.idle(self._idle)
+        if self._report.comparison:
+            yield from contrasts.lines(self._report.comparison, most=CHANGES)
+        yield from summary.gates(self._report.rulings)
+        yield from summary.idle(self._court.idle)
         yield from endings(self._options, self._report, forgiven=self._forgiven)
+        yield from filter(None, (self._court.note, self._unsaid))
+        yield from annotations(self._report)
         if self._job.trouble:
             yield f"the job is not up to date: {self._job.trouble}"
         yield self._trouble or f"report: {summary.short(self._options.reports / f'{self._options.run}.json')}"

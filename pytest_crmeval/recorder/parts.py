@@ -2,19 +2,23 @@
 
 import platform
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
 import pytest
 
+from pytest_crmeval.agents.chat import question_prompt, system_prompt
 from pytest_crmeval.domain.asked import LeftOut
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.options import Options, is_partial
 from pytest_crmeval.options.environment import redactor_of
 from pytest_crmeval.recorder.shards import other_shard
 from pytest_crmeval.runs.journal import Past
+from pytest_crmeval.runs.provenance import commit_at, datasets_of, fingerprint_of
 
+_PACKAGES = ("pytest", "pytest-crmeval", "pytest-xdist", "openai", "anthropic", "genai-prices", "scipy")
+_PROMPTS: Mapping[str, Callable[[], str]] = {"conversations": system_prompt, "questions": question_prompt}
 SECRET_OPTION = "--postgresql-password"  # noqa: S105 (its name, to hide its value)
 
 
@@ -26,6 +30,9 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
         "started": _now(),
         "command": redactor_of(config).text(shlex.join(["pytest", *arguments])),
         "agents": {agent: options.spec(agent) for agent in options.agents},
+        **_given(chosen=bool(config.getoption("crmeval_agent")), git=commit_at(config.rootpath)),
+        "prompts": {kind: fingerprint_of(text()) for kind, text in _PROMPTS.items()},
+        "max_steps": options.max_steps,
         **_given(suites=list(options.suites), partial=is_partial(config)),
         "tags": list(options.tags),
         "split": options.split or None,
@@ -54,11 +61,12 @@ def facts_of(past: Past, options: Options) -> JsonObject:
         "ended": _now(),
         "spent": round(past.spent, 8),
         "parts": past.parts,
+        "datasets": datasets_of(past.planned.values()),
         **_given(red=sorted(past.red)),
         "machine": platform.platform(),
         "versions": {
             "python": platform.python_version(),
-            **{name: version(name) for name in ("pytest", "pytest-crmeval", "pytest-xdist")},
+            **{name: version(name) for name in _PACKAGES},
         },
     }
 

@@ -49,7 +49,7 @@ def endings(options: Options, report: Report, *, forgiven: bool) -> Iterator[str
         yield f"{rest}, and judges the gates" if options.gates else rest
         if forgiven:
             yield "failed cases are forgiven here, and count there"
-    elif options.gates and not report.complete:
+    elif (options.gates or report.rulings) and not report.complete:
         yield "the run is not complete: no gate can pass"
     elif forgiven:
         yield "the gates hold: failed cases are forgiven"

@@ -17,6 +17,7 @@ from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.runs import journal, reports
 from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.journal import Past
+from pytest_crmeval.runs.provenance import datasets_of
 from pytest_crmeval.runs.solutions.batch import write_batch
 from pytest_crmeval.runs.sources import TRANSCRIPTS, Source
 from pytest_crmeval.runs.transcripts import path_of
@@ -110,6 +111,7 @@ def _facts(sources: Sequence[Source], past: Past, run: str) -> JsonObject:
         "ended": max((facts["ended"] for facts in known if "ended" in facts), default=parts[-1]["started"]),
         "spent": round(past.spent, 8),
         "parts": past.parts,
+        "datasets": datasets_of(past.planned.values()),
         **({"red": sorted(past.red)} if past.red else {}),
         "machine": _joined(str(facts["machine"]) for facts in known if "machine" in facts) or platform.platform(),
         "versions": _versions(known),

@@ -86,14 +86,15 @@ def load(path: Path) -> Report:
     """Return a stored report."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        return _report(document)
+        return read(document)
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise ReportError(f"{path}: not a report ({SCHEMA}): {error}") from error
 
 
-def _report(document: Mapping[str, Any]) -> Report:
+def read(document: Mapping[str, Any]) -> Report:
+    """Return the report that a document is; KeyError, TypeError or ValueError if it is none."""
     if document["schema"] != SCHEMA:
         raise ValueError(f"its schema is {document['schema']!r}")
     run = document["run"]

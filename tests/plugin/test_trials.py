@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy.stats  # noqa: F401 (numpy can not be loaded twice, and runs of pytester forget what they load)
 
 from pytest_crmeval import cli
 from tests.projects import case, failing, report_of

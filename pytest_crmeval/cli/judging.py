@@ -1,0 +1,92 @@
+"""Gates and baselines of commands that judge a stored run."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pytest_crmeval.cli.places import lines_of, project, reports_of
+from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.domain.gate import Gate, GateSyntaxError, concerned
+from pytest_crmeval.domain.report import Report
+from pytest_crmeval.runs import summary
+from pytest_crmeval.runs.baselines import Baseline, BaselineError, load
+
+CHANGES = 5
+"""How many cases of a list of changes are shown."""
+
+
+def add_judging(parser: argparse.ArgumentParser) -> None:
+    """Declare what a run is judged by."""
+    parser.add_argument("--gate", action="append", metavar="RULE", help="rule that the run must obey; repeatable")
+    parser.add_argument(
+        "--baseline",
+        metavar="FILE|RUN|git:REF",
+        help="report to compare with: a file, a run, or git:REF[:PATH] (default: the project's crmeval_baseline)",
+    )
+
+
+def gates_of(options: argparse.Namespace) -> list[Gate]:
+    """Return the gates of the command line, else those of the project."""
+    if getattr(options, "no_gates", False):
+        return []
+    where, lines = ("--gate", options.gate) if options.gate else ("crmeval_gates", lines_of("crmeval_gates"))
+    try:
+        return [Gate.parse(line) for line in lines]
+    except GateSyntaxError as error:
+        raise UsageError(f"{where}: {error}") from error
+
+
+def baseline_of(options: argparse.Namespace) -> Baseline | None:
+    """Return the baseline of the command line, else the project's, if it is there; None if nobody names one."""
+    root, settings = project()
+    kept = str(settings.get("crmeval_baseline", ""))
+    if not options.baseline and not (kept and (kept.startswith("git:") or (root / kept).exists())):
+        return None
+    given, here = (options.baseline, None) if options.baseline else (kept, root)
+    try:
+        return load(given, reports_of(options), root, here=here, path=kept)
+    except BaselineError as error:
+        raise UsageError(f"baseline {error}") from error
+
+
+def named_report(given: str, options: argparse.Namespace) -> Report:
+    """Return the report of a run: by its id, by a path, or by ``git:REF:PATH``."""
+    root, settings = project()
+    try:
+        return load(given, reports_of(options), root, path=str(settings.get("crmeval_baseline", ""))).report
+    except BaselineError as error:
+        raise UsageError(error) from error
+
+
+def judged(report: Report, gates: Sequence[Gate], baseline: Baseline | None) -> tuple[Report, Sequence[Gate]]:
+    """Return the report with its comparison and what the gates found, and the gates that say nothing about it."""
+    from pytest_crmeval.runs.gating import judge
+
+    concerning, idle = concerned(gates, report)
+    if baseline:
+        from pytest_crmeval.runs.comparing import compare
+
+        report = replace(report, comparison=compare(report, baseline.report, source=baseline.source))
+    rulings = judge(concerning, report, baseline.report if baseline else None)
+    return replace(report, rulings=tuple(rulings)), idle
+
+
+def judgement(report: Report, idle: Sequence[Gate]) -> Iterator[str]:
+    """Yield what changed, and what the gates found."""
+    if report.comparison:
+        from pytest_crmeval.runs import contrasts
+
+        yield from contrasts.lines(report.comparison, most=CHANGES)
+    yield from summary.gates(report.rulings)
+    if not report.complete:
+        yield "the run is not complete: no gate can pass"
+    yield from summary.idle(idle)
+
+
+def is_fine(report: Report, idle: Sequence[Gate]) -> bool:
+    """Whether a run is good enough: whole, nothing errored or red, all gates hold; without any, nothing failed."""
+    errored = any(standing.errored for standing in report.standings)
+    whole = report.complete and report.trials and not errored and not report.run.get("red")
+    forgiven = bool(report.rulings) or not idle  # shards forgive what a gate is to judge: somebody has to
+    failed = any(standing.failed for standing in report.standings)
+    return bool(whole) and all(ruling.holds for ruling in report.rulings) and (forgiven or not failed)

@@ -1,0 +1,47 @@
+"""Where a run comes from: the commit that it was played at, and the cases and prompts that it was played with."""
+
+import subprocess
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.trial import PlannedCase
+
+PATIENCE = 10.0
+"""Seconds that git may take; a run does not wait longer to know its commit."""
+
+
+def commit_at(folder: Path) -> JsonObject:
+    """Return the commit that is checked out, and whether files that git knows were changed since; nothing of no git."""
+    commit = _git(folder, "rev-parse", "HEAD")
+    if commit is None:
+        return {}
+    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    return {"commit": commit, **({} if changes is None else {"dirty": bool(changes)})}
+
+
+def datasets_of(planned: Iterable[PlannedCase]) -> JsonObject:
+    """Return how many cases of each suite were planned, and a fingerprint that changes when any of them does."""
+    suites: dict[str, set[tuple[str, str]]] = {}
+    for case in planned:
+        suites.setdefault(case.suite, set()).add((case.case, case.fingerprint))
+    return {
+        suite: {"cases": len({case for case, _ in cases}), "fingerprint": fingerprint_of(sorted(cases))}
+        for suite, cases in sorted(suites.items())
+    }
+
+
+def fingerprint_of(content: object) -> str:
+    """Return what changes when content does."""
+    return sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """Return what git says; None if there is no git, no repository, or no answer."""
+    command: Sequence[str] = ["git", "-C", str(folder), *arguments]
+    try:
+        told = subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return told.stdout.decode(errors="replace").strip() if told.returncode == 0 else None

@@ -1,0 +1,151 @@
+"""``--crmeval-baseline`` and ``--crmeval-gate``: a run against an earlier one; and what CI servers are told."""
+
+import json
+import os
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+import scipy.stats  # noqa: F401 (numpy can not be loaded twice, and runs of pytester forget what they load)
+from jsonschema import Draft202012Validator
+
+from tests.projects import case, failing, report_of
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+NO_XDIST = ("-p", "no:xdist")
+HALF = ("--crmeval-agent", "bots:Half")
+WORSE = ("--crmeval-gate", "crm.pass_rate not worse than baseline")
+MINE = os.environ.get("PYTEST_XDIST_WORKER", "main")  # workers share a server
+
+
+def rewrite(path: Path, cases: list[dict[str, object]]) -> None:
+    """Have other cases in the project."""
+    (path / "cases.jsonl").write_text("".join(json.dumps(each) + "\n" for each in cases), encoding="utf-8")
+
+
+def better(pytester: pytest.Pytester) -> None:
+    """Make the agent know all cases: it is the one that changed, and not the cases."""
+    bots = pytester.path / "bots.py"
+    bots.write_text(bots.read_text().replace('startswith("Add")', 'startswith(("Add", "Please"))'))
+
+
+@WAYS
+def test_a_run_is_compared_with_another(project: Project, xdist: list[str]) -> None:
+    """Six of seven cases were lost: shown, annotated and summed up, written as documented, and a breach."""
+    pytester = project([case("stays"), *(failing(f"lost-{n}") for n in range(7))])
+    source = (pytester.path / "bots.py").read_text()
+    better(pytester)
+    pytester.runpytest(*HALF, *NO_XDIST, "--crmeval-run", f"old-{MINE}")
+    (pytester.path / "bots.py").write_text(source)
+
+    result = pytester.runpytest(*HALF, *WORSE, "--crmeval-baseline", f"old-{MINE}", *xdist)
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(
+        [
+            f"compared with old-{MINE} (*)",
+            "crm * bots:Half * 8 * 1.000 * 0.125 * -0.875 * 0 * 7 * 0.016 [*] *",
+            "newly failing in crm, bots:Half: 7",
+            "  lost-0: state: *",
+            "  ... and 2 more: crmeval compare tells all",
+            "gate crm.pass_rate not worse than baseline: BREACHED (pass_rate went from 1 to 0.125 over 8 cases *",
+        ]
+    )
+    report = report_of(pytester.path)
+    Draft202012Validator(json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text())).validate(report)
+    assert (f"old-{MINE}", 7) == (
+        report["comparison"]["baseline"]["id"],
+        len(report["comparison"]["contrasts"][0]["newly_failing"]),
+    )
+
+
+def test_who_is_not_worse_is_forgiven_what_failed_before(project: Project) -> None:
+    """The same case fails as before; gates of the command line are instead of those of the project."""
+    pytester = project([case("one"), failing("two")], ini="crmeval_gates = crm.pass_rate >= 0.9")
+    pytester.runpytest(*HALF, *NO_XDIST)
+    (pytester.path / "reports/latest.json").rename(pytester.path / "kept.json")
+
+    result = pytester.runpytest(*HALF, *WORSE, "--crmeval-baseline", "kept.json", *NO_XDIST)
+
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.fnmatch_lines(["the gates hold: failed cases are forgiven"])
+    result.stdout.no_fnmatch_line("*>= 0.9*")
+
+
+def test_a_baseline_that_is_not_there_ends_the_run_before_it_begins(project: Project) -> None:
+    """Nothing is paid for in vain; the project's own may be missing as long as there was no run."""
+    pytester = project(ini="crmeval_baseline = kept.json")
+
+    result = pytester.runpytest("--crmeval-baseline", "nowhere", *NO_XDIST)
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    assert "--crmeval-baseline 'nowhere': there is neither a run" in f"{result.stdout}{result.stderr}"
+
+    result = pytester.runpytest(*NO_XDIST)
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.fnmatch_lines(["there is no baseline yet: copy a report to kept.json"])
+
+    (pytester.path / "reports/latest.json").rename(pytester.path / "kept.json")
+    result = pytester.runpytest(*NO_XDIST)
+    result.stdout.fnmatch_lines(["compared with *"])
+
+
+def test_a_gate_that_can_not_be_read_is_a_mistake(project: Project) -> None:
+    """Told with the place, and where it was written."""
+    result = project().runpytest("--crmeval-gate", "crm.pass_rate >= most")
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines(
+        ["*--crmeval-gate: expected a number or baseline here:", "  crm.pass_rate >= most", "* ^"]
+    )
+
+
+def test_a_report_tells_where_it_comes_from(project: Project) -> None:
+    """Commit, cases, prompts, versions: what it takes to do the same again."""
+    pytester = project([case("one")])
+    for command in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=n", "-c", "user.email=e@x", "commit", "-q", "-m", "m"],
+    ):
+        pytester.run("git", *command)
+
+    pytester.runpytest(*HALF, *NO_XDIST)
+
+    run = report_of(pytester.path)["run"]
+    (part,) = run["parts"]
+    assert (40, False, True) == (len(part["git"]["commit"]), part["git"]["dirty"], part["chosen"])
+    assert ({"conversations", "questions"}, 0, 20) == (set(part["prompts"]), part["seed"], part["max_steps"])
+    assert 1 == run["datasets"]["crm"]["cases"]
+    assert {"python", "pytest", "openai", "scipy"} < set(run["versions"])
+
+
+@WAYS
+def test_ci_servers_are_told(project: Project, monkeypatch: pytest.MonkeyPatch, xdist: list[str]) -> None:
+    """JUnit XML has suite, subject, scores and verdict; GitHub a summary of the step, and annotations."""
+    pytester = project([case("one"), failing("two")], ini="crmeval_gates = crm.pass_rate >= 0.60")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path / "step.md"))
+
+    result = pytester.runpytest(*HALF, "--junitxml", "junit.xml", *xdist)
+
+    result.stdout.fnmatch_lines(["::error title=crmeval gate::crm.pass_rate >= 0.60: pass_rate is 0.5"])
+    assert "`crm.pass_rate >= 0.60`" in (pytester.path / "step.md").read_text(encoding="utf-8")
+    told = {
+        found["crmeval_case"]: found
+        for test in ET.parse(pytester.path / "junit.xml").iter("testcase")  # noqa: S314 (our own)
+        if (found := {each.get("name"): each.get("value") for each in test.iter("property")})
+    }
+    assert {
+        "crmeval_suite": "crm",
+        "crmeval_subject": "bots:Half",
+        "crmeval_case": "two",
+        "crmeval_verdict": "failed",
+        "crmeval_score_state": "0.0",
+        "crmeval_score_calls": "0.0",
+        "crmeval_score_reply": "1.0",
+    } == told["two"]
+    assert "passed" == told["one"]["crmeval_verdict"]

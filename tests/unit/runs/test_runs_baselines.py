@@ -1,0 +1,125 @@
+"""The report that a run is held against."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.runs.baselines import BaselineError, is_of_run, load
+from pytest_crmeval.runs.provenance import commit_at, datasets_of
+from tests.fakes import planned, trial
+from tests.kept_runs import keep
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a reports folder with one run."""
+    keep(tmp_path / "reports", "old", [trial("one")])
+    return tmp_path / "reports"
+
+
+def git(folder: Path, *arguments: str) -> None:
+    """Have git do something, as nobody in particular."""
+    who = ("-c", "user.name=n", "-c", "user.email=e@example.com", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True)  # noqa: S607
+
+
+@pytest.fixture
+def committed(tmp_path: Path, folder: Path) -> Path:
+    """Return a project, in a folder of its repository, with a committed baseline that is gone since."""
+    project = tmp_path / "deep" / "project"
+    project.mkdir(parents=True)
+    (project / "baseline.json").write_bytes((folder / "old.json").read_bytes())
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "add", "deep")
+    git(tmp_path, "commit", "-q", "-m", "baseline")
+    (project / "baseline.json").unlink()
+    return project
+
+
+@pytest.mark.parametrize("given", ["old", "latest", "reports/old.json", "reports/old", "reports/old/trials.jsonl"])
+def test_a_baseline_is_a_run_or_a_file(folder: Path, given: str) -> None:
+    """By id, or by any path that leads to it."""
+    found = load(given, folder, folder.parent, here=folder.parent)
+
+    assert (given, "old", 1) == (found.source, found.report.run["id"], len(found.report.trials))
+
+
+@pytest.mark.parametrize("given", ["git:main", "git:HEAD:baseline.json", "git:main:baseline.json"])
+def test_a_baseline_is_what_is_committed(committed: Path, given: str) -> None:
+    """In the project's folder, wherever the repository begins."""
+    assert "old" == load(given, committed / "reports", committed).report.run["id"]
+
+
+def test_the_project_says_where_its_baseline_is(committed: Path) -> None:
+    """For who names only a commit."""
+    with pytest.raises(BaselineError, match=r"git:main.*kept\.json"):
+        load("git:main", committed / "reports", committed, path="kept.json")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("nowhere", "neither a run of this id"),
+        ("git:", "write git:REF or git:REF:PATH"),
+        ("git:--output=x", "write git:REF or git:REF:PATH"),
+        ("git:nobranch", "git:nobranch"),
+        ("git:main:deep", "deep"),
+    ],
+)
+def test_a_baseline_that_can_not_be_had_is_told(committed: Path, given: str, why: str) -> None:
+    """With what was asked for."""
+    with pytest.raises(BaselineError, match=why):
+        load(given, committed / "reports", committed)
+
+
+def test_what_is_committed_may_be_no_report(committed: Path) -> None:
+    """Any file can be called a baseline."""
+    (committed / "baseline.json").write_text("[]")
+    git(committed, "commit", "-q", "-a", "-m", "nonsense")
+
+    with pytest.raises(BaselineError, match="not a report"):
+        load("git:main", committed / "reports", committed)
+
+
+def test_a_run_without_a_report_is_no_baseline(folder: Path) -> None:
+    """It was killed."""
+    (folder / "old.json").unlink()
+
+    with pytest.raises(BaselineError, match="has not come to a report"):
+        load("old", folder, folder.parent)
+
+
+def test_nobody_is_his_own_baseline(folder: Path) -> None:
+    """However he is named."""
+    assert is_of_run("old", folder, "old")
+    assert is_of_run(str(folder / "old.json"), folder, "old")
+    assert not is_of_run("old", folder, "new")
+    assert not is_of_run("git:main", folder, "old")
+    assert not is_of_run("nowhere", folder, "old")
+
+
+def test_a_run_knows_its_commit(committed: Path) -> None:
+    """And whether something was changed since: here the baseline was deleted."""
+    found = commit_at(committed)
+
+    assert (40, True) == (len(str(found["commit"])), found["dirty"])
+    git(committed, "checkout", "-q", "--", ".")
+    assert {**found, "dirty": False} == commit_at(committed)
+
+
+def test_where_there_is_no_repository_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor where there is no git."""
+    assert {} == commit_at(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert {} == commit_at(tmp_path)
+
+
+def test_a_dataset_is_known_by_its_content() -> None:
+    """Not by its order, nor by how often or by whom its cases are tried."""
+    cases = [planned("a"), planned("b"), planned("a", subject="gpt")]
+    found = datasets_of(cases)
+
+    assert found == datasets_of(cases[::-1])
+    assert {"crm": 2} == {suite: about["cases"] for suite, about in found.items()}  # type: ignore[index, call-overload]
+    assert found != datasets_of([planned("a"), planned("c")])

@@ -1,0 +1,212 @@
+"""A report held against another, paired case by case."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from pytest_crmeval.domain.comparison import LISTS, Comparison
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.report import Report
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.runs import contrasts, markdown, reports
+from pytest_crmeval.runs.comparing import compare
+from tests.fakes import planned, trial
+
+PASSED, FAILED, ERRORED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED
+
+
+def of(*trials: Trial, run: str = "new", parts: Sequence[JsonObject] = ()) -> Report:
+    """Return the report of trials."""
+    facts: JsonObject = {"id": run, "started": "2026-11-17T09:00:00+00:00", "parts": parts}
+    return reports.build(facts, {f"{n} {each.planned.key}": each for n, each in enumerate(trials)}, [])
+
+
+def content(case: str, fingerprint: str, verdict: Verdict = PASSED) -> Trial:
+    """Return a trial of a case with some content."""
+    return trial(replace(planned(case), fingerprint=fingerprint), verdict)
+
+
+BEFORE = of(
+    trial("stays"),
+    trial("lost"),
+    trial("won", FAILED),
+    content("edited", "old"),
+    trial("gone"),
+    trial("broken"),
+    run="old",
+    parts=[{"git": {"commit": "c0ffee"}}],
+)
+AFTER = of(
+    trial("stays"),
+    trial("lost", FAILED),
+    trial("won"),
+    content("edited", "new"),
+    trial("new"),
+    trial("broken", ERRORED),
+)
+
+
+def test_each_case_is_told_under_what_became_of_it() -> None:
+    """Only what both have scored with the same content is paired."""
+    (contrast,) = compare(AFTER, BEFORE).contrasts
+
+    assert (3, 2 / 3, 2 / 3, 1, 1) == (
+        contrast.paired,
+        contrast.before,
+        contrast.after,
+        contrast.better,
+        contrast.worse,
+    )
+    assert {
+        "newly_failing": ["lost"],
+        "newly_passing": ["won"],
+        "changed": ["edited"],
+        "new": ["new"],
+        "gone": ["gone"],
+        "unscored": ["broken"],
+    } == {name: [change.case for change in getattr(contrast, name)] for name in LISTS}
+
+
+def test_a_new_failure_says_why() -> None:
+    """In the words of the score that is too low, or of what broke."""
+    (contrast,) = compare(AFTER, BEFORE).contrasts
+
+    assert "state is too low" == contrast.newly_failing[0].reason
+    assert "ConnectionError: no route to model" == contrast.unscored[0].reason
+    assert "" == contrast.newly_passing[0].reason
+
+
+def test_scores_are_compared_by_paired_bootstrap() -> None:
+    """A score that fell by a tenth everywhere fell by a tenth."""
+    before = of(*(trial(str(n), scores={"state": 0.9}) for n in range(12)))
+    after = of(*(trial(str(n), scores={"state": 0.8 + n / 1000}) for n in range(12)))
+
+    figure = compare(after, before).contrasts[0].scores["score:state"]
+
+    assert pytest.approx(-0.1 + 0.0055) == figure.value
+    assert "paired bootstrap" == figure.method
+    assert figure.high is not None
+    assert figure.high < -0.09
+
+
+def test_several_suites_are_corrected_and_say_so() -> None:
+    """Six lost in one suite are significant alone, and not beside another suite."""
+
+    def suite(name: str, lost: int) -> list[Trial]:
+        return [trial(planned(str(n), suite=name), FAILED if n < lost else PASSED) for n in range(20)]
+
+    alone = compare(of(*suite("crm", 6)), of(*suite("crm", 0)))
+    both = compare(of(*suite("crm", 6), *suite("q", 0)), of(*suite("crm", 0), *suite("q", 0)))
+
+    assert ("", True) == (alone.correction, alone.contrasts[0].significant)
+    assert ("Holm over 2 contrasts", False) == (both.correction, both.contrasts[0].significant)
+    assert [0.03125, 1.0] == [contrast.p for contrast in both.contrasts]
+    assert [0.0625, 1.0] == [contrast.p_holm for contrast in both.contrasts]
+
+
+def test_repeats_are_no_more_cases() -> None:
+    """Three trials of each of two cases are two pairs."""
+
+    def tried(*verdicts: Verdict) -> list[Trial]:
+        return [
+            replace(trial(planned(case), verdict), planned=replace(planned(case), trial=n))
+            for case in ("a", "b")
+            for n, verdict in enumerate(verdicts, start=1)
+        ]
+
+    (contrast,) = compare(of(*tried(PASSED, PASSED, FAILED)), of(*tried(PASSED, PASSED, PASSED))).contrasts
+
+    assert (2, "permutation of signs") == (contrast.paired, contrast.test)
+    assert pytest.approx([1, 2 / 3]) == [contrast.before, contrast.after]
+    assert [1.0, 1.0] == [each.before for each in contrast.newly_failing]
+
+
+def test_what_only_one_has_is_told() -> None:
+    """A subject that was not evaluated before is not compared with nothing."""
+    other = trial(planned("stays", subject="gpt"))
+
+    assert ("crm × gpt is only in this run",) == compare(of(trial("stays"), other), of(trial("stays"))).missing
+    assert ("crm × gpt is only in the baseline",) == compare(of(trial("stays")), of(trial("stays"), other)).missing
+
+
+def test_two_subjects_can_be_compared() -> None:
+    """Of one run, or of two."""
+    run = of(trial(planned("a", subject="x"), FAILED), trial(planned("a", subject="y")))
+
+    (contrast,) = compare(run, run, subjects=("y", "x")).contrasts
+
+    assert ("y", "x", 0.0, 1.0) == (contrast.subject, contrast.baseline_subject, contrast.before, contrast.after)
+
+
+def test_where_nothing_is_paired_nothing_is_claimed() -> None:
+    """Neither a difference nor a p-value."""
+    (contrast,) = compare(of(content("a", "new")), of(content("a", "old"))).contrasts
+
+    assert (0, None, None, None, False) == (
+        contrast.paired,
+        contrast.difference,
+        contrast.p,
+        contrast.p_holm,
+        contrast.significant,
+    )
+
+
+def test_a_comparison_is_written_as_documented_and_can_be_read(tmp_path: Path) -> None:
+    """As a part of the report."""
+    schema = json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text())
+    comparison = compare(AFTER, BEFORE, source="git:main")
+    written = json.loads(json.dumps(comparison.to_dict()))
+
+    Draft202012Validator({"$ref": "#/$defs/comparison", "$defs": schema["$defs"]}).validate(written)
+    assert comparison == Comparison.from_dict(written)
+    reports.save(replace(AFTER, comparison=comparison), tmp_path / "new.json")
+    assert comparison == reports.load(tmp_path / "new.json").comparison
+
+
+def test_a_comparison_in_a_terminal() -> None:
+    """Who, how many, from where to where, how sure; and which cases."""
+    told = list(contrasts.lines(compare(AFTER, BEFORE)))
+
+    assert "compared with old (2026-11-17T09:00:00+00:00 at c0ffee)" == told[0]
+    assert told[1].split()[:5] == ["suite", "subject", "paired", "before", "after"]
+    assert ["crm", "oracle", "3", "0.667", "0.667", "+0.000"] == told[2].split()[:6]
+    assert "newly failing in crm, oracle: 1" in told
+    assert "  lost: state is too low" in told
+
+
+def test_only_some_of_many_changes_are_shown() -> None:
+    """At the end of a run; the command tells all."""
+    before, after = (of(*(trial(str(n), verdict) for n in range(9))) for verdict in (PASSED, FAILED))
+    comparison = compare(after, before)
+
+    assert "  ... and 7 more: crmeval compare tells all" in list(contrasts.lines(comparison, most=2))
+    assert not [line for line in contrasts.lines(comparison) if "more" in line]
+
+
+def test_a_comparison_in_markdown_is_text() -> None:
+    """Whatever a case is called, or a model has said: no markup, no mention, one line."""
+    evil = "<script>`x`|@team\n# [a](b)"
+    failed = replace(trial(planned(evil), FAILED), scores=())
+    page = markdown.comparison_page(compare(of(replace(failed, reason=evil)), of(trial(planned(evil)))))
+
+    assert "<script>" not in page
+    assert "@team" not in page
+    assert r"\<script\>\`x\`\|@" in page
+    assert [] == [line for line in page.splitlines() if line.startswith("# ")]
+
+
+def test_a_report_in_markdown() -> None:
+    """Gates, subjects, reasons, and the comparison."""
+    page = markdown.report_page(replace(AFTER, comparison=compare(AFTER, BEFORE)))
+
+    assert page.startswith("## crmeval new\n")
+    assert "| crm | oracle | 6 | 4 | 1 | 1 | 0 | 0 | 0.800 (0.376 to 0.964) |" in page
+    assert "- 1 × failed: state is too low" in page
+    assert "### new against old" in page
+    assert "<summary>newly failing in crm: 1</summary>" in page

@@ -1,0 +1,85 @@
+"""Whatever happens in a run, the counts of its report add up."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from importlib.resources import files
+
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.report import pooled
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial
+from pytest_crmeval.runs import reports
+from tests.fakes import planned, trial
+from tests.kept_runs import part
+from tests.steady import STEADY
+
+SCHEMA = Draft202012Validator(json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text()))
+FACTS: JsonObject = {
+    "id": "mine",
+    "started": "2026-11-17T09:00:00+00:00",
+    "ended": "2026-11-17T09:00:00+00:00",
+    "parts": [part()],
+    "machine": "m",
+    "versions": {},
+}
+
+PLACES = st.tuples(
+    st.sampled_from(["crm", "q"]), st.sampled_from(["x", "y"]), st.sampled_from("abcde"), st.integers(1, 3)
+)
+ENDS = st.tuples(
+    st.sampled_from([*Verdict, None]),
+    st.sampled_from(["", "chain-1"]),
+    st.lists(st.sampled_from(["t", "u"]), unique=True),
+    st.floats(0, 100),
+)
+
+
+def cases(
+    played: dict[tuple[str, str, str, int], tuple[Verdict | None, str, list[str], float]],
+) -> tuple[dict[str, Trial], list[PlannedCase]]:
+    """Return the trials of what was played, and all that was planned; of what has no verdict there is no trial."""
+    trials, everything = {}, []
+    for (suite, subject, case, number), (verdict, chain, tags, seconds) in played.items():
+        first = planned(case, suite=suite, subject=subject)
+        place = replace(first, trial=number, key=f"{first.key}-t{number}")
+        everything.append(place)
+        if verdict:
+            labels = Labels(complexity="simple", tags=tags, chain=chain)
+            trials[place.key] = replace(trial(place, verdict, seconds=seconds), labels=labels)
+    return trials, everything
+
+
+@STEADY
+@given(st.dictionaries(PLACES, ENDS, min_size=1, max_size=30))
+def test_counts_add_up(played: dict[tuple[str, str, str, int], tuple[Verdict | None, str, list[str], float]]) -> None:
+    """For each subject, for the suite, in reasons, in groups, in figures; and the report is as documented."""
+    trials, everything = cases(played)
+    report = reports.build(FACTS, trials, everything)
+
+    assert len(everything) == sum(standing.planned for standing in report.standings)
+    assert len(trials) == len(report.trials)
+    assert report.complete == (len(trials) == len(everything))
+    for standing in report.standings:
+        mine = [each for each in everything if (each.suite, each.subject) == (standing.suite, standing.subject)]
+        ends = Counter(str(trials[each.key].verdict) if each.key in trials else "not_run" for each in mine)
+        assert ends == +Counter({name: getattr(standing, name) for name in (*map(str, Verdict), "not_run")})
+        assert standing.cases == len({each.case for each in mine})
+        assert standing.failed + standing.errored == sum(reason.count for reason in standing.reasons)
+        scored = standing.passed + standing.failed
+        assert scored == sum(group.cases or 0 for group in standing.by.get("complexity", {}).values())
+        if scored:
+            figure = standing.figures["pass_rate"]
+            assert (standing.pass_rate, scored) == (figure.value, figure.n)
+        else:
+            assert "pass_rate" not in standing.figures
+    for suite in {standing.suite for standing in report.standings}:
+        parts = [standing for standing in report.standings if standing.suite == suite]
+        assert pooled(suite, parts).planned == sum(each.suite == suite for each in everything)
+    document = json.loads(json.dumps(report.to_dict()))
+    SCHEMA.validate(document)
+    assert report.to_dict() == reports.read(document).to_dict()

@@ -1,0 +1,135 @@
+"""Two runs of the same cases: checked against published examples and independent computations."""
+
+from math import comb
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_crmeval.scoring.paired import (
+    MCNEMAR,
+    PERMUTATION,
+    Pair,
+    bonett_price,
+    detectable,
+    difference_of,
+    holm,
+    mean_difference,
+)
+from tests.steady import STEADY
+
+
+def pairs(*values: tuple[float, float], chain: str = "") -> list[Pair]:
+    """Return cases by what they had before and have now."""
+    return [
+        Pair(case=str(n), unit=chain or str(n), before=before, after=after) for n, (before, after) in enumerate(values)
+    ]
+
+
+def test_an_interval_of_a_paired_difference_is_the_one_that_was_published() -> None:
+    """12, 4, 26 and 6 people: 0.2548067 to 0.6251933.
+
+    The example of ``ci.prop.ps`` in the R package statpsych, by Bonett, after Bonett and Price (2012).
+    """
+    assert pytest.approx((0.2548067, 0.6251933), abs=1e-7) == bonett_price(26, 4, 48)
+
+
+def test_the_interval_is_the_mirror_when_runs_change_places() -> None:
+    """Who gains here loses there."""
+    low, high = bonett_price(9, 2, 50)
+
+    assert pytest.approx((-high, -low)) == bonett_price(2, 9, 50)
+
+
+@pytest.mark.parametrize(("up", "down"), [(0.0, 0.0), (0.05, 0.05), (0.2, 0.1), (0.02, 0.15)])
+def test_the_interval_holds_the_truth_as_often_as_it_says(up: float, down: float) -> None:
+    """An independent computation: all outcomes of 40 pairs, by their probability."""
+    count, covered = 40, 0.0
+    for better in range(count + 1):
+        for worse in range(count + 1 - better):
+            ways = comb(count, better) * comb(count - better, worse)
+            chance = ways * up**better * down**worse * (1 - up - down) ** (count - better - worse)
+            low, high = bonett_price(better, worse, count)
+            covered += chance * (low <= up - down <= high)
+
+    assert covered >= 0.93
+
+
+def test_holm_is_the_one_of_the_textbooks() -> None:
+    """0.01, 0.04, 0.03, 0.005 become 0.03, 0.06, 0.06, 0.02: ``p.adjust(p, "holm")`` in R."""
+    assert pytest.approx([0.03, 0.06, 0.06, 0.02]) == holm([0.01, 0.04, 0.03, 0.005])
+    assert [] == holm([])
+
+
+@STEADY
+@given(st.lists(st.floats(0, 1), max_size=8))
+def test_holm_corrects_upwards_in_order_and_at_most_as_bonferroni(chances: list[float]) -> None:
+    """Whatever the p-values are."""
+    corrected = holm(chances)
+    by_size = sorted(range(len(chances)), key=chances.__getitem__)
+
+    assert all(old <= new <= min(1.0, old * len(chances)) + 1e-12 for old, new in zip(chances, corrected, strict=True))
+    assert sorted(corrected) == [corrected[place] for place in by_size]
+
+
+def power(count: int, discordant: float, difference: float) -> float:
+    """Return how often the usual test finds a difference: all outcomes, by their probability."""
+    up = (discordant + difference) / 2
+    found = 0.0
+    for changed in range(1, count + 1):
+        differing = comb(count, changed) * discordant**changed * (1 - discordant) ** (count - changed)
+        for better in range(changed + 1):
+            statistic = (2 * better - changed) ** 2 / changed
+            if statistic > 1.959964**2:
+                share = up / discordant
+                found += differing * comb(changed, better) * share**better * (1 - share) ** (changed - better)
+    return found
+
+
+@pytest.mark.parametrize(("count", "discordant"), [(100, 0.2), (200, 0.1), (200, 0.3)])
+def test_a_detectable_difference_is_found_in_four_of_five_runs(count: int, discordant: float) -> None:
+    """An independent computation, exact: McNemar's asymptotic test finds it in 80 % of runs, within a few."""
+    least = detectable(count, discordant)
+
+    assert pytest.approx(0.8, abs=0.05) == power(count, discordant, least)
+
+
+def test_more_cases_show_smaller_differences() -> None:
+    """And no difference can be larger than what differs."""
+    found = [detectable(count, 0.2) for count in (5, 50, 500, 5000)]
+
+    assert sorted(found, reverse=True) == found
+    assert found[0] <= 0.2
+
+
+def test_verdicts_are_compared_by_mcnemar() -> None:
+    """One gained, seven lost, of 21: the published example."""
+    found = difference_of(pairs((0, 1), *[(1, 0)] * 7, *[(1, 1)] * 13))
+
+    assert (MCNEMAR, "Bonett-Price", 21) == (found.test, found.figure.method, found.figure.n)
+    assert pytest.approx((0.0703, -6 / 21), abs=5e-5) == (found.p, found.figure.value)
+
+
+def test_repeats_are_compared_by_signs() -> None:
+    """Fractions of trials, not verdicts."""
+    found = difference_of(pairs(*[(1.0, 2 / 3)] * 6, *[(0.5, 0.5)] * 14))
+
+    assert (PERMUTATION, 0.03125, "paired bootstrap") == (found.test, found.p, found.figure.method)
+    assert found.figure.interval
+    assert found.figure.interval[1] < 0
+
+
+def test_cases_of_one_chain_are_one_difference() -> None:
+    """Ten lost in one chain are one thing that was lost."""
+    chained = pairs(*[(1.0, 0.0)] * 10, chain="c") + pairs(*[(1.0, 1.0)] * 5)
+
+    found = difference_of(chained)
+
+    assert (1.0, 6) == (found.p, found.figure.units)
+
+
+def test_where_nothing_changed_the_interval_still_says_something() -> None:
+    """Twenty cases that stay as they were do not prove that none ever changes."""
+    for found in (difference_of(pairs(*[(1.0, 1.0)] * 20)).figure, mean_difference(pairs(*[(0.5, 0.5)] * 20))):
+        assert 0.0 == found.value
+        assert found.interval == bonett_price(0, 0, 20)

@@ -1,0 +1,143 @@
+"""``crmeval compare`` and ``crmeval gate``."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval import cli
+from pytest_crmeval.domain.score import Verdict
+from tests.fakes import planned, trial
+from tests.kept_runs import keep
+
+FAILED = Verdict.FAILED
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a project with two runs: eight of ten passed, then one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\ncrmeval_gates = crm.pass_rate >= 0.60\n")
+    for run, passing in (("old", 8), ("new", 1)):
+        trials = [trial(str(n)) if n < passing else trial(str(n), FAILED) for n in range(10)]
+        keep(tmp_path / "reports", run, trials)
+    return tmp_path / "reports"
+
+
+@pytest.mark.usefixtures("folder")
+def test_two_runs_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    """The earlier one first; all changes are told."""
+    assert 0 == cli.main(["compare", "old", "new"])
+    told = capsys.readouterr().out.splitlines()
+
+    row = next(line.split() for line in told if line.startswith("crm "))
+    assert ["crm", "oracle", "10", "0.800", "0.100", "-0.700"] == row[:6]
+    assert ["0", "7", "0.016", "*"] == row[9:13]
+    assert "newly failing in crm, oracle: 7" in told
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_comparison_is_told_to_programs_and_to_pull_requests(capsys: pytest.CaptureFixture[str]) -> None:
+    """As JSON, as Markdown."""
+    assert 0 == cli.main(["compare", "old", "new", "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert ("crmeval.comparison/1", "old", 10) == (
+        document["schema"],
+        document["baseline"]["id"],
+        document["contrasts"][0]["paired"],
+    )
+
+    assert 0 == cli.main(["compare", "old", "reports/new.json", "--md"])
+    assert capsys.readouterr().out.startswith("### new against old\n")
+
+
+def test_two_subjects_of_a_run_are_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By their names in brackets; both, or none, and only those that are there."""
+    trials = [trial(planned("a", subject="x"), FAILED), trial(planned("a", subject="y"))]
+    keep(folder, "both", trials)
+
+    assert 0 == cli.main(["compare", "both[x]", "both[y]"])
+    assert "y against x" in capsys.readouterr().out
+    assert 2 == cli.main(["compare", "both[x]", "both"])
+    assert 2 == cli.main(["compare", "both[x]", "both[z]"])
+    assert "there is no subject 'z' in this run; there are x, y" in capsys.readouterr().err
+
+
+def test_runs_that_have_nothing_in_common_are_not_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor is what is not there."""
+    keep(folder, "other", [trial(planned("a", suite="q"))])
+
+    assert 2 == cli.main(["compare", "old", "other"])
+    assert 2 == cli.main(["compare", "old", "nowhere"])
+    assert "nothing in common" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_report_is_judged_by_the_projects_gates(capsys: pytest.CaptureFixture[str]) -> None:
+    """Eight of ten are enough, one is not."""
+    assert 0 == cli.main(["gate", "old"])
+    assert 1 == cli.main(["gate", "reports/new.json"])
+
+    told = capsys.readouterr().out
+    assert (
+        "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.8; 95 % interval 0.49 to 0.943; margin +0.2; open: " in told
+    )
+    assert "gate crm.pass_rate >= 0.60: BREACHED (pass_rate is 0.1; " in told
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_report_is_judged_by_other_gates(capsys: pytest.CaptureFixture[str]) -> None:
+    """And against another run; the report stays as it was."""
+    before = Path("reports/new.json").read_bytes()
+    worse = ("--gate", "crm.pass_rate not worse than baseline")
+
+    assert 1 == cli.main(["gate", "new", "--baseline", "old", *worse])
+    assert 0 == cli.main(["gate", "old", "--baseline", "new", *worse])
+    assert 1 == cli.main(["gate", "old", *worse])
+    assert "there is no baseline" in capsys.readouterr().out
+    assert before == Path("reports/new.json").read_bytes()
+
+
+def test_the_project_may_have_a_baseline(folder: Path) -> None:
+    """Where its settings say."""
+    (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_baseline = kept.json\n")
+    (folder.parent / "kept.json").write_bytes((folder / "old.json").read_bytes())
+
+    assert 1 == cli.main(["gate", "new", "--gate", "crm.pass_rate not worse than baseline"])
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--gate", "crm.recall > 1"), "expected a metric"),
+        (("--baseline", "nowhere"), "baseline 'nowhere'"),
+        (("--reports", "elsewhere"), "neither a run"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_can_not_be_judged_is_told(options: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With what to mend."""
+    assert 2 == cli.main(["gate", "old", *options])
+    assert why in capsys.readouterr().err
+
+
+def test_without_a_gate_there_is_nothing_to_judge(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither of the command nor of the project."""
+    (folder.parent / "pytest.ini").write_text("[pytest]\n")
+
+    assert 2 == cli.main(["gate", "old"])
+    assert "there is no gate" in capsys.readouterr().err
+
+
+def test_an_incomplete_run_can_not_pass(folder: Path) -> None:
+    """Though the suite of the gate is whole."""
+    keep(folder, "part", [trial("a")], not_run=[planned("b", suite="q")])
+
+    assert 1 == cli.main(["gate", "part"])
+
+
+def test_a_run_in_which_something_errored_can_not_pass(folder: Path) -> None:
+    """Nobody knows what would have come of it."""
+    keep(folder, "broken", [trial("a"), trial("b", Verdict.ERRORED)])
+
+    assert 1 == cli.main(["gate", "broken"])
