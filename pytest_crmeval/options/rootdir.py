@@ -7,17 +7,17 @@ import pytest
 
 
 def check_rootdir(config: pytest.Config, given: Mapping[str, Sequence[Path]]) -> None:
-    """Refuse a run whose rootdir is where an option of ours points to, and not where it was started.
+    """Refuse a run whose rootdir is what it is because of where an option of ours points to.
 
     pytest looks for the rootdir before it knows our options. It takes the value of one that is written with a blank for
     something to collect; then the project's settings are not read, and reports would be written beside the data.
     """
     here, root = config.invocation_params.dir, config.rootpath
-    if getattr(config.option, "rootdir", None) or here.is_relative_to(root):
+    if getattr(config.option, "rootdir", None) or config.inipath or root == here:
         return
     for option, paths in given.items():
         for path in paths:
-            if path.is_relative_to(root):
+            if path.is_relative_to(root) and not path.is_relative_to(here):
                 raise pytest.UsageError(
                     f"pytest takes {root} for your project, because of {option} {path}: write it with '=', "
                     f"{option}={path}, or name what to collect, or give --rootdir"

@@ -134,7 +134,9 @@ def test_a_run_that_would_write_beside_the_data_is_refused(
     result = judging().runpytest(*NO_XDIST, "--crmeval-problems", str(problems))
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines([f"ERROR: pytest takes {problems.parent} for your project*=*problems.jsonl*"])
+    result.stderr.fnmatch_lines(
+        ["ERROR: pytest takes * for your project, because of --crmeval-problems *: write it with '='*"]
+    )
     assert ["problems.jsonl"] == [path.name for path in problems.parent.iterdir()]
 
 
