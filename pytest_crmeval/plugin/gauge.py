@@ -31,7 +31,8 @@ class Files:
     def told(self) -> Sequence[str]:
         """Return how far they are, a line each."""
         lines = sorted(list(self._told.values()))  # noqa: C414 (others may tell at the same time)
-        more = [f"... and {len(lines) - SHOWN} more files"] if len(lines) > SHOWN else []
+        left = len(lines) - SHOWN
+        more = [f"... and {left} more file{'s' * (left != 1)}"] if left > 0 else []
         return [*lines[:SHOWN], *more]
 
 

@@ -44,7 +44,7 @@ def table(report: Report) -> Iterator[str]:
     Invalid cases and bills have columns when there are any.
     """
     standings = [standing for standing in report.standings if not standing.checkpoint]
-    if standings:
+    if standings or not report.standings:
         yield from _table(standings)
     yield from checkpoints.table(report.standings)
 

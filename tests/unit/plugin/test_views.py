@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_crmeval.plugin.gauge import Gauge
+from pytest_crmeval.plugin.gauge import Files, Gauge
 from pytest_crmeval.plugin.views import LATE, MINUTE, Bottom, Log
 from pytest_crmeval.runs.progress import Progress
 
@@ -22,6 +22,7 @@ class Books:
 
     def __init__(self, *rows: Progress, traffic: Sequence[str] = ()) -> None:
         self.rows = rows
+        self.files = Files()
         self._traffic = traffic
 
     def read(self, now: float) -> tuple[Sequence[Progress], Progress]:
@@ -124,6 +125,21 @@ def test_a_log_has_a_line_for_each_or_one_for_all(snapshot: SnapshotAssertion, m
     view.calm()
 
     assert snapshot == told._file.getvalue()  # type: ignore[union-attr] # noqa: SLF001
+
+
+def test_a_log_tells_how_far_long_files_are() -> None:
+    """Each on a line of its own, as long as somebody is at it; of many only some."""
+    told, clock, books = Pytest(io.StringIO()), Clock(), Books(ROW)
+    view = log(told, books, clock)
+    for number in range(6):
+        books.files.note(f"test_it.py::test[checkpoint-{number}-s]", 120, 468, 43)
+    books.files.forget("test_it.py::test[checkpoint-0-s]")
+    clock.now = MINUTE
+    view.calm()
+
+    _, *files = told._file.getvalue().splitlines()  # type: ignore[union-attr] # noqa: SLF001
+    assert "crmeval: checkpoint-1-s: 120 of 468 judged, 43 solved" == files[0]
+    assert (5, "crmeval: ... and 1 more file") == (len(files), files[-1])
 
 
 def test_a_log_of_nothing_is_empty() -> None:

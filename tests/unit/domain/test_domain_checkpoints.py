@@ -1,0 +1,138 @@
+"""The figures of checkpoints: counts that add up, and shares that mean what they say."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_crmeval.domain.checkpoints import (
+    CheckpointFigures,
+    FileOutcome,
+    best_of,
+    curves_of,
+    figures_of,
+    label_order,
+    pass_figures,
+    pooled_figures,
+    rating_group,
+    together,
+)
+from pytest_crmeval.domain.interval import wilson
+from pytest_crmeval.domain.solution import Defect
+
+COUNTS = st.integers(min_value=0, max_value=9)
+
+
+@st.composite
+def outcomes(draw: st.DrawFn) -> FileOutcome:
+    """Return what a file may have come to."""
+    samples: dict[tuple[int, int], int] = {}
+    for judged in range(1, 4):
+        for solved in range(judged + 1):
+            if count := draw(COUNTS):
+                samples[judged, solved] = count
+    solved = sum(found * count for (_, found), count in samples.items())
+    wrong = sum(judged * count for (judged, _), count in samples.items()) - solved
+    verdicts = {"AC": solved, "WA": wrong, "JE": draw(COUNTS), "SKIPPED": draw(COUNTS)}
+    return FileOutcome(
+        step=draw(st.sampled_from([None, 1, 2])),
+        verdicts={name: count for name, count in verdicts.items() if count},
+        ungradable={str(defect): count for defect in Defect if (count := draw(COUNTS))},
+        missing=draw(COUNTS),
+        samples=samples,
+        by={"rating": {"800-1199": (solved, solved + wrong)}},
+        results="eval_x/eval_y.jsonl",
+    )
+
+
+def whole(*samples: tuple[int, int], step: int | None = None, missing: int = 0) -> CheckpointFigures:
+    """Return figures of problems with so many judged and solved solutions."""
+    solved = sum(found for _, found in samples)
+    counts = {each: samples.count(each) for each in samples}
+    verdicts = {"AC": solved, "WA": sum(judged for judged, _ in samples) - solved}
+    return CheckpointFigures(files=1, whole=FileOutcome(step=step, verdicts=verdicts, samples=counts, missing=missing))
+
+
+@given(outcomes())
+def test_every_line_is_counted_once_and_comes_back_from_json(outcome: FileOutcome) -> None:
+    """Judged, not judged, or ungradable."""
+    figures = CheckpointFigures(files=1, whole=outcome)
+
+    assert outcome == FileOutcome.from_dict(outcome.to_dict())
+    assert figures.to_dict() == CheckpointFigures.from_dict(figures.to_dict()).to_dict()
+    assert outcome.lines == sum(outcome.verdicts.values()) + sum(outcome.ungradable.values()) + outcome.missing
+    assert outcome.judged == sum(judged * count for (judged, _), count in outcome.samples.items())
+
+
+@given(outcomes(), outcomes())
+def test_files_add_up(one: FileOutcome, other: FileOutcome) -> None:
+    """Whatever is counted."""
+    both = together([one, other])
+
+    assert (one.lines + other.lines, one.solved + other.solved) == (both.lines, both.solved)
+    assert (one.judged + other.judged, one.unjudged + other.unjudged) == (both.judged, both.unjudged)
+    assert figures_of([one, None, other]) == CheckpointFigures(files=2, whole=both)
+    assert pooled_figures([figures_of([one]), figures_of([other])]) == figures_of([one, other])
+
+
+def test_with_one_sample_of_each_problem_pass_at_1_is_solved_among_judged() -> None:
+    """And its interval is Wilson's."""
+    figures = whole(*[(1, 1)] * 82, *[(1, 0)] * 82)
+
+    assert {1: (0.5, 164)} == figures.pass_at
+    assert wilson(82, 164) == figures.interval
+    assert 0.5 == figures.solved_of_all
+
+
+def test_with_several_samples_each_problem_counts_alike() -> None:
+    """By brute force: the share of all pairs of samples, drawn without putting back, of which one is solved."""
+    figures = whole((4, 1), (3, 0), (1, 1))
+    pairs = [any(pair) for pair in combinations([1, 0, 0, 0], 2)]
+
+    assert figures.pass_at[1] == (pytest.approx((0.25 + 0.0 + 1.0) / 3), 3)
+    assert figures.pass_at[2] == (pytest.approx((sum(pairs) / len(pairs) + 0.0) / 2), 2)
+    assert (1, 2, 3, 4) == tuple(figures.pass_at)
+
+
+def test_what_is_a_metric_for_gates_counts_problems_and_not_samples() -> None:
+    """Two samples of each problem are no second problem."""
+    figures = pass_figures([whole((2, 1), (2, 1)).whole], 0.95)
+
+    assert (0.5, 4, 2) == (figures["pass@1"].value, figures["pass@1"].n, figures["pass@1"].units)
+    assert wilson(1.0, 2) == figures["pass@1"].interval
+    assert (1.0, 2) == (figures["pass@2"].value, figures["pass@2"].units)
+    assert {} == pass_figures([None], 0.95)
+
+
+def test_nothing_that_was_judged_is_no_zero() -> None:
+    """A file of nothing but cut answers has no pass@1, but it has solved nothing."""
+    figures = CheckpointFigures(files=1, whole=FileOutcome(ungradable={"truncated": 3}))
+
+    assert (None, None, {}) == (figures.whole.pass_at_1, figures.interval, figures.pass_at)
+    assert 0.0 == figures.solved_of_all
+    assert CheckpointFigures(files=1, whole=FileOutcome()).solved_of_all is None
+
+
+def test_the_best_is_the_earliest_of_the_highest_that_was_judged_to_its_end() -> None:
+    """By step, not by name."""
+    figures = {
+        "checkpoint-100": whole((1, 1), (1, 0), step=100),
+        "checkpoint-20": whole((1, 1), (1, 0), step=20),
+        "checkpoint-30": whole((1, 1), step=30, missing=1),
+        "checkpoint-5": whole((1, 0), step=5),
+    }
+
+    curve = curves_of(("code", name, found) for name, found in figures.items())["code"]
+
+    assert "checkpoint-20" == best_of(figures) == curve["best"]
+    assert [5, 20, 30, 100] == [each["step"] for each in curve["curve"]]  # type: ignore[union-attr, index, call-overload]
+    assert "" == best_of({"checkpoint-1": whole((1, 1), missing=1)})
+
+
+def test_ratings_are_told_in_steps_of_400() -> None:
+    """In the order of numbers; what has none comes last."""
+    labels = [rating_group(rating) for rating in (800, 1199, 1200, 3500, None)]
+
+    assert ["800-1199", "800-1199", "1200-1599", "3200-3599", "unrated"] == labels
+    assert labels == sorted(labels, key=label_order)
