@@ -24,6 +24,7 @@ bench: $(READY)  ## measure, side by side
 	$(VENV)/bin/python benchmarks/conversations.py
 	$(VENV)/bin/python benchmarks/models.py
 	$(VENV)/bin/python benchmarks/inflight.py
+	$(VENV)/bin/python benchmarks/sandbox.py
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (about a minute, once)"

@@ -14,7 +14,8 @@ def quick(path: Path) -> str:
 
     That of a file up to 8 MiB is of its content. Every worker of a run collects every file, so of a bigger one only
     samples of the content are read, and its size and the time of its last change are added: a copy may have another
-    fingerprint, and is judged once more, but no change goes unnoticed.
+    fingerprint, and is judged once more. A change that keeps the size, sets the time back and is between the samples
+    goes unnoticed; ``whole`` sees it.
     """
     size = path.stat().st_size
     if size <= WHOLE:

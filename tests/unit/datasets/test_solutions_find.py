@@ -206,7 +206,7 @@ def test_a_copy_of_a_small_file_has_the_same_fingerprint(tmp_path: Path) -> None
     assert digest(one) == whole(other)
 
 
-def test_a_big_file_is_not_read_whole_and_no_change_goes_unnoticed(tmp_path: Path) -> None:
+def test_a_big_file_is_not_read_whole_and_a_change_between_samples_is_seen_by_its_time(tmp_path: Path) -> None:
     """A hole of a terabyte has a fingerprint at once; a change between the samples changes the time."""
     path = tmp_path / "big"
     with path.open("wb") as file:

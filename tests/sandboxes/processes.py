@@ -1,0 +1,47 @@
+"""Who runs below whom, as /proc tells it."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def parents() -> Mapping[int, int]:
+    """Return the parent of every process that is no zombie."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            except OSError:  # it has just ended
+                continue
+            if state != "Z":
+                found[int(folder.name)] = int(parent)
+    return found
+
+
+def children(pid: int) -> set[int]:
+    """Return the children of a process."""
+    return {child for child, parent in parents().items() if parent == pid}
+
+
+def descendants(pid: int) -> set[int]:
+    """Return all that runs below a process."""
+    below = children(pid)
+    return below.union(*map(descendants, below)) if below else below
+
+
+def keepers(pid: int | None = None) -> set[int]:
+    """Return the keepers of the cells that a process, this one if none is named, has started."""
+    return {child for child in children(pid or os.getpid()) if b"inside/start.py" in _command(child)}
+
+
+def alive(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    return pid in parents()
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return b""

@@ -1,0 +1,144 @@
+"""The life of cells, with real processes: they are replaced when they are lost, and end with those who use them."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.domain.program import Feed, Language, Limits, Program
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.sandboxes.local import LocalSandbox, slots
+from tests.sandboxes.processes import alive, children, descendants, keepers
+
+ROOT = Path(__file__).parents[2]
+LIMITS = Limits(cpu_seconds=20.0, wall_seconds=90.0, memory_bytes=256 << 20, output_bytes=1 << 20)
+PATIENCE = 60.0
+USER = """
+import sys
+sys.path.insert(0, {root!r})
+from pytest_crmeval.domain.program import *
+from pytest_crmeval.sandboxes.local import LocalSandbox
+sandbox = LocalSandbox({level!r})
+print(sandbox.name, flush=True)
+with sandbox.prepared(Program(language=Language.PYTHON, source={source!r})) as prepared:
+    limits = Limits(cpu_seconds=60, wall_seconds=600, memory_bytes=1 << 28, output_bytes=99)
+    ended = prepared.run(Feed(stdin=b"1 2"), limits)
+    print(ended.stdout, ended.stderr, flush=True)
+sandbox.close()
+"""
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
+
+
+def until(true: Callable[[], bool]) -> bool:
+    """Wait until something is true, not for ever."""
+    deadline = time.monotonic() + PATIENCE
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return true()
+
+
+def answer(sandbox: LocalSandbox) -> bytes:
+    """Return the output of a small program."""
+    with sandbox.prepared(Program(language=Language.PYTHON, source="print(6 * 7)")) as prepared:
+        return prepared.run(Feed(), LIMITS).stdout
+
+
+@pytest.mark.parametrize("level", ["namespaces", "landlock", "seccomp"])
+def test_nothing_outlives_a_killed_user(level: str, tmp_path: Path) -> None:
+    """SIGKILL leaves no time to clean up, and nothing to be cleaned."""
+    source = USER.format(root=str(ROOT), level=level, source="while True: pass")
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(0o755)
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, env=environment) as user:
+        assert user.stdout is not None
+        if not user.stdout.readline():
+            pytest.skip(f"{level} can't be had here")
+        assert until(lambda: len(descendants(user.pid)) == 3)
+        running = descendants(user.pid)
+        user.kill()
+
+    assert until(lambda: not any(map(alive, running)))
+    assert until(lambda: not list(tmp_path.glob("crmeval-cell-*")))
+
+
+@pytest.mark.parametrize("victim", ["keeper", "cell"])
+def test_a_cell_that_is_lost_is_replaced(victim: str) -> None:
+    """Whoever was killed: the next program does not notice."""
+    before = keepers()
+    sandbox = LocalSandbox(workers=1)
+    assert b"42\n" == answer(sandbox)
+    (keeper,) = keepers() - before
+    (cell,) = children(keeper)
+    os.kill(keeper if victim == "keeper" else cell, signal.SIGKILL)
+
+    assert b"42\n" == answer(sandbox)
+    sandbox.close()
+    assert until(lambda: not alive(cell) and not alive(keeper))
+    assert until(lambda: before == keepers())
+
+
+def test_a_closed_sandbox_runs_nothing() -> None:
+    """It says so, and has no processes."""
+    before = keepers()
+    sandbox = LocalSandbox(workers=1)
+    answer(sandbox)
+    sandbox.close()
+
+    with pytest.raises(SandboxError, match="closed"):
+        answer(sandbox)
+    assert before == keepers()
+
+
+def test_waiting_for_a_core_is_not_the_programs_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While somebody else has all cores, nothing is begun; then all is as ever."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    sandbox = LocalSandbox(workers=1)
+    assert b"42\n" == answer(sandbox)
+    held = [slots._taken(slots.place()) for _ in slots.cores()]  # noqa: SLF001 (as another process does)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(answer, sandbox)
+        time.sleep(0.3)
+        begun = waiting.done()
+        for descriptor in held:
+            os.close(descriptor or -1)
+        output = waiting.result(PATIENCE)
+    sandbox.close()
+
+    assert None not in held
+    assert not begun
+    assert b"42\n" == output
+
+
+@pytest.mark.parametrize("level", ["namespaces", "landlock", "seccomp"])
+def test_an_ordinary_user_has_it_too(level: str) -> None:
+    """With the interpreter of the system: that of root may be out of reach."""
+    if os.getuid() or not Path("/usr/bin/python3").exists() or not os.access("/usr/bin/python3", os.X_OK):
+        pytest.skip("only root can become somebody else, and needs an interpreter for everybody")
+    source = USER.format(
+        root=str(ROOT), level=level, source="import os; print(sum(map(int, input().split())), os.getuid())"
+    )
+    ended = subprocess.run(
+        ["/usr/bin/python3", "-c", source],
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        env={"TMPDIR": "/tmp"},  # noqa: S108 (the one folder that such a user has)
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    if "Error" in ended.stderr and "can't be had" in ended.stderr:
+        pytest.skip(ended.stderr[-300:])
+
+    assert "b'3 65534\\n' b''" in ended.stdout, ended.stderr

@@ -1,0 +1,206 @@
+"""The parts of the local sandbox that need no cell."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.domain.program import Ending, Feed, Limits
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.sandboxes.local import LocalSandbox
+from pytest_crmeval.sandboxes.local.cells import Cell, Unavailable
+from pytest_crmeval.sandboxes.local.inside.calls import _MACHINES, FIRST_UNKNOWN
+from pytest_crmeval.sandboxes.local.inside.cleaning import empty, weigh
+from pytest_crmeval.sandboxes.local.inside.orders import Answer
+from pytest_crmeval.sandboxes.local.inside.seccomp import Filter
+from pytest_crmeval.sandboxes.local.listening import Ends
+from pytest_crmeval.sandboxes.local.outcomes import execution
+from pytest_crmeval.sandboxes.local.probing import Standing, strongest
+from pytest_crmeval.sandboxes.local.runs import checked
+from pytest_crmeval.sandboxes.local.slots import cores, place, slot
+
+LIMITS = Limits(cpu_seconds=1.0, wall_seconds=3.0, memory_bytes=1000, output_bytes=10)
+ABORTED = int(signal.SIGABRT)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
+
+
+def nothing(level: str) -> Cell:
+    """Start no cell, as on a machine that allows none."""
+    raise SandboxError(f"{level} was tried")
+
+
+@pytest.mark.parametrize("level", ["auto", "rlimits"])
+def test_programs_are_not_run_unprotected(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who wants that must say so, and is told how."""
+
+    def unavailable(_: Cell) -> None:
+        raise Unavailable("forbidden here")
+
+    monkeypatch.setattr(Cell, "wait", unavailable)
+
+    with pytest.raises(SandboxError, match="--crmeval-unsafe-sandbox"):
+        LocalSandbox(level).name  # noqa: B018 (asking is what is tested)
+
+
+def test_limits_alone_are_tried_if_that_is_allowed() -> None:
+    """After all others, or at once if they are asked for."""
+    with pytest.raises(SandboxError, match="rlimits was tried"):
+        strongest("rlimits", nothing, unsafe=True)
+
+
+def test_an_unknown_level_is_told_the_known_ones() -> None:
+    """Before anything is started."""
+    with pytest.raises(SandboxError, match="auto, namespaces, landlock, seccomp, rlimits"):
+        strongest("docker", nothing, unsafe=False)
+
+
+def test_elsewhere_piston_is_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no such kernel."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    with pytest.raises(SandboxError, match=r"needs Linux.*Piston"):
+        LocalSandbox()
+
+
+def test_a_weaker_level_says_why() -> None:
+    """And what it does not prevent."""
+    shown = Standing(level="seccomp", lacking={"namespaces": "forbidden", "landlock": "unknown"}).shown()
+
+    assert shown.startswith("local (seccomp: programs can read what ")
+    assert shown.endswith("; no namespaces: forbidden; no landlock: unknown)")
+
+
+@pytest.mark.parametrize(
+    ("ending", "answer", "stdout", "stderr"),
+    [
+        (Ending.EXITED, Answer(status=1 << 8), b"", b"ValueError: MemoryError"),
+        (Ending.MEMORY, Answer(status=1 << 8), b"", b"Traceback\nMemoryError\n"),
+        (Ending.MEMORY, Answer(status=ABORTED), b"", b"what():  std::bad_alloc\n"),
+        (Ending.SIGNALLED, Answer(status=ABORTED), b"", b""),
+        (Ending.MEMORY, Answer(memory_bytes=1001), b"", b""),
+        (Ending.EXITED, Answer(memory_bytes=1000, cpu_seconds=1.0), b"0123456789", b""),
+        (Ending.CPU_TIME, Answer(cpu_seconds=1.01), b"", b""),
+        (Ending.CPU_TIME, Answer(status=9, cut="cpu", cpu_seconds=0.99), b"", b""),
+        (Ending.WALL_TIME, Answer(status=9, cut="wall"), b"", b""),
+        (Ending.OUTPUT, Answer(status=9, cut="cpu", cpu_seconds=2.0), b"0123456789+", b""),
+        (Ending.OUTPUT, Answer(status=9, cut="files"), b"", b""),
+    ],
+)
+def test_a_run_is_judged_by_what_happened(ending: Ending, answer: Answer, stdout: bytes, stderr: bytes) -> None:
+    """A limit that was broken tells more than the way in which the process ended."""
+    ended = execution(answer, LIMITS, stdout, stderr, {})
+
+    assert ending is ended.ending
+    assert stdout[:10] == ended.stdout
+
+
+def test_a_wanted_file_counts_as_output() -> None:
+    """It is cut like stdout."""
+    ended = execution(Answer(), LIMITS, b"", b"", {"out.txt": b"0123456789+"})
+
+    assert (Ending.OUTPUT, {"out.txt": b"0123456789"}) == (ended.ending, ended.files)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc/passwd", "a\0b"])
+def test_only_plain_names_are_files(name: str) -> None:
+    """Both ways."""
+    for feed in (Feed(files={name: b""}), Feed(wanted=(name,))):
+        with pytest.raises(SandboxError, match="no name of a file"):
+            checked(feed)
+
+
+def test_too_many_files_are_refused() -> None:
+    """More descriptors than a packet carries."""
+    with pytest.raises(SandboxError, match="at most 60 files"):
+        checked(Feed(files={f"file{number}": b"" for number in range(61)}))
+
+
+def test_a_folder_is_emptied_however_deep_it_is(tmp_path: Path) -> None:
+    """Deeper than any path is long, with links, locked folders and names that are in the way."""
+    (tmp_path / ".0").write_text("in the way")
+    (tmp_path / "link").symlink_to("/usr")
+    (tmp_path / "locked").mkdir(mode=0)
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("deep", dir_fd=here)
+        below = os.open("deep", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    empty(str(tmp_path))
+
+    assert [] == list(tmp_path.iterdir())
+    assert Path("/usr/bin").is_dir()
+
+
+def test_files_are_weighed(tmp_path: Path) -> None:
+    """Their number and their bytes."""
+    (tmp_path / "a").write_bytes(b"123")
+    (tmp_path / "b").write_bytes(b"4567")
+
+    assert (2, 7) == weigh([str(tmp_path)])
+
+
+def test_both_ends_of_something_long_are_kept() -> None:
+    """And what is missing is told."""
+    ends = Ends()
+    for chunk in (b"first", b"x" * 100_000, b"y" * 10, b"last"):
+        ends.add(chunk)
+    shown = ends.shown()
+
+    assert shown.startswith(b"firstxxx")
+    assert shown.endswith(b"yyylast")
+    assert f"... {100_019 - 65_536} bytes left out ...".encode() in shown
+
+
+def test_something_short_is_kept_whole() -> None:
+    """Up to the last byte that there is room for."""
+    ends = Ends()
+    ends.add(b"x" * 65_536)
+
+    assert b"x" * 65_536 == ends.shown()
+
+
+@pytest.mark.parametrize("machine", _MACHINES)
+@pytest.mark.parametrize("kind", ["plain", "compiles", "executes", "reads_only"])
+def test_a_filter_is_one_that_a_kernel_takes(machine: str, kind: str) -> None:
+    """Short enough for its jumps, and made for one process."""
+    made = Filter(machine=_MACHINES[machine], **({} if kind == "plain" else {kind: True}))
+
+    assert len(made.of(1)) == len(made.of(99)) < 256 * 8
+    assert made.of(1) != made.of(99)
+
+
+@pytest.mark.parametrize("machine", _MACHINES)
+def test_no_two_calls_have_one_number(machine: str) -> None:
+    """And none is beyond the table."""
+    numbers = _MACHINES[machine].numbers.values()
+
+    assert len(numbers) == len(set(numbers))
+    assert max(numbers) < FIRST_UNKNOWN
+
+
+def test_a_core_is_held_by_one(tmp_path: Path) -> None:
+    """As many as there are cores can hold one at once."""
+    taken = [slot(tmp_path) for _ in cores()]
+    for held in taken:
+        held.__enter__()
+    held_files = {path.name for path in tmp_path.iterdir()}
+    for held in taken:
+        held.__exit__(None, None, None)
+
+    assert {f"core-{core}" for core in cores()} == held_files
+
+
+def test_a_place_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever made it could hold all cores, or worse."""
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    Path(tmp_path, f"crmeval-slots-{os.getuid()}").symlink_to("/usr")
+
+    with pytest.raises(SandboxError, match="belongs to somebody else"):
+        place()
