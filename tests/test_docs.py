@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval import cli
+from pytest_crmeval.domain.gate import Gate
 from tests.fakes import trial
 from tests.kept_runs import keep, part
 
@@ -111,13 +112,42 @@ def test_the_last_job_of_the_matrix_merges_what_the_others_left(
     assert 4 == json.loads(Path("reports/whole.json").read_text())["results"][0]["passed"]
 
 
-def test_the_options_of_the_matrix_are_ours() -> None:
-    """And the name of the run is what the last job looks for."""
-    (job,) = blocks("shards.md", "yaml")
+@pytest.mark.parametrize("page", ["shards.md", "ci.md"])
+def test_the_options_of_a_workflow_are_ours(page: str) -> None:
+    """Whoever copies it is not told that there is no such option."""
+    (job,) = blocks(page, "yaml")
     declared = (ROOT / "pytest_crmeval" / "options" / "declared.py").read_text()
 
     assert set(re.findall(r"--crmeval-[a-z]+", job)) <= set(re.findall(r"--crmeval-[a-z]+", declared))
+
+
+def test_the_name_of_the_run_is_what_the_last_job_of_the_matrix_looks_for() -> None:
+    """Otherwise nothing would be merged."""
+    (job,) = blocks("shards.md", "yaml")
+
     assert "RUN: shard-${{ matrix.shard }}" in job
+
+
+def test_the_gates_of_the_pages_can_be_read() -> None:
+    """Each in the table, in a command or in settings."""
+    pages = "".join((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/gates.md", "docs/ci.md"))
+    quoted = re.findall(r"[`'\"]([a-z]+(?:\[[^\]]+\])?\.[a-z_@^0-9]+ (?:[<>=]|not worse)[^`'\"]*)[`'\"]", pages)
+
+    assert 15 <= len([Gate.parse(text) for text in quoted])
+
+
+def test_the_nightly_job_posts_what_a_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The night before is in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    keep(tmp_path / "before", "nightly", [trial("one")])
+    keep(tmp_path / "reports", "nightly", [trial("one")])
+    (job,) = blocks("ci.md", "yaml")
+    (command,) = re.findall(r"crmeval (compare .*) > comparison.md", job)
+
+    assert 0 == cli.main(command.split()), capsys.readouterr()
+    assert capsys.readouterr().out.startswith("### nightly against nightly\n")
 
 
 @pytest.mark.parametrize(("result", "status"), [("success", 0), ("failure", 1), ("cancelled", 1)])

@@ -107,7 +107,7 @@ def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
-SLOW = {"openai", "anthropic", "psycopg", "pydantic", "msgspec", "pytest_postgresql", "xdist"}
+SLOW = {"openai", "anthropic", "psycopg", "pydantic", "msgspec", "pytest_postgresql", "xdist", "scipy", "numpy"}
 
 
 def loaded_by(statement: str) -> set[str]:

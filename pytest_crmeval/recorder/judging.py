@@ -49,11 +49,11 @@ class Court:
     def judged(self, report: Report) -> Report:
         """Return the report with what changed since the baseline, and with what all gates found.
 
-        A part can't be held against a rule on the whole: crmeval merge does that.
+        A part can't be held against another whole, nor against a rule on the whole: crmeval merge does that.
         """
-        report = self._compared(report)
         if self._options.shard is not None:
             return report
+        report = self._compared(report)
         gates, self.idle = concerned(self._options.gates, report)
         baseline = self._baseline.report if self._baseline else None
         report = replace(report, rulings=tuple(judge(gates, report, baseline)))

@@ -159,7 +159,7 @@ class _Court:
         before, after = (self._taken(trials) for trials in self._paired())
         if before is None or after is None:
             return self._told(f"no case has a {gate.metric} in this run and, with the same content, in the baseline")
-        bound = before.value + gate.bound
+        bound = round(before.value + gate.bound, 12)  # 0.8 - 0.1 is a little more than 0.7
         cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
         told = f"{gate.metric} is {after.value:.6g} and was {before.value:.6g}, over {cases} that both runs have"
         return self._compared(after, bound, told)
@@ -205,7 +205,7 @@ def _figure_of(metric: str, standing: Standing, trials: Sequence[Trial], level: 
         scored = standing.passed + standing.failed
         low, high = wilson(standing.passed, scored, level) or (None, None)
         return Figure(value=standing.pass_rate, low=low, high=high, n=scored, method="wilson")
-    return figures_of(trials, level).get(name)
+    return figures_of(trials, level, only=name).get(name)
 
 
 def _change_told(metric: str, was: float, found: Difference) -> str:

@@ -15,7 +15,7 @@ from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import listed
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.runs import bills, checkpoints
+from pytest_crmeval.runs import bills, certainty, checkpoints
 from pytest_crmeval.runs.tables import Row, aligned
 
 _SUCCESSES = ("turn_success", "tool_success", "reply_success")
@@ -118,12 +118,17 @@ def details(report: Report) -> Iterator[str]:
             yield from ["", *aligned(list(_metrics(suite, standings)), names=1)]
         if any(map(_is_of_questions, standings)):
             yield from ["", *aligned(list(_figures(suite, standings, _ANSWERS)), names=1)]
+        if sure := list(certainty.figures(suite, standings)):
+            yield from ["", *aligned(sure, names=1)]
         if paid := list(bills.details(suite, standings)):
             yield from ["", *aligned(paid, names=1)]
         for kind in (kind for kind in KINDS if any(kind in standing.by for standing in standings)):
             yield from ["", *aligned(list(_breakdown(suite, kind, standings)), names=2)]
             yield from _left_out(kind, standings)
         yield from checkpoints.details(standings)
+        for standing in standings:
+            if told := list(certainty.reasons(standing)):
+                yield from ["", *told]
 
 
 def answers(report: Report) -> Iterator[str]:

@@ -37,24 +37,26 @@ class _Taken:
     n: int
 
 
-def figures_of(trials: Sequence[Trial], level: float = LEVEL) -> dict[str, Figure]:
+def figures_of(trials: Sequence[Trial], level: float = LEVEL, only: str = "") -> dict[str, Figure]:
     """Return all figures that the trials, of one subject or of several, give; ``level`` is that of their intervals.
+
+    Who wants one of them says so (``only``), and does not wait for the others.
 
     Where a subject has tried cases several times, or cases share a chain, whole cases or chains are drawn again and
     again (bootstrap). Otherwise each case is independent, and no library is loaded.
     """
     scored = [trial for trial in trials if trial.verdict in SCORED]
-    taker = _Taker(level, resampled=_repeat(scored))
-    found = {
+    taker = _Taker(level, only, resampled=_repeat(scored))
+    found: dict[str, Figure | None] = {
         **taker.shares(scored),
         **taker.repeats(scored),
         **taker.means(scored, [trial for trial in trials if trial.verdict is not Verdict.INVALID]),
         **taker.latency(scored),
-        **_calibration(scored),
+        **(_calibration(scored) if only in {"", "calibration_error"} else {}),
         **taker.tallies(trials),
         **pass_figures((trial.solutions for trial in scored), level),
     }
-    return {name: figure for name, figure in found.items() if figure is not None}
+    return {name: figure for name, figure in found.items() if figure is not None and only in {"", name}}
 
 
 def case_values(trials: Sequence[Trial], metric: str) -> dict[str, float]:
@@ -78,8 +80,9 @@ def _repeat(scored: Sequence[Trial]) -> bool:
 class _Taker:
     """Takes figures at one level, by one method."""
 
-    def __init__(self, level: float, *, resampled: bool) -> None:
+    def __init__(self, level: float, only: str, *, resampled: bool) -> None:
         self._level = level
+        self._only = only
         self._resampled = resampled
 
     def shares(self, scored: Sequence[Trial]) -> dict[str, Figure | None]:
@@ -87,10 +90,13 @@ class _Taker:
         measured: dict[str, _Measured] = {"pass_rate": _passed, **_TURNS, **_ANSWERS}
         for name in sorted({score.name for trial in scored for score in trial.scores}):
             measured[f"score:{name}"] = _score_named(name)
-        return {name: self._share(_taken(scored, measure)) for name, measure in measured.items()}
+        wanted = {name: measure for name, measure in measured.items() if self._only in {"", name}}
+        return {name: self._share(_taken(scored, measure)) for name, measure in wanted.items()}
 
     def means(self, scored: Sequence[Trial], played: Sequence[Trial]) -> dict[str, Figure | None]:
         """Return what has no bounds: steps, seconds, dollars, tokens."""
+        if self._only in _RATIOS:
+            return {}
         found = {
             "steps_per_turn": self._mean(_taken(scored, _steps)),
             "latency_mean": self._mean(_taken(scored, lambda trial: (trial.seconds, 1))),
@@ -110,15 +116,15 @@ class _Taker:
     def repeats(self, scored: Sequence[Trial]) -> dict[str, Figure | None]:
         """Return pass@k and pass^k over the cases that were tried so often; nothing where none was tried twice."""
         cases: dict[tuple[str, str], list[Trial]] = {}
-        for trial in scored:
+        for trial in scored if self._only.startswith(("pass@", "pass^")) or not self._only else ():
             cases.setdefault((trial.planned.subject, trial.planned.case), []).append(trial)
         most = max(map(len, cases.values()), default=0)
         found: dict[str, Figure | None] = {}
         for k in range(1, most + 1) if most > 1 else ():
-            if k <= MOST or k == most:
-                enough = [tried for tried in cases.values() if len(tried) >= k]
-                found[f"pass@{k}"] = self._share(_tried(enough, k, pass_at))
-                found[f"pass^{k}"] = self._share(_tried(enough, k, pass_all))
+            enough = [tried for tried in cases.values() if len(tried) >= k]
+            for name, chance in ((f"pass@{k}", pass_at), (f"pass^{k}", pass_all)):
+                if self._only == name or (not self._only and (k <= MOST or k == most)):
+                    found[name] = self._share(_tried(enough, k, chance))
         return found
 
     def tallies(self, trials: Sequence[Trial]) -> dict[str, Figure | None]:
@@ -256,3 +262,4 @@ _ANSWERS: Mapping[str, _Measured] = {
     "f1": _f1,
 }
 _PER_CASE: Mapping[str, _Measured] = {"pass_rate": _passed, "strict_success": _passed, **_TURNS}
+_RATIOS = frozenset({"pass_rate", *_TURNS, *_ANSWERS})

@@ -1,6 +1,7 @@
 """What takes scipy: cases drawn again and again, and tests of paired differences. Loaded only where it is wanted."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from pytest_crmeval.domain.interval import Interval, Part
@@ -15,6 +16,11 @@ BATCH = 250
 
 def ratio_interval(parts: Sequence[Part], level: float) -> Interval:
     """Return the percentile interval of a ratio of sums, when units are drawn with replacement."""
+    return _ratio_interval(tuple(parts), level)
+
+
+@lru_cache(maxsize=64)  # the report and its gates ask the same
+def _ratio_interval(parts: tuple[Part, ...], level: float) -> Interval:
     hits, sizes = zip(*parts, strict=True)
     return _bootstrap((hits, sizes), _ratio, level)
 

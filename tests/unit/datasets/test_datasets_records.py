@@ -246,6 +246,10 @@ class TestAChain:
         """Boundaries alone make none."""
         assert () == read(written({**chain(1, 3), "chain_id": None})).segments
 
+    def test_a_conversation_knows_its_chain(self, written: Written) -> None:
+        """Others may be of the same: they are not independent of each other."""
+        assert ("c-1", "") == (read(written(chain(1, 3))).chain, read(written(case("one"))).chain)
+
     def test_without_boundaries_there_are_no_segments(self, written: Written) -> None:
         """It is scored like any conversation."""
         assert () == read(written({**chain(), "segment_boundaries": None})).segments

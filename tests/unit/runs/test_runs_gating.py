@@ -374,3 +374,8 @@ def test_repeats_are_averaged_before_they_are_compared() -> None:
 
     assert (False, 0.03125) == (ruling.holds, ruling.p)
     assert "over 40 cases" in ruling.explanation
+
+
+def test_a_value_just_at_the_bound_of_the_baseline_holds() -> None:
+    """Eight of ten less a tenth are seven of ten, whatever binary fractions say."""
+    assert ruled("crm.pass_rate >= baseline - 0.1", of(*played(7, 3)), of(*played(8, 2))).holds

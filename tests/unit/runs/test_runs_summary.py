@@ -157,15 +157,19 @@ def test_details_are_told_suite_by_suite() -> None:
     lines = list(summary.details(report(*TALKED, other)))
 
     heads = [line.split("  ")[0] for before, line in pairwise(lines) if not before]
-    kinds = ["by complexity", "by category", "by tag", "by tool"]
-    assert ["crm", *(f"crm {kind}" for kind in kinds)] == heads[:5]
-    assert ["sales", *(f"sales {kind}" for kind in kinds if kind != "by tag")] == heads[5:]
+    kinds = ["with 95 % intervals", "by complexity", "by category", "by tag", "by tool"]
+    whose = [head for head in heads if not head.startswith("why ")]
+    assert ["crm", *(f"crm {kind}" for kind in kinds)] == whose[:6]
+    assert ["sales", *(f"sales {kind}" for kind in kinds if kind != "by tag")] == whose[6:]
 
 
-def test_trials_without_turns_have_no_details() -> None:
-    """The table has said everything."""
+def test_trials_without_turns_have_figures_and_reasons() -> None:
+    """Of an older report, which has none, the table has said everything."""
+    lines = list(summary.details(report(trial("one"), trial("two", Verdict.FAILED))))
+
     assert [] == list(summary.details(REPORT))
-    assert [] == list(summary.details(report(trial("one"), trial("two", Verdict.FAILED))))
+    assert ["crm with 95 % intervals", "pass rate"] == [line.split("  ")[0] for line in lines[1:3]]
+    assert "why trials of oracle in crm did not pass:" in lines
 
 
 @pytest.mark.parametrize(
