@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pytest_crmeval.domain.report import Report
     from pytest_crmeval.domain.ruling import Ruling
     from pytest_crmeval.domain.score import Score, Verdict
+    from pytest_crmeval.domain.solution import SolutionFile
     from pytest_crmeval.domain.transcript import Transcript
     from pytest_crmeval.domain.trial import Trial
     from pytest_crmeval.ports.agent import Agent
@@ -29,6 +30,7 @@ __all__ = [
     "Ruling",
     "Score",
     "Scorer",
+    "SolutionFile",
     "Tool",
     "ToolCall",
     "ToolError",
@@ -51,6 +53,7 @@ _HOMES = {
     "Ruling": "domain.ruling",
     "Score": "domain.score",
     "Scorer": "ports.scorer",
+    "SolutionFile": "domain.solution",
     "Tool": "domain.messages",
     "ToolCall": "domain.messages",
     "ToolError": "domain.messages",

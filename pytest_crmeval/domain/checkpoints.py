@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pytest_crmeval.domain.figures import Figure
-from pytest_crmeval.domain.interval import wilson
+from pytest_crmeval.domain.interval import pass_at, wilson
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.pass_at_k import pass_at_k
 from pytest_crmeval.domain.solution import TestVerdict
 
 PASS_AT_1 = "pass@1"  # noqa: S105 (no password)
@@ -259,7 +258,7 @@ def mean_pass(samples: Mapping[tuple[int, int], int], k: int) -> float | None:
     problems = _problems(samples, k)
     if not problems:
         return None
-    return sum(count * pass_at_k(n, c, k) for (n, c), count in sorted(samples.items()) if n >= k) / problems
+    return sum(count * pass_at(n, c, k) for (n, c), count in sorted(samples.items()) if n >= k) / problems
 
 
 def rating_group(rating: int | None) -> str:
