@@ -14,8 +14,8 @@ from pytest_crmeval.fixtures import DATABASES
 from tests.projects import AGENTS_FILE, TEST_FILE, case
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
-STRANGERS = frozenset({"anyio", "platformdirs", "postgresql", "respx", "syrupy", "timeout"})
-"""Plugins that are installed here and that hardly any project of a test wants: two thirds of the start of a worker."""
+STRANGERS = frozenset({"anyio", "hypothesispytest", "platformdirs", "postgresql", "respx", "syrupy", "timeout"})
+"""Plugins that are installed here and that hardly any project of a test wants: most of the start of a worker."""
 
 
 def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:
@@ -46,13 +46,23 @@ def given_server(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.Pytester]:
+def without_strangers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that has the pytest runs of a test load no plugin but ours, xdist, and one that is named."""
+
+    def leave_out(wanted: str = "") -> None:
+        monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(f"-p no:{name}" for name in sorted(STRANGERS - {wanted})))
+
+    return leave_out
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, without_strangers: Callable[..., None]) -> Callable[..., pytest.Pytester]:
     """Return a function that makes a project: cases, a test file, agents, gates."""
 
     def make(
         cases: list[dict[str, Any]] | None = None, *, ini: str = "", test: str = TEST_FILE, plugin: str = ""
     ) -> pytest.Pytester:
-        monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(f"-p no:{name}" for name in sorted(STRANGERS - {plugin})))
+        without_strangers(plugin)
         cases = [case("one"), case("two"), case("three")] if cases is None else cases
         lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in cases]
         Path(pytester.path, "cases.jsonl").write_text("".join(lines), encoding="utf-8")

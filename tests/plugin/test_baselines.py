@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 ONE_AT_A_TIME = ("--crmeval-inflight", "1")
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 BASELINES = ("--crmeval-agent", "claude", "--crmeval-agent", "gpt-4.1", "--crmeval-agent", "gpt-4.1-mini")
 MINI = ("--crmeval-agent", "openai:gpt-4.1-mini?retries=1&timeout=5")
 

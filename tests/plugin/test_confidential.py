@@ -15,7 +15,7 @@ from tests.providers.answers import Answer, Call, Say, Status
 from tests.providers.loopback import Loopback, Seen
 
 Providers = Callable[..., Loopback]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 M = ("--crmeval-agent", "openai:m?retries=0")
 JUDGE = ("--crmeval-judge", "openai:judge?samples=1&retries=0")
 ASKED, RIGHT, SAID, THOUGHT = "zebrafinch asked", "zebrafinch right", "zebrafinch said", "zebrafinch thought"
@@ -111,8 +111,11 @@ def wordy(question, evidence):
 
 
 @pytest.fixture
-def secret(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+def secret(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, without_strangers: Callable[..., None]
+) -> pytest.Pytester:
     """Make a project of encrypted questions; no server can be had, and none is needed."""
+    without_strangers()
     monkeypatch.setenv("CRMEVAL_DSN", "host=127.0.0.1 port=1 connect_timeout=1")
     Path(pytester.path, "q.csv").write_text(browsecomp((f"{ASKED}?", RIGHT), (f"{ASKED} again?\nYes.", RIGHT)))
     pytester.makepyfile(test_q=TEST)

@@ -8,7 +8,7 @@ from tests.projects import case, report_of, turned
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 
 
 @WAYS

@@ -10,7 +10,7 @@ from tests.providers.loopback import Loopback
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 PRICED = ("--crmeval-agent", "openai:m?price=2/8")
 
 

@@ -11,7 +11,7 @@ from tests.projects import case
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 ACME = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 AGENT = f"""

@@ -9,7 +9,7 @@ from tests.projects import case, failing
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 GATE = "crmeval_gates = crm.pass_rate >= 0.60"
 HALF = ("--crmeval-agent", "bots:Half")
 

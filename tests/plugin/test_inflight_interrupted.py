@@ -48,8 +48,8 @@ def journalled(folder: Path) -> int:
     ("xdist", "send", "number"),
     [
         pytest.param(["-n", "2"], to_the_group, signal.SIGINT, id="Ctrl-C"),
-        pytest.param(["-n", "2"], to_the_group, signal.SIGTERM, id="SIGTERM to all"),
-        pytest.param(["-n", "2"], to_the_controller, signal.SIGTERM, id="SIGTERM"),
+        pytest.param(["-n", "1"], to_the_group, signal.SIGTERM, id="SIGTERM to all"),
+        pytest.param(["-n", "1"], to_the_controller, signal.SIGTERM, id="SIGTERM"),
         pytest.param(["-p", "no:xdist"], to_the_controller, signal.SIGINT, id="SIGINT without xdist"),
         pytest.param(["-p", "no:xdist"], to_the_group, signal.SIGHUP, id="SIGHUP without xdist"),
     ],
@@ -84,7 +84,7 @@ def test_what_is_in_flight_is_finished_and_kept(
 @pytest.mark.parametrize(
     ("xdist", "number"),
     [
-        pytest.param(["-n", "2"], signal.SIGTERM, id="SIGTERM"),
+        pytest.param(["-n", "1"], signal.SIGTERM, id="SIGTERM"),
         pytest.param(["-p", "no:xdist"], signal.SIGINT, id="Ctrl-C"),
     ],
 )

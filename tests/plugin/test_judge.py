@@ -15,7 +15,7 @@ from tests.providers.loopback import Loopback, Seen, crm_brain
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 JUDGED = ("--crmeval-agent", "bots:Half", "--crmeval-judge", "openai:judge?samples=1&price=1000/1000&retries=0")
 
 

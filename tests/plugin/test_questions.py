@@ -17,7 +17,7 @@ from tests.providers.loopback import Loopback, Seen, crm_brain
 
 Providers = Callable[..., Loopback]
 Made = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 M = ("--crmeval-agent", "openai:m?retries=0&price=1/1")
 JUDGE = ("--crmeval-judge", "openai:judge?samples=1&retries=0&price=1/1")
 NO_XDIST = ("-p", "no:xdist")
@@ -73,8 +73,9 @@ FOUR = [
 
 
 @pytest.fixture
-def asking(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Made:
+def asking(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, without_strangers: Callable[..., None]) -> Made:
     """Return a function that makes a project of questions, on a machine where no server can be had."""
+    without_strangers()
     monkeypatch.setenv("CRMEVAL_DSN", "host=127.0.0.1 port=1 connect_timeout=1")
 
     def make(content: str = lines(*FOUR), name: str = "q.jsonl", *, ini: str = "", test: str = TEST) -> pytest.Pytester:

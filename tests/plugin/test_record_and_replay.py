@@ -15,7 +15,7 @@ from tests.providers.loopback import Loopback, crm_brain
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 OPINION = Call(ToolCall(tool="grade", arguments={"goal": 100, "process": 100, "reason": "Fine."}))
 AGENTS = ("--crmeval-agent", "claude", "--crmeval-agent", "gpt-4.1")
 

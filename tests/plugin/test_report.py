@@ -137,7 +137,7 @@ def test_the_usual_scorers_are_the_usual_ones_in_any_order(project: Project) -> 
     result.stdout.no_fnmatch_line("crmeval scorer:*")
 
 
-@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 @pytest.mark.parametrize("missing", ["", "one"], ids=["nothing left", "one left"])
 def test_a_run_can_not_go_on_with_other_scorers(project: Project, xdist: list[str], missing: str) -> None:
     """Two kinds of verdict do not add up; the message names both, and nothing is written."""
@@ -192,7 +192,7 @@ def test_a_run_without_our_cases_leaves_nothing(pytester: pytest.Pytester) -> No
     """No folder, no lines: who does not use us does not see us."""
     pytester.makepyfile("def test_nothing(): pass")
 
-    result = pytester.runpytest("-n", "2")
+    result = pytester.runpytest("-n", "1")
 
     result.stdout.no_fnmatch_line("*crmeval run*")
     assert not (pytester.path / "reports").exists()
@@ -209,7 +209,7 @@ def test_looking_only_is_no_run(project: Project, option: str) -> None:
     assert not (pytester.path / "reports").exists()
 
 
-@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 def test_a_report_that_can_not_be_written_is_told(project: Project, xdist: list[str]) -> None:
     """In one line, with the figures; the journal has everything, and the run is not green."""
     test = """
@@ -277,7 +277,7 @@ def test_skipped_cases_are_not_run(project: Project) -> None:
     """
     pytester = project(test=test)
 
-    pytester.runpytest("-n", "2").assert_outcomes(passed=2, skipped=1)
+    pytester.runpytest("-n", "1").assert_outcomes(passed=2, skipped=1)
 
     report = report_of(pytester.path)
     assert (2, 1, 3) == tuple(report["results"][0][name] for name in ("passed", "not_run", "planned"))

@@ -12,7 +12,7 @@ from tests.projects import case, failing, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 MINE = f"mine-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"  # workers share a server
 RUN = ("--crmeval-run", MINE)
 

@@ -9,7 +9,7 @@ from tests.projects import case, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 
 HARBOR = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0"
 SEED = {"Client": {HARBOR: {"name": "Harbor Light", "email": "ops@harbor.example", "status": "Active"}}}

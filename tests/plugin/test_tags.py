@@ -11,7 +11,7 @@ from tests.projects import TEST_FILE, case, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 STRICT = "strict = true"
 TAGGED = [
     case("one", tags=["refusal"], split="train"),

@@ -25,7 +25,7 @@ def pytest_crmeval_trial_finished(config, trial):
 """
 
 
-@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 def test_a_full_disk_stops_the_run_with_one_line_and_loses_nothing(
     project: Project, monkeypatch: pytest.MonkeyPatch, xdist: list[str]
 ) -> None:

@@ -15,7 +15,7 @@ from tests.postgres.processes import eventually, mentions, running
 from tests.projects import case, failing, report_of
 
 Project = Callable[..., pytest.Pytester]
-XDIST = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+XDIST = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 
 SLOW = """
 import time

@@ -22,7 +22,7 @@ from tests.postgres.processes import eventually
 from tests.projects import case, report_of
 
 Project = Callable[..., pytest.Pytester]
-XDIST = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+XDIST = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 DEADLINE = 5.0
 
 
@@ -42,7 +42,7 @@ def silent_port() -> Iterator[int]:
 
 def test_an_embedded_server_is_the_default(project: Project) -> None:
     """The header names it and where it comes from."""
-    result = project([case("one")]).runpytest("-n", "2")
+    result = project([case("one")]).runpytest("-n", "1")
 
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["crmeval server: embedded PostgreSQL 1*.* (*)"])
@@ -109,7 +109,7 @@ def test_a_role_that_may_create_databases_and_nothing_else(
     parts = conninfo_to_dict(server)
     monkeypatch.setenv("CRMEVAL_DSN", f"postgresql://maker@/?host={parts['host']}&port={parts['port']}")
 
-    project().runpytest("-n", "2").assert_outcomes(passed=3)
+    project().runpytest("-n", "1").assert_outcomes(passed=3)
 
 
 @XDIST
@@ -158,26 +158,26 @@ def test_a_strangers_database_is_never_dropped(project: Project, server: str, mo
             connection.execute(f"DROP DATABASE {name}".encode())
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("PGSERVICE", "nowhere"),
-        ("PGHOSTADDR", "127.0.0.1"),
-        ("PGOPTIONS", "-c search_path=nowhere"),
-        ("PGTARGETSESSIONATTRS", "standby"),
-        ("PGDATABASE", "nowhere"),
-        ("PGUSER", "stranger"),
-    ],
-)
+ELSEWHERE = {
+    "PGSERVICE": "nowhere",
+    "PGHOSTADDR": "127.0.0.1",
+    "PGOPTIONS": "-c search_path=nowhere",
+    "PGTARGETSESSIONATTRS": "standby",
+    "PGDATABASE": "nowhere",
+    "PGUSER": "stranger",
+}
+
+
 def test_an_embedded_server_does_not_care_for_the_users_environment(
-    project: Project, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+    project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its PG* variables speak of another server; and they are there again afterwards."""
-    monkeypatch.setenv(name, value)
+    """Its PG* variables speak of another server, each of them; and they are there again afterwards."""
+    for name, value in ELSEWHERE.items():
+        monkeypatch.setenv(name, value)
 
     project([case("one")]).runpytest("-n", "1").assert_outcomes(passed=1)
 
-    assert value == os.environ[name]
+    assert ELSEWHERE == {name: os.environ[name] for name in ELSEWHERE}
 
 
 @pytest.mark.parametrize("folder", ["a blank", "a,comma", "ü", "long" * 20])
