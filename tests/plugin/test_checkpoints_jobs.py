@@ -146,7 +146,7 @@ def test_a_file_and_conversations_in_flight_do_not_starve_each_other(
     providers(Together(place, len(cases)))
     write_lines(Path(pytester.path, "runs/checkpoint-49/s.jsonl"), solution("a", f"meet {place}\nsay 5"))
     write_lines(Path(pytester.path, "problems.jsonl"), *PROBLEMS)
-    pytester.makepyfile(test_checkpoints=TEST, conftest=CONFTEST, test_crm=TEST_FILE)
+    pytester.makepyfile(test_a_file=TEST, conftest=CONFTEST, test_crm=TEST_FILE)
 
     result = pytester.runpytest(*NO_XDIST, "--crmeval-agent", "openai:m", "--crmeval-inflight", "2")
 
