@@ -15,7 +15,8 @@ from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import listed
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.runs import bills, certainty, checkpoints
+from pytest_crmeval.runs import bills, certainty
+from pytest_crmeval.runs.solutions import standings as checkpoints
 from pytest_crmeval.runs.tables import Row, aligned
 
 _SUCCESSES = ("turn_success", "tool_success", "reply_success")

@@ -143,7 +143,7 @@ def test_a_threshold_of_the_marker_fails_a_checkpoint_and_a_gate_may_forgive_it(
     pytester = judging(
         {"checkpoint-49/s": [solution("a"), solution("b", "say 4")]},
         test=TEST.replace('suite="checkpoints"', "threshold=0.6"),
-        ini="crmeval_gates = runs.failed <= 1",
+        ini="crmeval_gates =\n  runs.failed <= 1\n  runs[checkpoint-49].pass@1 >= 0.5\n  runs[*].solved_of_all >= 0.5",
     )
 
     result = pytester.runpytest(*NO_XDIST)

@@ -9,9 +9,9 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.runs.checkpoints import ordered
 from pytest_crmeval.runs.solutions.places import results_in
 from pytest_crmeval.runs.solutions.results import Earlier
+from pytest_crmeval.runs.solutions.standings import ordered
 
 NAME = "batch_eval_results.json"
 _DONE = frozenset({Verdict.PASSED, Verdict.FAILED, Verdict.INVALID})
