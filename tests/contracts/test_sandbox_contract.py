@@ -3,14 +3,19 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing
 
 import pytest
 
 from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Limits, Program
 from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox
+from tests.sandboxes.pistons import piston
 
-ADAPTERS: Mapping[str, Callable[[], Sandbox]] = {"local": LocalSandbox}
+ADAPTERS: Mapping[str, Callable[[], AbstractContextManager[Sandbox]]] = {
+    "local": lambda: closing(LocalSandbox()),
+    "piston": piston,
+}
 LIMITS = Limits(cpu_seconds=10.0, wall_seconds=60.0, memory_bytes=256 << 20, output_bytes=1 << 20)
 SHORT = Limits(cpu_seconds=0.5, wall_seconds=20.0, memory_bytes=256 << 20, output_bytes=1 << 20)
 ADDS = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b << std::endl; }\n"
@@ -31,9 +36,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandb
 @pytest.fixture(scope="module", params=ADAPTERS)
 def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     """Yield each sandbox, for all tests of this file."""
-    sandbox = ADAPTERS[request.param]()
-    yield sandbox
-    sandbox.close()
+    with ADAPTERS[request.param]() as sandbox:
+        yield sandbox
 
 
 def run(

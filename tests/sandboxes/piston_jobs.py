@@ -1,17 +1,21 @@
 """The part of our Piston server that runs programs: in plain processes, so only those that tests have written."""
 
+import atexit
 import base64
 import binascii
+import math
 import os
-import shlex
+import select
+import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
+import venv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,7 +23,6 @@ PIPE = 219_264
 """Bytes of stdin after which the real server ends the pipe."""
 _KEEPER = "Sandbox keeper received fatal signal 6\n"
 _SAID = {signal.SIGSEGV: "Segmentation fault", signal.SIGKILL: "Killed", signal.SIGABRT: "Aborted"}
-_PYTHON = os.path.realpath(sys.executable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,21 @@ class Settings:
     cpp_version: str = "12.2.0"
     python_version: str = "3.11.2"
     languages: Sequence[str] = ("c", "c++", "python")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _End:
+    """How a job ended, and what it took."""
+
+    code: int
+    """Below 0 for a signal."""
+    cpu: float
+    """Milliseconds."""
+    memory: int
+    late: bool
+    """Whether it was ended for the wall clock."""
+    spent: bool
+    """Whether it was ended for its CPU time."""
 
 
 class EscapeError(Exception):
@@ -80,7 +98,7 @@ def execute(asked: Mapping[str, Any], language: str, settings: Settings) -> dict
         sources = _written(asked["files"], place, settings)
         answer: dict[str, Any] = {}
         if language == "python":
-            command = [_PYTHON, sources[0]]
+            command = [f"{_python()}/bin/python", sources[0]]
         else:
             compiled = _stage(_compiler(language), "", asked, "compile", place, settings)
             answer["compile"] = compiled
@@ -93,6 +111,15 @@ def execute(asked: Mapping[str, Any], language: str, settings: Settings) -> dict
             command += [str(argument) for argument in asked.get("args", [])]
             answer["run"] = _stage(command, fed, asked, "run", place, settings)
         return answer
+
+
+@cache
+def _python() -> str:
+    """Make a Python that has no packages, as servers have it: those of a machine may be slow to start with."""
+    folder = tempfile.mkdtemp(prefix="piston-python-")
+    atexit.register(shutil.rmtree, folder)
+    venv.create(folder, symlinks=True)
+    return folder
 
 
 def _compiler(language: str) -> list[str]:
@@ -128,7 +155,8 @@ def _stage(  # noqa: PLR0913, PLR0917
 ) -> dict[str, Any]:
     limits = {**(settings.defaults or {}), **asked}
     wall = limits.get(f"{stage}_timeout") or 3_600_000
-    bounds = _bounds(limits.get(f"{stage}_cpu_time"), limits.get(f"{stage}_memory_limit"))
+    most_cpu = 0 if settings.old else limits.get(f"{stage}_cpu_time")
+    bounds = _bounds(limits.get(f"{stage}_memory_limit"))
     job = subprocess.Popen(
         ["/bin/bash", "-c", f'{bounds} exec "$@"', "bash", *command],
         cwd=place,
@@ -146,25 +174,22 @@ def _stage(  # noqa: PLR0913, PLR0917
     err = _Pump(job.stderr, settings.output_max_size, job.pid)
     threading.Thread(target=_fed, args=(job.stdin, stdin.encode()[:PIPE]), daemon=True).start()
     start = time.monotonic()
-    status, cpu, memory, late = _waited(job, start + wall / 1000)
+    end = _waited(job, start + wall / 1000, most_cpu or math.inf)
     kill(job.pid)
     out.join()
     err.join()
     job.stdout.close()
     job.stderr.close()
-    most = limits.get(f"{stage}_cpu_time")
-    told = _ended(status, late, bool(status == -signal.SIGKILL and most and cpu >= 0.8 * most), out, err)
+    told = _ended(end, out, err)
     told["wall_time"] = round((time.monotonic() - start) * 1000)
-    told["cpu_time"] = round(cpu)
-    told["memory"] = memory
+    told["cpu_time"] = round(end.cpu)
+    told["memory"] = end.memory
     return _old(told) if settings.old else told
 
 
-def _bounds(cpu: float | None, memory: float | None) -> str:
-    """Write limits for a shell, which knows whole seconds and KiB; C++ needs some room to begin with."""
+def _bounds(memory: float | None) -> str:
+    """Write limits for a shell, which knows KiB."""
     told = "ulimit -c 0;"
-    if cpu:
-        told += f" ulimit -t {shlex.quote(str(-(-int(cpu) // 1000)))};"
     if memory and memory > 0:
         told += f" ulimit -v {int(memory // 1000)};"
     return told
@@ -180,20 +205,36 @@ def _fed(pipe: IO[bytes], content: bytes) -> None:
         pipe.close()
 
 
-def _waited(job: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, float, int, bool]:
-    """Wait for the end; return how it ended, milliseconds of CPU, bytes of memory, and whether it was late."""
-    late = False
-    memory = 0
+def _waited(job: "subprocess.Popen[bytes]", deadline: float, most_cpu: float) -> _End:
+    """Wait for the end of a job, or end it when its time is over."""
+    memory, cpu = 0, 0.0
+    late = spent = False
+    ending = os.pidfd_open(job.pid)
     while True:
         memory = max(memory, _memory(job.pid))
+        cpu = max(cpu, _cpu(job.pid))
         found, status, usage = os.wait4(job.pid, os.WNOHANG)
         if found:
-            job.returncode = os.waitstatus_to_exitcode(status)
-            return job.returncode, (usage.ru_utime + usage.ru_stime) * 1000, memory, late
-        if time.monotonic() > deadline and not late:
-            late = True
+            break
+        late = late or time.monotonic() > deadline
+        spent = spent or cpu > most_cpu
+        if late or spent:
             kill(job.pid)
-        time.sleep(0.002)
+        select.select([ending], [], [], 0.005)
+    os.close(ending)
+    job.returncode = os.waitstatus_to_exitcode(status)
+    used = (usage.ru_utime + usage.ru_stime) * 1000
+    return _End(code=job.returncode, cpu=max(cpu, used), memory=memory, late=late, spent=spent)
+
+
+def _cpu(pid: int) -> float:
+    """Look up the milliseconds of a process that is not waited for yet, and of those that it has started."""
+    try:
+        own = time.clock_gettime(~pid << 3 | 2) * 1000
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    except OSError:  # it has ended meanwhile
+        return 0.0
+    return own + sum(_cpu(int(child)) for child in children)
 
 
 def _memory(pid: int) -> int:
@@ -204,16 +245,17 @@ def _memory(pid: int) -> int:
     return 0
 
 
-def _ended(code: int, late: bool, starved: bool, out: _Pump, err: _Pump) -> dict[str, Any]:  # noqa: FBT001
+def _ended(end: _End, out: _Pump, err: _Pump) -> dict[str, Any]:
+    code = end.code
     stdout, stderr = out.kept.decode("utf-8", "replace"), err.kept.decode("utf-8", "replace")
     killed = {"signal": "SIGKILL", "code": None}
     if out.over:
         return _told("", stderr + _KEEPER, "OL", "stdout length exceeded", killed)
     if err.over:
         return _told(stdout, "", "EL", "stderr length exceeded", killed)
-    if late:
+    if end.late:
         return _told(stdout, stderr, "TO", "Time limit exceeded (wall clock)", killed)
-    if starved:
+    if end.spent:
         return _told(stdout, stderr, "TO", "Time limit exceeded", killed)
     if code < 0:  # a shell tells of it, and exits with a code
         said = _SAID.get(signal.Signals(-code), signal.Signals(-code).name)

@@ -209,6 +209,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two packets: the second would wait for the client, 40 ms
     server: _Server
 
     def log_message(self, *_: object) -> None:

@@ -1,14 +1,18 @@
 """What the tests of Piston share: programs, limits, quick patience."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
 from pytest_crmeval.ports.sandbox import Sandbox
-from pytest_crmeval.sandboxes.piston import Patience
+from pytest_crmeval.sandboxes.piston import Patience, PistonSandbox
+from tests.sandboxes.piston_jobs import Settings
+from tests.sandboxes.piston_server import PistonServer
 
 LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=1 << 30, output_bytes=1 << 18)
 """Wide: the machine may be busy."""
-BRIEF = replace(LIMITS, cpu_seconds=1, wall_seconds=60)
+BRIEF = replace(LIMITS, cpu_seconds=0.3)
 QUICK = Patience(attempts=4, first_delay=0.01, longest_delay=0.05, failures=2, looks=2, grace_seconds=30)
 """Waits hardly at all between attempts."""
 
@@ -27,3 +31,10 @@ def printed(sandbox: Sandbox, source: str, feed: Feed | None = None, *, language
     execution = ended(sandbox, source, feed, language=language)
     assert execution.succeeded, (execution, execution.stderr)
     return execution.stdout
+
+
+@contextmanager
+def piston() -> Iterator[PistonSandbox]:
+    """Start a server that is well, and use it."""
+    with PistonServer(Settings(output_max_size=1 << 22)) as server, closing(PistonSandbox(server.url)) as sandbox:
+        yield sandbox

@@ -1,9 +1,13 @@
 """C++ on Piston: compiled behind a front that gives it its input and brings back its files."""
 
+from contextlib import closing
+
 import pytest
 
 from pytest_crmeval.domain.program import Ending, Feed, Language, Program
+from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston import PistonSandbox
+from tests.sandboxes.piston_jobs import Settings
 from tests.sandboxes.piston_server import PistonServer
 from tests.sandboxes.pistons import BRIEF, ended, printed
 
@@ -58,6 +62,17 @@ int main() {
     raise(SIGABRT);
 }
 """
+LISTS = r"""
+#include <cstdio>
+#include <dirent.h>
+int main() {
+    dirent** names;
+    for (int i = 0, n = scandir(".", &names, nullptr, alphasort); i < n; ++i) printf("%s ", names[i]->d_name);
+    for (int i = 0; i < 70000; ++i) putc('x', stderr);
+    fputs("e", stderr);
+    fputs("nd", stderr);
+}
+"""
 
 
 def test_every_way_to_read_stdin_sees_all_of_it(piston: PistonSandbox) -> None:
@@ -86,7 +101,27 @@ def test_what_the_compiler_refuses_is_refused(piston: PistonSandbox) -> None:
     with piston.prepared(Program(language=Language.CPP, source="int main() {\n  return x;\n}")) as ready:
         assert ready.refused is not None
         assert (Ending.EXITED, 1) == (ready.refused.ending, ready.refused.exit_code)
-        assert b"main.inc:2:10: error:" in ready.refused.stderr
+        assert ready.refused.stderr.startswith(b"main.cpp: In function")
+        assert b"main.cpp:2:10: error:" in ready.refused.stderr
+        assert b"return x;" in ready.refused.stderr
+        assert b"crmeval" not in ready.refused.stderr
+
+
+def test_messages_that_are_more_than_a_server_keeps_are_no_refusal() -> None:
+    """It has ended the compiler for them: who knows what would have come of it."""
+    with PistonServer(Settings(output_max_size=40_000)) as server, closing(PistonSandbox(server.url)) as sandbox:
+        program = Program(language=Language.CPP, source=f"#error {'x' * 90}\n" * 400)
+
+        with pytest.raises(SandboxError, match=r"compiler's messages .* higher PISTON_OUTPUT_MAX_SIZE"):
+            sandbox.prepared(program).__enter__()
+
+
+def test_nothing_of_ours_is_in_the_folder_and_the_end_of_errors_is_kept(piston: PistonSandbox) -> None:
+    """Only what was compiled, and what it was given."""
+    execution = ended(piston, LISTS, Feed(stdin=b"x", files={"given": b""}, wanted=("none",)), language="cpp")
+
+    assert b". .. a.out given " == execution.stdout
+    assert b"x" * 4093 + b"end" == execution.stderr
 
 
 def test_to_compile_a_program_does_not_run_it(piston: PistonSandbox, piston_server: PistonServer) -> None:

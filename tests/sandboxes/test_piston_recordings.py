@@ -6,8 +6,9 @@ import pytest
 
 from pytest_crmeval.domain.program import Execution, Language, Limits
 from pytest_crmeval.ports.sandbox import SandboxError
-from pytest_crmeval.sandboxes.piston.answers import ExceededError, TroubleError, ran, runtimes
-from pytest_crmeval.sandboxes.piston.endings import Terms, UnseenError, execution, refusal
+from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, Stage, TroubleError, ran, runtimes
+from pytest_crmeval.sandboxes.piston.endings import Terms, UnseenError, execution, framed_execution, refusal
+from pytest_crmeval.sandboxes.piston.frames import Frame
 from pytest_crmeval.sandboxes.piston.languages import versions
 from pytest_crmeval.sandboxes.piston.requests import Request
 from tests.sandboxes.recordings import recorded, recordings
@@ -213,3 +214,44 @@ def test_a_request_is_never_one_that_a_real_server_does_not_understand() -> None
     assert {"run_timeout": 1, "run_cpu_time": 1, "run_memory_limit": 1000} == {
         name: value for name, value in asked.items() if name.startswith("run_")
     }
+
+
+KILLED = Ran(
+    run=Stage(
+        stdout="",
+        stderr="",
+        code=None,
+        signal="SIGKILL",
+        status="RE",
+        message="",
+        cpu_seconds=2.9,
+        wall_seconds=3.0,
+        memory_bytes=1 << 20,
+        old=False,
+    )
+)
+"""A program that kills itself a moment before it would have been ended."""
+
+
+def test_a_server_that_tells_a_status_is_believed() -> None:
+    """Nobody guesses at a limit that it does not name, however near."""
+    assert "signalled SIGKILL" == told(execution(KILLED, terms("ok")))
+    assert "cpu time" == told(execution(Ran(run=replace(KILLED.run, status="TO")), terms("ok")))
+
+
+@pytest.mark.parametrize(("cpu_seconds", "fate"), [(2.9, "signalled SIGKILL"), (3.0, "cpu time"), (3.1, "cpu time")])
+def test_where_no_status_is_told_of_the_program_all_of_its_time_tells(cpu_seconds: float, fate: str) -> None:
+    """The status is that of the runner, which outlived it."""
+    frame = Frame(code=None, signal="SIGKILL", room=1 << 30, sizes=[0], contents=[b""])
+    killed = Ran(run=replace(KILLED.run, cpu_seconds=cpu_seconds))
+
+    assert fate == told(framed_execution(killed, frame, (), terms("ok")))
+
+
+def test_time_that_the_server_did_not_grant_is_not_held_against_a_killed_program() -> None:
+    """It had all that the server gives, and less than it may have."""
+    frame = Frame(code=None, signal="SIGKILL", room=1 << 30, sizes=[0], contents=[b""])
+    wanted = replace(terms("ok"), limits=replace(LIMITS, cpu_seconds=4))
+
+    with pytest.raises(SandboxError, match="higher PISTON_RUN_CPU_TIME"):
+        framed_execution(Ran(run=replace(KILLED.run, cpu_seconds=3.0)), frame, (), wanted)

@@ -107,4 +107,4 @@ class _Prepared:
     def _framed(self, feed: Feed, limits: Limits) -> Execution:
         request = requests.framed(self._program, feed, limits)
         ran, terms = self._client.run(request)
-        return framed_execution(ran, frame_of(ran.run, request.mark), tuple(feed.wanted), terms)
+        return framed_execution(ran, frame_of(ran.run, request.mark, len(feed.wanted)), tuple(feed.wanted), terms)

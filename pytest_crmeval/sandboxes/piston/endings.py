@@ -9,14 +9,13 @@ from pytest_crmeval.domain.program import Ending, Execution, Limits
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston.answers import Ran, Stage
 from pytest_crmeval.sandboxes.piston.frames import Frame
+from pytest_crmeval.sandboxes.piston.messages import compilers, last
 
 _SHELL = 128
 """A shell adds the number of a signal to it."""
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 _NEARLY = 0.95
 """Of the memory limit: who is killed there was killed for it."""
-_CPU = 0.8
-"""Of the CPU limit: the same, by clocks that tick coarsely."""
 _NO_MEMORY = re.compile(r"^MemoryError\b|instance of 'std::bad_alloc'", re.MULTILINE)
 _REPLACED = "\ufffd"
 """What a server puts in the place of bytes that are no text, or that it has cut in two."""
@@ -72,12 +71,9 @@ def execution(ran: Ran, terms: Terms) -> Execution:
     stdout = stage.stdout.encode("utf-8", "surrogatepass")
     ended = _ended(ran, terms, stage.stderr)
     most = terms.limits.output_bytes
-    return replace(
-        ended,
-        ending=Ending.OUTPUT if len(stdout) > most and ended.ending is not Ending.MEMORY else ended.ending,
-        stdout=stdout[:most],
-        stderr=stage.stderr.encode("utf-8", "surrogatepass"),
-    )
+    if len(stdout) > most and ended.ending is not Ending.MEMORY:
+        ended = _over(ended)
+    return replace(ended, stdout=stdout[:most], stderr=last(stage.stderr))
 
 
 def framed_execution(ran: Ran, frame: Frame | None, names: tuple[str, ...], terms: Terms) -> Execution:
@@ -117,8 +113,8 @@ def refusal(stage: Stage, granted: Mapping[str, int], address: str) -> Execution
         ending=ending,
         exit_code=stage.code,
         signal=stage.signal if ending is Ending.SIGNALLED else "",
-        stdout=stage.stdout.encode("utf-8", "surrogatepass"),
-        stderr=stage.stderr.encode("utf-8", "surrogatepass"),
+        stdout=compilers(stage.stdout),
+        stderr=compilers(stage.stderr),
         cpu_seconds=stage.cpu_seconds,
         wall_seconds=stage.wall_seconds,
         memory_bytes=stage.memory_bytes,
@@ -130,12 +126,12 @@ def _unframed(ran: Ran, terms: Terms) -> Execution:
     ended = _ended(ran, terms, stage.stderr)
     if ended.ending is Ending.EXITED or stage.status in {"OL", "EL"}:
         raise SandboxError(f"the Piston server {terms.address} did not bring back what the program has written")
-    return replace(ended, stderr=stage.stderr.encode("utf-8", "surrogatepass"))
+    return replace(ended, stderr=last(stage.stderr))
 
 
 def _told(stage: Stage, frame: Frame) -> Stage:
-    """Return the stage as it would have been told of the program itself."""
-    return replace(stage, code=frame.code, signal=frame.signal, status="" if frame.code == 0 else "RE", message="")
+    """Return the stage as an old server would have told it of the program itself: the status is the runner's."""
+    return replace(stage, code=frame.code, signal=frame.signal, status="", message="")
 
 
 def _over(ended: Execution) -> Execution:
@@ -186,12 +182,13 @@ def _limit(ran: Ran, terms: Terms, stderr: str) -> Ending | None:
 
 
 def _killed(ran: Ran, terms: Terms) -> Ending | None:
-    """Return the limit for which a program was killed without a word; None if that was not the reason."""
+    """Return the limit for which a program was killed where no status tells it; None if that was not the reason."""
     stage = ran.run
     name = _exit(stage)[1]
     if stage.old and name == "SIGKILL" and _waited_out(ran, terms):
         return _wall(terms)
-    if name in {"SIGKILL", "SIGXCPU"} and (stage.cpu_seconds or 0.0) * 1000 >= _CPU * terms.granted["run_cpu_time"]:
+    used = (stage.cpu_seconds or 0.0) * 1000 >= terms.granted["run_cpu_time"]
+    if not stage.status and name in {"SIGKILL", "SIGXCPU"} and used:
         return _cpu(terms)
     return None
 

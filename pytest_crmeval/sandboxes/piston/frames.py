@@ -1,15 +1,17 @@
 """Output that was brought back in a frame: how the program ended, how much it wrote, and all that it wrote."""
 
 import base64
-import binascii
+import re
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pytest_crmeval.sandboxes.piston.answers import Stage, TroubleError
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.sandboxes.piston.answers import Stage
 
-_HEAD = 5
-"""Words before the sizes: the mark, exit code, signal, room, how many sizes there are."""
+_HEAD = 4
+"""Numbers before the sizes: exit code, signal, room, how many sizes there are."""
+_NUMBERS = re.compile(r"(?: -?[0-9]{1,18})+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,36 +29,51 @@ class Frame:
     """None if they did not come back."""
 
 
-def frame_of(stage: Stage, mark: str) -> Frame | None:
-    """Find the frame; None if the runner did not come to the end, because it was ended with the program."""
+def frame_of(stage: Stage, mark: str, wanted: int) -> Frame | None:
+    """Find the frame with so many wanted files; None if the runner was ended with the program before it could write it.
+
+    SandboxError if it can't be read: a program may find the way to where the frame is written.
+    """
     head = next((line for line in stage.stderr.splitlines() if line.startswith(f"{mark} ")), None)
     if head is None:
         return None
-    words = head.split()
-    numbers = [int(word) for word in words[1:] if word.lstrip("-").isdigit()]
-    if len(numbers) != len(words) - 1 or len(numbers) < _HEAD - 1 or len(numbers) != _HEAD - 1 + numbers[3]:
-        raise TroubleError(f"it brought back half of a frame: {head!r}")
-    code, number, room = numbers[:3]
+    code, number, room, *sizes = _numbers(head.removeprefix(mark), wanted + 1)
     _, found, body = stage.stdout.partition(f"{mark}\n")
-    contents = _contents(body, len(numbers) - _HEAD + 2) if found else None
+    contents = _contents(body, sizes) if found else None
     return Frame(
         code=None if number else code,
         signal=_signal(number) if number else "",
         room=room,
-        sizes=numbers[_HEAD - 1 :],
+        sizes=sizes,
         stderr=contents[0] if contents else b"",
         contents=contents[1:] if contents else None,
     )
 
 
-def _contents(body: str, count: int) -> Sequence[bytes]:
-    lines = body.split("\n")[:-1]
-    if len(lines) != count:
-        raise TroubleError(f"it brought back {len(lines)} of {count} contents of a frame")
+def _numbers(told: str, count: int) -> list[int]:
+    """Read the numbers, without that of the sizes, which is known."""
+    numbers = [int(word) for word in told.split()] if _NUMBERS.fullmatch(told) else []
+    if len(numbers) != _HEAD + count or numbers[_HEAD - 1] != count:
+        raise _spoiled(f"it begins with {told[:100]!r}")
+    return [*numbers[: _HEAD - 1], *numbers[_HEAD:]]
+
+
+def _contents(body: str, sizes: Sequence[int]) -> Sequence[bytes]:
+    """Read stderr, stdout and the files."""
     try:
-        return [base64.b64decode(line, validate=True) for line in lines]
-    except binascii.Error as error:
-        raise TroubleError(f"it brought back a frame that can't be read: {error}") from error
+        contents = [base64.b64decode(line, validate=True) for line in body.split("\n")[:-1]]
+    except ValueError as error:  # also for what is not ASCII
+        raise _spoiled(str(error)) from error
+    if [max(size, 0) for size in sizes] != [len(content) for content in contents[1:]]:
+        raise _spoiled(f"{[len(content) for content in contents]} bytes came, not {list(sizes)} after those of stderr")
+    return contents
+
+
+def _spoiled(how: str) -> SandboxError:
+    return SandboxError(
+        f"what the program has written can't be read ({how}): it has spoiled what the judge sends along to bring it "
+        "back, or still had a process that wrote when it had ended"
+    )
 
 
 def _signal(number: int) -> str:

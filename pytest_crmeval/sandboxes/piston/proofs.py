@@ -78,7 +78,8 @@ def _execution(request: Request, ran: Ran, granted: Mapping[str, int], address: 
     if ran.refused and ran.compile is not None:
         return refusal(ran.compile, granted, address)
     terms = Terms(limits=_LIMITS, granted=granted, address=address)
-    return framed_execution(ran, frame_of(ran.run, request.mark), tuple(_FEED.wanted), terms)
+    frame = frame_of(ran.run, request.mark, len(_FEED.wanted))
+    return framed_execution(ran, frame, tuple(_FEED.wanted), terms)
 
 
 def _check_limits(maxima: Mapping[str, int], address: str) -> None:

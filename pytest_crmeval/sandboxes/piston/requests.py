@@ -15,11 +15,11 @@ from pytest_crmeval.ports.sandbox import SandboxError
 
 STDIN = "crmeval.stdin"
 _RUNNER = "crmeval_runner.py"
-_FRONT = "crmeval_front.cpp"
+FRONT = "crmeval_front.cpp"
 _PYTHON = "main.py"
-_CPP = "main.inc"
+INCLUDED = "main.inc"
 """No .cpp: servers compile every one of those that they find, and it is to be compiled once, behind the front."""
-_OURS = {STDIN, "crmeval.stdout", _RUNNER, _FRONT, _PYTHON, _CPP}
+_OURS = {STDIN, "crmeval.stdout", _RUNNER, FRONT, _PYTHON, INCLUDED}
 MOST_WANTED = 256
 COMPILE_SECONDS = 30.0
 _COMPILE_BYTES = 2 << 30
@@ -99,8 +99,8 @@ def _files(request: Request) -> Iterator[dict[str, str]]:
     source = request.program.source.encode("utf-8", "surrogatepass")
     python = request.program.language is Language.PYTHON
     data = _text if python else _base64  # elsewhere every text counts as source
-    yield {"name": _RUNNER if python else _FRONT, "content": _runner(request) if python else _front(request)}
-    yield data(_PYTHON if python else _CPP, source)
+    yield {"name": _RUNNER if python else FRONT, "content": _runner(request) if python else _front(request)}
+    yield data(_PYTHON if python else INCLUDED, source)
     yield data(STDIN, request.feed.stdin)
     for name, content in request.feed.files.items():
         yield data(name, content)
@@ -130,14 +130,14 @@ __attribute__((constructor(101))) static void start() {{
     {_start(request)}
 }}
 }}
-#include "{_CPP}"
+#include "{INCLUDED}"
 """
 
 
 def _start(request: Request) -> str:
     if request.compile_only:
         return "crmeval_exit(0);"
-    feeding = f'feed("{STDIN}");'
+    feeding = f'hide("{INCLUDED}"); feed("{STDIN}");'
     if not request.mark:
         return feeding
     wanted = request.feed.wanted

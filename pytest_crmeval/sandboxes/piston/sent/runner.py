@@ -1,13 +1,18 @@
 """Sent to a Piston server before a Python program: gives it its input at descriptor 0, then becomes the program.
 
 It runs there, on any Python from 3.7 on, and imports nothing that is slow to load. The program is not touched: it is
-compiled from its own file, in a ``__main__`` that has nothing of this.
+compiled from its own file, in a ``__main__`` and a folder that have nothing of this.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
 
 KEPT = 4096
 """Bytes of stderr that are brought back: its end, where a traceback says what happened."""
@@ -110,9 +115,12 @@ def become(path: str) -> None:
     import __main__
 
     space = __main__.__dict__
-    path = os.path.join(os.path.dirname(__main__.__file__ or ""), path)
+    own = __main__.__file__ or ""
+    os.unlink(own)
+    path = os.path.join(os.path.dirname(own), path)
     with open(path, "rb") as file:
         source = file.read()
+    sys.excepthook = _hiding(own)
     sys.argv[0] = os.path.basename(path)
     sys.setrecursionlimit(sys.getrecursionlimit() + 2)  # for the frames that are below it here
     for name in [name for name in space if name not in _OWN]:
@@ -120,3 +128,15 @@ def become(path: str) -> None:
     space["__file__"] = path
     space["__doc__"] = None
     exec(compile(source, path, "exec", dont_inherit=True), space)
+
+
+def _hiding(own: str) -> Callable[[type[BaseException], BaseException, TracebackType | None], object]:
+    """Return what shows an error without the frames below the program's; it can't use a name of this module by then."""
+    plain = sys.excepthook
+
+    def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        while trace is not None and trace.tb_frame.f_code.co_filename == own:
+            trace = trace.tb_next
+        plain(kind, BaseException.with_traceback(error, trace), trace)
+
+    return show

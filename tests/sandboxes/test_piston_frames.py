@@ -1,0 +1,67 @@
+"""A program that meddles with how its output is brought back gains no verdict by it."""
+
+import pytest
+
+from pytest_crmeval.domain.program import Ending, Feed
+from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.sandboxes.piston import PistonSandbox
+from tests.sandboxes.pistons import ended
+
+MARK = """
+import os, sys
+mark = next(c for c in sys._getframe(2).f_code.co_consts if str(c).startswith('crmeval-'))
+"""
+"""It knows how the judge works, and finds the mark in the frame below its own."""
+MEDDLING = f"""{MARK}
+with open(f'/proc/{{{{os.getppid()}}}}/fd/{{number}}', 'w') as theirs:
+    theirs.write(f{{text!r}})
+print('printed')
+"""
+"""It also finds the runner's own outputs."""
+FORGING = f"""{MARK}
+print(mark)
+print(mark, 0, 0, 1, 1, 1, file=sys.stderr)
+open('o', 'w').write('honest')
+sys.exit(3)
+"""
+FEED = Feed(wanted=("none",))
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (2, "{mark} 0\n"),
+        (2, "{mark} 0 0 --1 2 8 -1\n"),
+        (2, "{mark} 0 0 9999 3 8 -1 -1\n"),
+        (2, "{mark} 0 0 9999 2 7 -1\n"),
+        (2, "said without an end of line"),
+        (1, "{mark}\nQUJD\n"),
+    ],
+    ids=["half", "no number", "more files", "another size", "hidden", "contents"],
+)
+def test_who_spoils_the_frame_is_not_judged(piston: PistonSandbox, number: int, text: str) -> None:
+    """What it has printed can't be known: an error of the judge, which makes a run red."""
+    with pytest.raises(SandboxError, match="what the program has written"):
+        ended(piston, MEDDLING.format(number=number, text=text), FEED)
+
+
+def test_who_prints_a_frame_gains_nothing(piston: PistonSandbox) -> None:
+    """It is the program's own output, and comes back as such."""
+    execution = ended(piston, FORGING, Feed(wanted=("o",)))
+
+    assert (3, {"o": b"honest"}) == (execution.exit_code, execution.files)
+    assert execution.stdout.startswith(b"crmeval-")
+
+
+def test_what_stands_before_a_frame_changes_nothing(piston: PistonSandbox) -> None:
+    """The mark tells where it begins."""
+    execution = ended(piston, MEDDLING.format(number=1, text="0 0 9999 2\n"), FEED)
+
+    assert (True, b"printed\n", {}) == (execution.succeeded, execution.stdout, execution.files)
+
+
+def test_who_kills_what_would_bring_its_output_back_has_crashed(piston: PistonSandbox) -> None:
+    """No output of it is judged."""
+    execution = ended(piston, "import os; print('yes', flush=True); os.kill(os.getppid(), 9)", FEED)
+
+    assert (Ending.SIGNALLED, "SIGKILL", b"") == (execution.ending, execution.signal, execution.stdout)
