@@ -485,9 +485,9 @@ class Meeting:
         return self._then(seen)
 
 
-@WAYS
+@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
 def test_many_questions_are_in_flight_and_report_in_order(asking: Made, providers: Providers, xdist: list[str]) -> None:
-    """Eight at once, with no database for any of them."""
+    """Eight at once, of two workers or of one, with no database for any of them."""
     providers(Meeting(8))
     pytester = asking(lines(*(record(f"q{number:02d}") for number in range(16))))
 

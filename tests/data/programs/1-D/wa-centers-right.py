@@ -1,0 +1,9 @@
+w, h = map(int, input().split())
+s = input()
+rows = ["." * (w - 2)] * (h - 2)
+pad = w - 2 - len(s)
+rows[(h - 3) // 2] = "." * ((pad + 1) // 2) + s + "." * (pad // 2)
+print("#" * w)
+for r in rows:
+    print("#" + r + "#")
+print("#" * w)

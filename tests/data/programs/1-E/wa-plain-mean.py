@@ -1,0 +1,3 @@
+n = int(input())
+v = list(map(float, input().split()))
+print(sum(v) / n)

@@ -1,0 +1,2 @@
+chests, worth, owed = (int(input()) for _ in range(3))
+print(chests * worth - owed)

@@ -1,0 +1,4 @@
+a = int(input())
+b = int(input())
+c = int(input())
+print(max(0, a * b - c))
