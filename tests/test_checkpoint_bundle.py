@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_crmeval.scoring.pass_at_k import Tally, estimate
 
 from pytest_crmeval.datasets.problems import Problems, opened
 from pytest_crmeval.datasets.solutions import SolutionRef, find, read
@@ -18,7 +19,6 @@ from pytest_crmeval.domain.solution import Defect, Solution, TestVerdict, Ungrad
 from pytest_crmeval.play.solution import Judge, Rules, ungradable
 from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
 from pytest_crmeval.scoring import referee
-from pytest_crmeval.scoring.pass_at_k import Tally, estimate
 
 DATA = Path(__file__).parents[1] / "evals" / "data"
 BUNDLE = DATA / "problems.jsonl"
