@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_crmeval.scoring.pass_at_k import Tally, estimate
 
 from pytest_crmeval.datasets.problems import Problems, opened
 from pytest_crmeval.datasets.solutions import SolutionRef, find, read
+from pytest_crmeval.domain.checkpoints import mean_pass
 from pytest_crmeval.domain.program import Language, Program
 from pytest_crmeval.domain.solution import Defect, Solution, TestVerdict, Ungradable
 from pytest_crmeval.play.solution import Judge, Rules, ungradable
@@ -179,9 +179,9 @@ def pass_at(k: int, lines: Sequence[Line]) -> float:
     """Return pass@k by what is expected."""
     samples = Counter(line.problem for line in lines if line.is_judged)
     solved = Counter(line.problem for line in lines if line.expected == "AC")
-    found = estimate([Tally(samples=count, solved=solved[name]) for name, count in samples.items()], k)
+    found = mean_pass(Counter((count, solved[name]) for name, count in samples.items()), k)
     assert found is not None
-    return found.value
+    return found
 
 
 def test_there_are_twenty_five_problems_and_one_that_talks(problems: Problems) -> None:
