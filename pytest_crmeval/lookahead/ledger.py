@@ -134,7 +134,7 @@ class Ledger:
         with self._changed:
             return [key for key, entry in self._entries.items() if entry.state is _State.PLAYING]
 
-    def open(
+    def open(  # noqa: PLR0913 (how far it is looked ahead)
         self,
         weights: Mapping[str, float],
         *,

@@ -38,8 +38,7 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
         _standing(*group, groups.get(group, []), missing.get(group, []))
         for group in sorted(groups.keys() | missing.keys())
     ]
-    standings = with_learning(sorted(standings, key=_by_step), groups)
-    return Report(run=run, standings=standings, trials=ordered)
+    return Report(run=run, standings=with_learning(sorted(standings, key=_by_step), groups), trials=ordered)
 
 
 def _by_step(standing: Standing) -> tuple[str, float, str]:
