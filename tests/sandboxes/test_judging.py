@@ -1,5 +1,6 @@
 """Solutions are judged in the real local sandbox, from the file they stand in to the verdict."""
 
+import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -267,3 +268,25 @@ def test_humaneval(auto: LocalSandbox, name: str, solved: int) -> None:
 
     assert (164, 164, solved) == (len(tasks), len(outcomes), sum(outcome.solved for outcome in outcomes))
     assert [] == [outcome for outcome in outcomes if not outcome.judged]
+
+
+def test_a_users_testlib_is_compiled_into_the_checker(cpp: LocalSandbox, tmp_path: Path) -> None:
+    """From the lines of both files to the verdicts; without it the checker is the judge's trouble."""
+    header = "#include <cstdlib>\n#include <fstream>\ninline void quit(bool right) { std::exit(right ? 0 : 1); }\n"
+    source = '#include "testlib.h"\nint main(int, char** names) { int x; std::ifstream(names[2]) >> x; quit(x > 1); }'
+    checker = {"style": "testlib", "language": "cpp", "source": source}
+    record = {"id": "p", "tests": [{"input": "1"}], "checker": checker}
+    (tmp_path / "testlib.h").write_text(header, encoding="utf-8")
+    (tmp_path / "p.jsonl").write_text(json.dumps(record), encoding="utf-8")
+    responses = ["So:\n```python\nprint(5)\n```", '```cpp\n#include <cstdio>\nint main() { puts("0"); }\n```']
+    lines = [json.dumps({"id": "p", "raw_response": response}) for response in responses]
+    (tmp_path / "s.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    solutions = [each for each in read(tmp_path / "s.jsonl") if isinstance(each, Solution)]
+
+    found = []
+    for testlib in (tmp_path / "testlib.h", None):
+        task = opened([tmp_path / "p.jsonl"], testlib=testlib).get("p")
+        assert task is not None
+        with Judge(cpp, referee, Rules()) as one:
+            found.append([str(one.judge(each, task).verdict) for each in solutions])
+    assert [["AC", "WA"], ["JE", "JE"]] == found
