@@ -18,6 +18,7 @@ from pytest_crmeval.play.solution import Judge, Rules, judge
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.scoring import referee
 from tests.programs import problem, solution
+from tests.sandboxes.conftest import allowed
 
 HUMANEVAL = Path(__file__).parents[3] / "shared" / "data" / "humaneval"
 BIG = 5_000_000
@@ -211,6 +212,16 @@ def test_files_instead_of_stdin_and_stdout(auto: LocalSandbox, source: str, verd
 
     assert verdict == outcome.verdict, outcome.reason
     assert "root" not in "".join(test.output for test in outcome.tests)
+
+
+def test_where_no_file_can_be_written_nobody_is_blamed(walled: dict[str, LocalSandbox]) -> None:
+    """A level that can't do what a problem asks for is the judge's trouble, not a runtime error."""
+    sandbox = allowed(walled["seccomp"])
+    outcome = judged(sandbox, "open('output.txt', 'w').write('1')", problem("1", output_file="output.txt"))
+
+    assert "JE" == outcome.verdict
+    assert "programs can't write files (output.txt) at the level seccomp" in outcome.reason
+    assert "AC" == judged(sandbox, "print(input())", problem("1")).verdict
 
 
 def test_megabytes_come_and_go_whole(auto: LocalSandbox) -> None:
