@@ -1,12 +1,8 @@
-"""Programs for tests: a sandbox that is scripted, and one that is a plain subprocess."""
+"""Programs for tests, and a sandbox that is scripted."""
 
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from pytest_crmeval.domain.problem import Problem, ProblemTest
 from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Limits, Program
@@ -75,49 +71,6 @@ class _Ready:
         self.sandbox.feeds.append((self.source, feed))
         self.sandbox.limits.append(limits)
         return self.sandbox.script[self.source](feed)
-
-
-class Plain:
-    """Runs Python in a plain subprocess: for programs that we know."""
-
-    name = identity = "plain"
-    slots = 1
-
-    def missing(self, language: Language) -> str:
-        """Only Python."""
-        return "" if language is Language.PYTHON else "there is no compiler"
-
-    @contextmanager
-    def prepared(self, program: Program) -> Iterator["_PlainReady"]:
-        """Write it to a folder of its own."""
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "main.py").write_text(program.source, encoding="utf-8")
-            yield _PlainReady(Path(folder))
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
-@dataclass
-class _PlainReady:
-    folder: Path
-    refused: None = None
-
-    def run(self, feed: Feed, limits: Limits) -> Execution:
-        """Run it, and bring back what is wanted."""
-        for name, content in feed.files.items():
-            (self.folder / name).write_bytes(content)
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "main.py", *feed.args],
-            cwd=self.folder,
-            input=feed.stdin,
-            capture_output=True,
-            check=False,
-            timeout=limits.wall_seconds + 60,
-        )
-        files = {name: (self.folder / name).read_bytes() for name in feed.wanted if (self.folder / name).exists()}
-        ending = Ending.EXITED if done.returncode >= 0 else Ending.SIGNALLED
-        return Execution(ending=ending, exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr, files=files)
 
 
 def solution(source: str, language: Language = Language.PYTHON) -> Solution:

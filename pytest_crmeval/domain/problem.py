@@ -61,7 +61,7 @@ class CheckerStyle(StrEnum):
     STDOUT = "stdout"
     """``checker input.txt correct_output.txt solution_output.txt``; it prints 1 (or 100) or 0."""
     TESTLIB = "testlib"
-    """``checker input output answer``; exit code 0 accepts, 1 and 2 reject, anything else is its own trouble."""
+    """``checker input output answer``; exit code 0 accepts, 1, 2 and 4 reject, anything else is its own trouble."""
     KATTIS = "kattis"
     """``validator input answer feedback_dir < output``; exit code 42 accepts, 43 rejects."""
 

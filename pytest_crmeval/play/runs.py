@@ -36,7 +36,7 @@ def limits_of(problem: Problem, test: ProblemTest, output_bytes: int) -> Limits:
         cpu_seconds=problem.time_limit * (1 + NEAR),
         wall_seconds=2 * problem.time_limit + 1,
         memory_bytes=problem.memory_limit,
-        output_bytes=max(output_bytes, 2 * len(test.output) + _SLACK),
+        output_bytes=max(output_bytes, 2 * len(test.output.encode()) + _SLACK),
     )
 
 

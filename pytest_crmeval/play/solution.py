@@ -90,7 +90,8 @@ class Judge:
         if problem.checker is None:
             found = self._referee.difference(test.output.encode(), output, problem.comparison)
             return Failure(verdict=TestVerdict.WRONG_ANSWER, reason=found) if found else None
-        checked = self._checkers.run(problem.checker, test, output)
+        with self._quiet.together():
+            checked = self._checkers.run(problem.checker, test, output)
         hearing.seconds += checked.wall_seconds or 0.0
         finding = self._referee.finding_of(problem.checker.style, checked)
         if finding.opinion is Opinion.TROUBLE:

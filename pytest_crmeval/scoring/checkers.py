@@ -6,7 +6,8 @@ from pytest_crmeval.domain.program import Ending, Execution
 LONGEST = 200
 _ALL = (1.0, 100.0)
 """What full marks are called."""
-_TESTLIB = {0: "accepted", 1: "wrong answer", 2: "wrong format"}
+_CRASHED = b"Traceback (most recent call last):"
+_TESTLIB = {0: "accepted", 1: "wrong answer", 2: "wrong format", 4: "more output than is expected"}
 _KATTIS = {42: "accepted", 43: "wrong answer"}
 
 
@@ -29,17 +30,13 @@ def _printed(execution: Execution) -> Finding:
     if len(marks) != 1:
         return _trouble(f"it prints {_told(execution.stdout)}, where 1 or 0 is expected{_exit(execution)}")
     (mark,) = marks
+    if execution.exit_code != 0 and (mark in _ALL or _CRASHED in execution.stderr):
+        return _trouble(f"it prints {mark:g}, and breaks{_exit(execution)}")
     if mark in _ALL:
-        return _full_marks(execution)
+        return Finding(opinion=Opinion.ACCEPTED)
     explained = " ".join(line for line in told if _mark(line) is None)
     partly = f"it gives {mark:g}" if mark else "it prints 0"
     return Finding(opinion=Opinion.REJECTED, reason=_cut(f"{partly}: {explained}" if explained else partly))
-
-
-def _full_marks(execution: Execution) -> Finding:
-    if execution.exit_code != 0:
-        return _trouble(f"it prints 1, and breaks{_exit(execution)}")
-    return Finding(opinion=Opinion.ACCEPTED)
 
 
 def _mark(line: str) -> float | None:

@@ -10,8 +10,9 @@ from pytest_crmeval.domain.problem import Compare, Comparison
 LONGEST = 60
 """Characters of a word that a reason shows."""
 _WORD = re.compile(rb"\S+")
-_DECIMAL = re.compile(rb"([+-]?\d+)(?:\.(\d*?)0*)?")
-_NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+# No digit may be taken by two parts of a pattern: a program could print a word that is read for hours.
+_DECIMAL = re.compile(rb"([+-]?\d+)(?:\.(\d*))?")
+_NUMBER = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _ANSWERS = frozenset({b"yes", b"no"})
 _LINE_END = b" \t\r\f\v"
 
@@ -77,7 +78,7 @@ def _digits(word: bytes) -> tuple[bytes, bytes] | None:
     No digit is lost, and zeros at the beginning count: a word of digits may be no number, but a string of bits.
     """
     read = _DECIMAL.fullmatch(word)
-    return None if read is None else (read.group(1), read.group(2) or b"")
+    return None if read is None else (read[1], (read[2] or b"").rstrip(b"0"))
 
 
 def _near(expected: bytes, found: bytes, tolerance: float) -> bool:

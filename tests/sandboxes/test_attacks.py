@@ -84,7 +84,8 @@ def test_an_attack_is_held(sandbox: LocalSandbox, attack: str, decoy: int, secre
     for name, value in (("JUDGE", decoy), ("KEEPER", keeper), ("CELL", min(children(keeper)))):
         source = source.replace(name, str(value))
     source = source.replace("EVERYBODY", everybody).replace("SECRET_FILE", str(secret))
-    ended = run(sandbox, source, UNHURRIED.get(attack, LIMITS), wanted=("wanted",))
+    wanted = () if "seccomp:" in sandbox.name else ("wanted",)  # no file can be wanted there
+    ended = run(sandbox, source, UNHURRIED.get(attack, LIMITS), wanted)
 
     assert ended.ending in ENDINGS.get(attack, set(Ending))
     assert {} == ended.files

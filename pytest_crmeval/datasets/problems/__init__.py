@@ -53,11 +53,11 @@ class Problems:
     @property
     def fingerprint(self) -> str:
         """What changes when any problem, or the choice of tests, changes."""
-        files = {entry.rows.path: quick(entry.rows.path) for entry in self._entries.values()}
+        files = dict.fromkeys(entry.rows.path for entry in self._entries.values())
         tests = [path for paths in self._generated.files.values() for path in paths] if self._generated else []
         stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in tests]
         choice = replace(self._choice, generated=None)
-        return _hash(list(files.values()), choice, stats, self._testlib)
+        return _hash([quick(path) for path in files], choice, stats, self._testlib)
 
     def get(self, id_: str) -> Problem | None:
         """Return a problem with the tests that are chosen; None if there is none. DatasetError if it can't be read."""

@@ -12,6 +12,8 @@ MEGABYTES = 256.0
 TOLERANCE = 1e-6
 """How far a fraction may be off in the rows of Codeforces, which say nothing about it."""
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
+_Limit = Annotated[float, msgspec.Meta(ge=0)]
+"""Zero stands for none."""
 _Name = Annotated[str, msgspec.Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$", max_length=100)]
 
 
@@ -78,8 +80,8 @@ class CodeforcesRow(msgspec.Struct):
     aliases: list[str] | None = None
     contest_id: str | int | None = None
     index: str | int | None = None
-    time_limit: float | None = None
-    memory_limit: float | None = None
+    time_limit: _Limit | None = None
+    memory_limit: _Limit | None = None
     interaction_format: str | None = None
     examples: list[CodeforcesTest] | None = None
     rating: float | None = None

@@ -5,6 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<mark>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
+_LISTED = re.compile(r"(?P<indent>[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+)(?P<mark>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
+_BEHIND = re.compile(r"(?P<indent>)[^`~]*[:>][ \t]*(?P<mark>`{3,})(?P<info>[A-Za-z][^\s`~]*)[ \t]*")
+"""A fence behind a colon or a tag: only one that names a language, for others are no fences."""
+_TAGS = re.compile(r"\s*(?:</[A-Za-z_]+>\s*)*")
+"""What may follow a fence that closes: ``</answer>``."""
 _WORD = re.compile(r"[^\s`~{}.,:;=]+")
 _DEEPER = 3
 """How much further in than its opening a fence may close, in blanks."""
@@ -31,9 +36,9 @@ class _Open:
     lines: list[str] = field(default_factory=list)
 
     def closed_by(self, fence: re.Match[str]) -> bool:
-        """Tell whether a fence ends it: of the same kind, as long or longer, with nothing behind, not far in."""
+        """Tell whether a fence ends it: of the same kind, as long or longer, with no word behind, not far in."""
         near = len(fence["indent"].expandtabs()) <= self.indent + _DEEPER
-        return near and self._as_long_as(fence) and not fence["info"].strip()
+        return near and self._as_long_as(fence) and _TAGS.fullmatch(fence["info"]) is not None
 
     def given_up_at(self, fence: re.Match[str]) -> bool:
         """Tell whether a fence with a word begins another block, because nobody has closed this one."""
@@ -58,7 +63,8 @@ def _blocks(text: str) -> Iterator[Block]:
     for line in text.split("\n"):
         fence = _FENCE.fullmatch(line) if "```" in line or "~~~" in line else None
         if inside is None:
-            inside = _opened(fence) if fence and _opens(fence) else None
+            opening = fence or _late(line)
+            inside = _opened(opening) if opening and _opens(opening) else None
         elif fence and inside.closed_by(fence):
             yield inside.block(closed=True)
             inside = None
@@ -68,6 +74,11 @@ def _blocks(text: str) -> Iterator[Block]:
             inside.lines.append(_outdented(line, inside.indent))
     if inside is not None:
         yield inside.block(closed=False)
+
+
+def _late(line: str) -> re.Match[str] | None:
+    """Return a fence that is not the first thing in its line."""
+    return (_LISTED.fullmatch(line) or _BEHIND.fullmatch(line)) if "```" in line or "~~~" in line else None
 
 
 def _opened(fence: re.Match[str]) -> _Open:

@@ -50,7 +50,10 @@ def _name(word: str) -> str:
 
 
 def extracted(response: str, extraction: Extraction, language: Language) -> Program | Flaw:
-    """Return the program of a response; ``language`` is that of a block that does not say its own."""
+    """Return the program of a response; ``language`` is that of a block that does not say its own.
+
+    Where the text ends within its last program, those before it are drafts: the model was about to give another.
+    """
     answer = _answer(response)
     if answer is None:
         return Flaw(defect=Defect.TRUNCATED, detail=f"the text ends before {_THOUGHT}")
@@ -58,12 +61,12 @@ def extracted(response: str, extraction: Extraction, language: Language) -> Prog
     if isinstance(found, Flaw):
         return found
     complete = [block for block in found if block.closed and block.text.strip()]
-    if complete:
-        block = _chosen(complete, extraction)
-        return Program(language=language_of(block.word) or language, source=block.text + "\n")
-    if found[-1].closed:
+    if not found[-1].closed and not (complete and extraction is Extraction.FIRST):
+        return Flaw(defect=Defect.TRUNCATED, detail="the text ends within its program")
+    if not complete:
         return Flaw(defect=Defect.NO_CODE, detail="its block is empty")
-    return Flaw(defect=Defect.TRUNCATED, detail="the text ends within its program")
+    block = _chosen(complete, extraction)
+    return Program(language=language_of(block.word) or language, source=block.text + "\n")
 
 
 def fenced(text: str) -> bool:
@@ -73,10 +76,8 @@ def fenced(text: str) -> bool:
 
 def _answer(response: str) -> str | None:
     """Return what follows the model's thoughts, which are drafts; None if it never came to its answer."""
-    _, thought, answer = response.rpartition(_THOUGHT)
-    if not thought and response.lstrip().startswith(_THINKING):
-        return None
-    return answer
+    answer = response.rpartition(_THOUGHT)[2]
+    return None if answer.lstrip("\ufeff \t\r\n").startswith(_THINKING) else answer
 
 
 def _candidates(found: Sequence[Block]) -> Sequence[Block] | Flaw:

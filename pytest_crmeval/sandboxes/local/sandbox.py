@@ -14,7 +14,7 @@ from pytest_crmeval.ports.sandbox import Prepared, SandboxError
 from pytest_crmeval.sandboxes.local import slots
 from pytest_crmeval.sandboxes.local.cells import Cell
 from pytest_crmeval.sandboxes.local.compiler import BINARY_NAME, Compiler, version
-from pytest_crmeval.sandboxes.local.inside.orders import BINARY, PYTHON
+from pytest_crmeval.sandboxes.local.inside.orders import BINARY, PYTHON, SECCOMP
 from pytest_crmeval.sandboxes.local.machine import wish
 from pytest_crmeval.sandboxes.local.pool import Pool
 from pytest_crmeval.sandboxes.local.probing import AUTO, Standing, strongest
@@ -41,10 +41,16 @@ class _Ready:
 
     runnable: Runnable
     pool: Pool
+    level: str
     refused: None = None
 
     def run(self, feed: Feed, limits: Limits) -> Execution:
-        """Run once."""
+        """Run once; a program that is to write files is not blamed where none can be written."""
+        if feed.wanted and self.level == SECCOMP:
+            raise SandboxError(
+                f"programs can't write files ({', '.join(feed.wanted)}) at the level {SECCOMP}, the strongest that this"
+                " machine allows: use a machine with namespaces or Landlock, or a Piston server"
+            )
         return self.pool.run(self.runnable, feed, limits)
 
 
@@ -92,12 +98,13 @@ class LocalSandbox:
     @contextmanager
     def prepared(self, program: Program) -> Iterator[Prepared]:
         """Make a program ready for its runs."""
-        _, pool = self._opened()
+        standing, pool = self._opened()
         # A lone surrogate has no encoding: the interpreter or compiler shall say so, about its own file.
         source = program.source.encode("utf-8", "surrogatepass")
         if program.language is Language.PYTHON:
             with opened("main.py", source) as descriptor:
-                yield _Ready(runnable=Runnable(kind=PYTHON, descriptor=descriptor), pool=pool)
+                runnable = Runnable(kind=PYTHON, descriptor=descriptor)
+                yield _Ready(runnable=runnable, pool=pool, level=standing.level)
             return
         if reason := self.missing(program.language):
             raise SandboxError(reason)
@@ -106,7 +113,8 @@ class LocalSandbox:
             yield _Refused(refused=compiled)
             return
         with opened("main", compiled.files[BINARY_NAME]) as descriptor:
-            yield _Ready(runnable=Runnable(kind=BINARY, descriptor=descriptor), pool=pool)
+            runnable = Runnable(kind=BINARY, descriptor=descriptor)
+            yield _Ready(runnable=runnable, pool=pool, level=standing.level)
 
     def close(self) -> None:
         """End all cells; a sandbox that was never used has none."""

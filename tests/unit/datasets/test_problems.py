@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from pytest_crmeval.datasets import problems
 from pytest_crmeval.datasets.conversations import DatasetError
 from pytest_crmeval.datasets.problems import opened, schema
 from pytest_crmeval.domain.problem import (
@@ -288,6 +289,29 @@ def test_what_a_verdict_depends_on_is_in_the_fingerprint(tmp_path: Path) -> None
     ]
     assert 1 + len(others) == len({fingerprint(), *(fingerprint(**fields) for fields in others)})
     assert fingerprint() == fingerprint(rating=5, title="other", tags=["a"])
+
+
+def test_a_file_is_read_once_for_the_fingerprint_of_the_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once for each of its problems; and the order of the files counts, since the first of an id does."""
+    one = lines(tmp_path / "one.jsonl", *(ours(str(number)) for number in range(50)))
+    two = lines(tmp_path / "two.jsonl", *(ours(f"b{number}") for number in range(50)))
+    there, back = opened([one, two]), opened([two, one])
+    read: list[Path] = []
+
+    def counted(path: Path) -> str:
+        read.append(path)
+        return path.name
+
+    monkeypatch.setattr(problems, "quick", counted)
+
+    assert there.fingerprint != back.fingerprint
+    assert [one, two, two, one] == read
+
+
+def test_a_limit_below_nothing_is_refused(tmp_path: Path) -> None:
+    """Zero is none, in published tables."""
+    assert 2.0 == got(lines(tmp_path / "zero.jsonl", row(time_limit=0)), "852/A").time_limit
+    assert "time_limit" in told(lines(tmp_path / "p.jsonl", row(time_limit=-1)))
 
 
 def test_the_choice_of_tests_is_in_the_fingerprint_of_the_set(tmp_path: Path) -> None:

@@ -61,6 +61,10 @@ def test_the_longest_may_be_the_first() -> None:
         pytest.param(f"```python  \n{FINAL}\n```   ", id="blanks behind fences"),
         pytest.param(f"1. Do this:\n\n   ```python\n   {FINAL}\n   ```", id="in a list"),
         pytest.param(f"\t```python\n\t{FINAL}\n\t```", id="behind a tab"),
+        pytest.param(f"- ```python\n  {FINAL}\n  ```", id="at the beginning of a list"),
+        pytest.param(f"Answer: ```python\n{FINAL}\n```", id="behind a colon"),
+        pytest.param(f"```python\n{FINAL}\n```\nIt stands in ```python\nas you want.", id="a fence in a sentence"),
+        pytest.param(f"<answer>```python\n{FINAL}\n```</answer>", id="between tags"),
         pytest.param(f"Use ```print``` here:\n```python\n{FINAL}\n```", id="three backticks within a line"),
         pytest.param(f"````markdown\n```python\n{DRAFT}\n```\n````\n```python\n{FINAL}\n```", id="nested before"),
         pytest.param(f"```markdown\n```python\n{FINAL}\n```\n```", id="nested as nobody should"),
@@ -74,7 +78,6 @@ def test_the_longest_may_be_the_first() -> None:
         pytest.param(f"<think>\n```python\n{DRAFT}\n```\n</think>\n```python\n{FINAL}\n```", id="a draft in thought"),
         pytest.param(f"<think>```python\n{DRAFT}</think>\n```python\n{FINAL}\n```", id="an open draft in thought"),
         pytest.param(f"```python\n{DRAFT}\n```</think>\n```\n{FINAL}\n```", id="thought that began in the prompt"),
-        pytest.param(f"```python\n{FINAL}\n```\nFaster:\n```python\nimport sy", id="a second one, cut off"),
     ],
 )
 def test_the_last_complete_one_that_is_a_program(response: str) -> None:
@@ -90,11 +93,25 @@ def test_the_last_complete_one_that_is_a_program(response: str) -> None:
         (f"Sample:\n```\n1 2\n```\nSo:\n```python\n{FINAL}", "the text ends within its program"),
         (f"<think>\n```python\n{DRAFT}\n```\nor rather", "the text ends before </think>"),
         (f"<think>```python\n{DRAFT}\n```</think>So:\n```python\n{FINAL}", "the text ends within its program"),
+        (f"\ufeff\n<think>\n```python\n{DRAFT}\n```\n", "the text ends before </think>"),
+        (f"<think>a</think>\n<think>\n```python\n{DRAFT}\n```\n", "the text ends before </think>"),
+        (f"```python\n{DRAFT}\n```\nFaster:\n```python\nimport sy", "the text ends within its program"),
+        (f"```\n{DRAFT}\n```\nFaster:\n~~~\nimport sy", "the text ends within its program"),
+        (f"```cpp\n{DRAFT}\n```\nIn Python:\n```python\n", "the text ends within its program"),
     ],
 )
 def test_a_text_that_ends_too_early(response: str, detail: str) -> None:
     """Is cut off: neither prose nor half a program is run, and no draft of a thought."""
     assert Flaw(defect=Defect.TRUNCATED, detail=detail) == flaw(response)
+
+
+CUT = f"```python\n{DRAFT}\n```\nFaster:\n```python\nimport sy"
+
+
+def test_a_draft_before_the_cut_is_run_only_for_who_wants_the_first() -> None:
+    """The first block is what it is, whatever follows; the last and the longest one did not come to their end."""
+    assert f"{DRAFT}\n" == program(CUT, Extraction.FIRST).source
+    assert [Defect.TRUNCATED] * 2 == [flaw(CUT, which).defect for which in (Extraction.LAST, Extraction.LONGEST)]
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,17 @@
 """A program is judged by what it did, and the judge's trouble is never its fault."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.datasets.problems import opened
-from pytest_crmeval.datasets.solutions import read
 from pytest_crmeval.domain.problem import Checker, CheckerStyle, ProblemTest
 from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Program
-from pytest_crmeval.domain.solution import Defect, Solution, SolutionOutcome, TestVerdict
+from pytest_crmeval.domain.solution import Defect, SolutionOutcome, TestVerdict
 from pytest_crmeval.play.solution import Judge, Rules, judge, ungradable
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.scoring import referee
-from tests.programs import Plain, Scripted, exited, problem, solution
+from tests.programs import Scripted, exited, problem, solution
 
-HUMANEVAL = Path(__file__).parents[4] / "shared" / "data" / "humaneval"
 STDOUT = Checker(style=CheckerStyle.STDOUT, program=Program(language=Language.PYTHON, source="checker"))
 
 
@@ -156,10 +151,10 @@ def test_files_instead_of_stdin_and_stdout() -> None:
 def test_limits() -> None:
     """A little more CPU time than allowed, a clock that only ends who hangs, room for what is expected."""
     sandbox = Scripted({"main": lambda _: exited("x")})
-    judge(solution("main"), problem("x" * 2**24), sandbox, referee, Rules())
+    judge(solution("main"), problem("ä" * 2**24), sandbox, referee, Rules())
 
     (limits,) = sandbox.limits
-    assert (1.05, 3.0, 2**28, 2**25 + 2**20) == (
+    assert (1.05, 3.0, 2**28, 2**26 + 2**20) == (
         limits.cpu_seconds,
         limits.wall_seconds,
         limits.memory_bytes,
@@ -259,22 +254,3 @@ def test_what_can_not_be_judged_is_told_before(fields: dict[str, object], langua
     unknown = ungradable(solution("main"), None, sandbox)
     assert unknown is not None
     assert Defect.UNKNOWN_PROBLEM is unknown.defect
-
-
-@pytest.mark.parametrize(("name", "solved"), [("canonical", 164), ("half_wrong", 82)])
-def test_humaneval(name: str, solved: int) -> None:
-    """As many as its labels say, in plain subprocesses."""
-    path = HUMANEVAL / f"solutions_stdio_{name}.jsonl"
-    if not path.exists():
-        pytest.skip(f"{path} is not here")
-    problems = opened([HUMANEVAL / "problems_stdio.jsonl"])
-    outcomes = []
-    with Judge(Plain(), referee, Rules()) as one:
-        for each in read(path):
-            assert isinstance(each, Solution)
-            task = problems.get(each.problem)
-            assert task is not None
-            outcomes.append(one.judge(each, task))
-
-    assert (164, solved) == (len(outcomes), sum(outcome.solved for outcome in outcomes))
-    assert json.dumps([outcome.verdict for outcome in outcomes if not outcome.judged]) == "[]"

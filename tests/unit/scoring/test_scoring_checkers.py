@@ -84,6 +84,7 @@ def test_an_exit_code_accepts(style: CheckerStyle, code: int) -> None:
     [
         (CheckerStyle.TESTLIB, 1, "wrong answer"),
         (CheckerStyle.TESTLIB, 2, "wrong format"),
+        (CheckerStyle.TESTLIB, 4, "more output than is expected"),
         (CheckerStyle.KATTIS, 43, "wrong answer"),
     ],
 )
@@ -104,6 +105,7 @@ def test_a_validator_tells_its_reason_in_a_file() -> None:
     ("style", "code"),
     [
         (CheckerStyle.TESTLIB, 3),
+        (CheckerStyle.TESTLIB, 7),
         (CheckerStyle.TESTLIB, 42),
         (CheckerStyle.TESTLIB, 127),
         (CheckerStyle.KATTIS, 0),
@@ -113,3 +115,17 @@ def test_a_validator_tells_its_reason_in_a_file() -> None:
 def test_any_other_exit_code_is_trouble(style: CheckerStyle, code: int) -> None:
     """A validator that ends with 0 or 1 has forgotten to say, or crashed."""
     assert Opinion.TROUBLE is coded(style, code).opinion
+
+
+def test_zero_and_a_crash_is_trouble() -> None:
+    """What it would have printed without the crash, nobody knows; an exit code alone is no crash."""
+    crashed = b"Traceback (most recent call last):\nIndexError: list index out of range\n"
+    run = Execution(ending=Ending.EXITED, exit_code=1, stdout=b"0\n", stderr=crashed)
+
+    found = finding_of(CheckerStyle.STDOUT, run)
+    assert (Opinion.TROUBLE, "it prints 0, and breaks (exit code 1; IndexError: list index out of range)") == (
+        found.opinion,
+        found.reason,
+    )
+    quiet = Execution(ending=Ending.EXITED, exit_code=1, stdout=b"0\n")
+    assert Opinion.REJECTED is finding_of(CheckerStyle.STDOUT, quiet).opinion

@@ -149,3 +149,17 @@ def test_a_fraction_may_be_off_by_the_tolerance_and_no_more(expected: Decimal, o
         assert "" == told(f"{expected:f}", f"{found:f}", NEAR)
     elif abs(off) > bound * Decimal("1.001"):
         assert told(f"{expected:f}", f"{found:f}", NEAR)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        pytest.param("0." + "0" * 10**6 + "1", id="zeros before the last digit"),
+        pytest.param("1" * 10**6 + "x", id="digits that are no number"),
+        pytest.param("." + "0" * 10**6 + "e", id="an exponent that never comes"),
+    ],
+)
+def test_no_word_is_read_for_ever(word: str) -> None:
+    """A hostile program may print what takes a careless pattern hours; here the test would not end."""
+    assert told("1.5", word, NEAR).startswith("line 1, word 1: expected '1.5', found ")
+    assert told(f"{word}2", word, TOKENS).startswith("line 1, word 1: expected ")
