@@ -58,7 +58,7 @@ def test_every_contract_is_kept_in_a_copy(house: Path) -> None:
 @pytest.mark.parametrize(
     ("contract", "module", "line"),
     [
-        pytest.param(FLOORS, "scoring/crm_state.py", "from pytest_crmeval import runs", id="up the stairs"),
+        pytest.param(FLOORS, "scoring/crm_state.py", "from pytest_crmeval import sandboxes", id="up the stairs"),
         pytest.param(FLOORS, "agents/scripted.py", "from pytest_crmeval.runs import summary", id="to a sibling"),
         pytest.param(FLOORS, "attic.py", "", id="a module without a floor"),
         pytest.param(FLOORS, "attic/__init__.py", "", id="a folder without a floor"),
