@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
+# Where it is set, every one of the many processes would compile all modules again: a third of the tests' time.
+export PYTHONDONTWRITEBYTECODE :=
 # A .venv that was moved here with its folder, or whose interpreter is gone, is no .venv.
 STALE := $(shell test "$$(cat $(READY) 2>/dev/null)" = "$$(pwd -P)" && $(VENV)/bin/python -c '' 2>/dev/null || rm -f $(READY))
 
