@@ -12,14 +12,19 @@ from functools import partial
 from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
 from pytest_crmeval.ports.sandbox import Prepared, SandboxError
 from pytest_crmeval.sandboxes.local import slots
+from pytest_crmeval.sandboxes.local.binaries import image_bytes
 from pytest_crmeval.sandboxes.local.cells import Cell
 from pytest_crmeval.sandboxes.local.compiler import BINARY_NAME, Compiler, version
-from pytest_crmeval.sandboxes.local.inside.orders import BINARY, PYTHON
+from pytest_crmeval.sandboxes.local.inside.orders import BINARY, PYTHON, SECCOMP
 from pytest_crmeval.sandboxes.local.machine import wish
 from pytest_crmeval.sandboxes.local.pool import Pool
 from pytest_crmeval.sandboxes.local.probing import AUTO, Standing, strongest
 from pytest_crmeval.sandboxes.local.runs import Runnable, opened
 
+_NO_FILES = (
+    "{} can't be written by a program here: the local sandbox has no more than seccomp on this machine, and at that"
+    " level nobody can write files. Use a Piston server (--crmeval-sandbox http://localhost:2000)"
+)
 _FORMAT = 1
 """Goes up with every change that could change a verdict."""
 
@@ -41,10 +46,14 @@ class _Ready:
 
     runnable: Runnable
     pool: Pool
+    writes: bool
+    """Whether a program can write files at this level at all."""
     refused: None = None
 
     def run(self, feed: Feed, limits: Limits) -> Execution:
         """Run once."""
+        if feed.wanted and not self.writes:
+            raise SandboxError(_NO_FILES.format(", ".join(feed.wanted)))
         return self.pool.run(self.runnable, feed, limits)
 
 
@@ -92,12 +101,13 @@ class LocalSandbox:
     @contextmanager
     def prepared(self, program: Program) -> Iterator[Prepared]:
         """Make a program ready for its runs."""
-        _, pool = self._opened()
+        standing, pool = self._opened()
+        writes = standing.level != SECCOMP
         # A lone surrogate has no encoding: the interpreter or compiler shall say so, about its own file.
         source = program.source.encode("utf-8", "surrogatepass")
         if program.language is Language.PYTHON:
             with opened("main.py", source) as descriptor:
-                yield _Ready(runnable=Runnable(kind=PYTHON, descriptor=descriptor), pool=pool)
+                yield _Ready(runnable=Runnable(kind=PYTHON, descriptor=descriptor), pool=pool, writes=writes)
             return
         if reason := self.missing(program.language):
             raise SandboxError(reason)
@@ -105,8 +115,10 @@ class LocalSandbox:
         if not compiled.succeeded:
             yield _Refused(refused=compiled)
             return
-        with opened("main", compiled.files[BINARY_NAME]) as descriptor:
-            yield _Ready(runnable=Runnable(kind=BINARY, descriptor=descriptor), pool=pool)
+        binary = compiled.files[BINARY_NAME]
+        with opened("main", binary) as descriptor:
+            runnable = Runnable(kind=BINARY, descriptor=descriptor, image=image_bytes(binary))
+            yield _Ready(runnable=runnable, pool=pool, writes=writes)
 
     def close(self) -> None:
         """End all cells; a sandbox that was never used has none."""
