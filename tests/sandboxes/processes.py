@@ -26,8 +26,12 @@ def children(pid: int) -> set[int]:
 
 def descendants(pid: int) -> set[int]:
     """Return all that runs below a process."""
-    below = children(pid)
-    return below.union(*map(descendants, below)) if below else below
+    return _below(pid, parents())
+
+
+def _below(pid: int, known: Mapping[int, int]) -> set[int]:
+    found = {child for child, parent in known.items() if parent == pid}
+    return found.union(*(_below(child, known) for child in found))
 
 
 def keepers(pid: int | None = None) -> set[int]:

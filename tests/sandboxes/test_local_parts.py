@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 import sys
 from pathlib import Path
 
@@ -10,8 +11,15 @@ import pytest
 from pytest_crmeval.domain.program import Ending, Feed, Limits
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox
+from pytest_crmeval.sandboxes.local.binaries import image_bytes
 from pytest_crmeval.sandboxes.local.cells import Cell, Unavailable
-from pytest_crmeval.sandboxes.local.inside.calls import _MACHINES, FIRST_UNKNOWN
+from pytest_crmeval.sandboxes.local.inside.calls import (
+    _MACHINES,
+    BY_ARGUMENTS,
+    FIRST_UNKNOWN,
+    FOLDER_CHANGES,
+    NOT_THERE,
+)
 from pytest_crmeval.sandboxes.local.inside.cleaning import empty, weigh
 from pytest_crmeval.sandboxes.local.inside.orders import Answer
 from pytest_crmeval.sandboxes.local.inside.seccomp import Filter
@@ -22,7 +30,7 @@ from pytest_crmeval.sandboxes.local.runs import checked
 from pytest_crmeval.sandboxes.local.slots import cores, place, slot
 
 LIMITS = Limits(cpu_seconds=1.0, wall_seconds=3.0, memory_bytes=1000, output_bytes=10)
-ABORTED = int(signal.SIGABRT)
+ABORTED, SEGFAULT = int(signal.SIGABRT), int(signal.SIGSEGV)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
 
@@ -124,7 +132,7 @@ def test_a_folder_is_emptied_however_deep_it_is(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/usr")
     (tmp_path / "locked").mkdir(mode=0)
     here = os.open(tmp_path, os.O_RDONLY)
-    for _ in range(1500):
+    for _ in range(900):
         os.mkdir("deep", dir_fd=here)
         below = os.open("deep", os.O_RDONLY, dir_fd=here)
         os.close(here)
@@ -170,8 +178,76 @@ def test_a_filter_is_one_that_a_kernel_takes(machine: str, kind: str) -> None:
     """Short enough for its jumps, and made for one process."""
     made = Filter(machine=_MACHINES[machine], **({} if kind == "plain" else {kind: True}))
 
-    assert len(made.of(1)) == len(made.of(99)) < 256 * 8
+    assert len(made.of(1)) == len(made.of(99)) < 4096 * 8
     assert made.of(1) != made.of(99)
+
+
+def decided(instructions: bytes, machine: int, number: int, first: int = 0) -> int:
+    """Return what a filter says about a call, as the kernel would find it out."""
+    call = struct.pack("<IIQ6Q", number, machine, 0, first, 0, 0, 0, 0, 0)
+    value = place = 0
+    while True:
+        code, met, unmet, constant = struct.unpack_from("<HBBI", instructions, place * 8)
+        place += 1
+        if code == 0x06:
+            return int(constant)
+        if code == 0x20:
+            (value,) = struct.unpack_from("<I", call, constant)
+        elif code == 0x54:
+            value &= constant
+        elif code == 0x05:
+            place += constant
+        else:
+            holds = {0x15: value == constant, 0x35: value >= constant, 0x45: bool(value & constant)}[code]
+            place += met if holds else unmet
+
+
+@pytest.mark.parametrize("machine", _MACHINES)
+def test_a_filter_finds_every_call(machine: str) -> None:
+    """What is in the tables is refused, what is beyond them is not there, and all the rest is allowed."""
+    known = _MACHINES[machine]
+    made = Filter(machine=known).of(99)
+    never = set(known.numbers) - BY_ARGUMENTS - NOT_THERE - FOLDER_CHANGES | {"execveat"}
+    refused = {number for number in range(FIRST_UNKNOWN) if decided(made, known.audit_code, number) == 0x5_0001}
+    missing = {number for number in range(600) if decided(made, known.audit_code, number) == 0x5_0026}
+
+    assert {known.numbers[name] for name in never} <= refused
+    assert refused <= {number for name, number in known.numbers.items() if name in never | BY_ARGUMENTS}
+    assert {known.numbers[name] for name in NOT_THERE} | set(range(FIRST_UNKNOWN, 600)) == missing
+    assert decided(made, known.audit_code + 1, 0) == 0x8000_0000
+
+
+def test_a_program_signals_nobody_but_itself() -> None:
+    """Its filter is made for its own number."""
+    known = _MACHINES["x86_64"]
+    made = Filter(machine=known).of(99)
+    decisions = {pid: decided(made, known.audit_code, known.numbers["kill"], pid) for pid in (0, 99, 1, 98, 2**32 - 1)}
+
+    assert {0: 0x7FFF_0000, 99: 0x7FFF_0000, 1: 0x5_0001, 98: 0x5_0001, 2**32 - 1: 0x5_0001} == decisions
+
+
+def test_the_size_of_a_program_is_read_from_it() -> None:
+    """All that is loaded, whatever of it is in the file; nothing of what is no program, or is cut off."""
+    head = b"\x7fELF\x02\x01".ljust(32, b"\0") + struct.pack("<QQIHHH", 64, 0, 0, 64, 56, 2)
+    loaded, other = (struct.pack("<IIQQQQQQ", kind, 0, 0, 0, 0, 10, 5 << 30, 0) for kind in (1, 4))
+
+    assert 5 << 30 == image_bytes(head.ljust(64, b"\0") + loaded + other)
+    assert 0 == image_bytes(head)
+    assert 0 == image_bytes(b"#!/bin/sh\n".ljust(200))
+
+
+@pytest.mark.parametrize(
+    ("image", "answer", "ending"),
+    [
+        (1001, Answer(status=SEGFAULT), Ending.MEMORY),
+        (1001, Answer(status=1 << 8, trouble="OSError"), Ending.MEMORY),
+        (1001, Answer(), Ending.EXITED),
+        (1000, Answer(status=SEGFAULT), Ending.SIGNALLED),
+    ],
+)
+def test_global_variables_beyond_the_limit_are_memory(image: int, answer: Answer, ending: Ending) -> None:
+    """If the program has died of it: those that nobody touches cost nothing."""
+    assert ending is execution(answer, LIMITS, b"", b"", {}, image=image).ending
 
 
 @pytest.mark.parametrize("machine", _MACHINES)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_crmeval.sandboxes.local.inside.orders import Answer, Order, packed, receive, send
 from pytest_crmeval.sandboxes.local.listening import Listener
-from pytest_crmeval.sandboxes.local.machine import ENVIRONMENT, interpreter
+from pytest_crmeval.sandboxes.local.machine import EARLY_BINDING, ENVIRONMENT, interpreter
 
 _START = str(Path(__file__).parent / "inside" / "start.py")
 _START_SECONDS = 120.0
@@ -39,7 +39,7 @@ class Cell:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=ENVIRONMENT,
+                env={**ENVIRONMENT, **EARLY_BINDING},
                 cwd="/",
                 start_new_session=True,
             )

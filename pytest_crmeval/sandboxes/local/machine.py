@@ -11,6 +11,9 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/
 ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"}
 """All that programs see; numpy takes minutes to give up threads that its memory limit forbids."""
 
+EARLY_BINDING = {"LD_BIND_NOW": "1"}
+"""For cells: what the linker looks up before the first run is not looked up again in every one."""
+
 
 def interpreter() -> str:
     """Return the real interpreter: no shim, no link of a virtual environment."""

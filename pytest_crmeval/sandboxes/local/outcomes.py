@@ -9,7 +9,7 @@ from pytest_crmeval.sandboxes.local.inside.orders import CPU, FILES, WALL, Answe
 _LAST_LINES = 4_096
 
 
-def ending(answer: Answer, limits: Limits, written: int, stderr: bytes) -> Ending:
+def ending(answer: Answer, limits: Limits, written: int, stderr: bytes, image: int = 0) -> Ending:
     """Return what ended a run: the limit that was broken first, or the program itself."""
     if written > limits.output_bytes or answer.cut == FILES:
         return Ending.OUTPUT
@@ -19,7 +19,7 @@ def ending(answer: Answer, limits: Limits, written: int, stderr: bytes) -> Endin
         return Ending.CPU_TIME
     if answer.cut == WALL:
         return Ending.WALL_TIME
-    if _refused_memory(answer, stderr):
+    if _refused_memory(answer, stderr) or never_loaded(answer, limits, image):
         return Ending.MEMORY
     return Ending.SIGNALLED if os.WIFSIGNALED(answer.status) else Ending.EXITED
 
@@ -32,10 +32,20 @@ def _refused_memory(answer: Answer, stderr: bytes) -> bool:
     return answer.status != 0 and end.rpartition(b"\n")[2].partition(b":")[0] == b"MemoryError"
 
 
-def execution(answer: Answer, limits: Limits, stdout: bytes, stderr: bytes, files: dict[str, bytes]) -> Execution:
+def never_loaded(answer: Answer, limits: Limits, image: int) -> bool:
+    """Whether a binary whose global variables alone are beyond the limit could not be begun, or died.
+
+    The kernel tells it as an error or, once it has begun to take the old program apart, as a SIGSEGV.
+    """
+    return image > limits.memory_bytes and (bool(answer.trouble) or os.WIFSIGNALED(answer.status))
+
+
+def execution(  # noqa: PLR0913 (all that is known about a run)
+    answer: Answer, limits: Limits, stdout: bytes, stderr: bytes, files: dict[str, bytes], *, image: int = 0
+) -> Execution:
     """Return how a run ended. What is over a limit in ``stdout`` and ``files`` by one byte tells that, and is cut."""
     written = max(map(len, (stdout, *files.values())))
-    how = ending(answer, limits, written, stderr)
+    how = ending(answer, limits, written, stderr, image)
     return Execution(
         ending=how,
         exit_code=os.waitstatus_to_exitcode(answer.status) if os.WIFEXITED(answer.status) else None,

@@ -11,7 +11,7 @@ from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local.cells import Cell
 from pytest_crmeval.sandboxes.local.inside.orders import BINARY, MAX_FILES, Order
 from pytest_crmeval.sandboxes.local.listening import Listener
-from pytest_crmeval.sandboxes.local.outcomes import execution
+from pytest_crmeval.sandboxes.local.outcomes import execution, never_loaded
 
 _MIB = 1024 * 1024
 _SPARE_MEMORY = 1024 * _MIB
@@ -33,6 +33,8 @@ class Runnable:
     """Its text, or its binary: an open file."""
     command: Sequence[str] = ()
     """Of a compiler."""
+    image: int = 0
+    """What a binary takes before its first instruction, in bytes."""
 
 
 def run(cell: Cell, runnable: Runnable, feed: Feed, limits: Limits) -> Execution:
@@ -46,9 +48,11 @@ def run(cell: Cell, runnable: Runnable, feed: Feed, limits: Limits) -> Execution
         finally:
             for descriptor in found.values():
                 os.close(descriptor)
-        if answer.trouble:
+        if answer.trouble and not never_loaded(answer, limits, runnable.image):
             raise SandboxError(f"the program could not be begun: {answer.trouble}")
-        return execution(answer, limits, _content(stdout, limits), listener.ends.shown(), contents)
+        return execution(
+            answer, limits, _content(stdout, limits), listener.ends.shown(), contents, image=runnable.image
+        )
 
 
 def checked(feed: Feed) -> Feed:

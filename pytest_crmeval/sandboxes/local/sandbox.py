@@ -12,6 +12,7 @@ from functools import partial
 from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
 from pytest_crmeval.ports.sandbox import Prepared, SandboxError
 from pytest_crmeval.sandboxes.local import slots
+from pytest_crmeval.sandboxes.local.binaries import image_bytes
 from pytest_crmeval.sandboxes.local.cells import Cell
 from pytest_crmeval.sandboxes.local.compiler import BINARY_NAME, Compiler, version
 from pytest_crmeval.sandboxes.local.inside.orders import BINARY, PYTHON, SECCOMP
@@ -20,6 +21,10 @@ from pytest_crmeval.sandboxes.local.pool import Pool
 from pytest_crmeval.sandboxes.local.probing import AUTO, Standing, strongest
 from pytest_crmeval.sandboxes.local.runs import Runnable, opened
 
+_NO_FILES = (
+    "{} can't be written by a program here: the local sandbox has no more than seccomp on this machine, and at that"
+    " level nobody can write files. Use a Piston server (--crmeval-sandbox http://localhost:2000)"
+)
 _FORMAT = 1
 """Goes up with every change that could change a verdict."""
 
@@ -41,16 +46,14 @@ class _Ready:
 
     runnable: Runnable
     pool: Pool
-    level: str
+    writes: bool
+    """Whether a program can write files at this level at all."""
     refused: None = None
 
     def run(self, feed: Feed, limits: Limits) -> Execution:
-        """Run once; a program that is to write files is not blamed where none can be written."""
-        if feed.wanted and self.level == SECCOMP:
-            raise SandboxError(
-                f"programs can't write files ({', '.join(feed.wanted)}) at the level {SECCOMP}, the strongest that this"
-                " machine allows: use a machine with namespaces or Landlock, or a Piston server"
-            )
+        """Run once."""
+        if feed.wanted and not self.writes:
+            raise SandboxError(_NO_FILES.format(", ".join(feed.wanted)))
         return self.pool.run(self.runnable, feed, limits)
 
 
@@ -99,12 +102,12 @@ class LocalSandbox:
     def prepared(self, program: Program) -> Iterator[Prepared]:
         """Make a program ready for its runs."""
         standing, pool = self._opened()
+        writes = standing.level != SECCOMP
         # A lone surrogate has no encoding: the interpreter or compiler shall say so, about its own file.
         source = program.source.encode("utf-8", "surrogatepass")
         if program.language is Language.PYTHON:
             with opened("main.py", source) as descriptor:
-                runnable = Runnable(kind=PYTHON, descriptor=descriptor)
-                yield _Ready(runnable=runnable, pool=pool, level=standing.level)
+                yield _Ready(runnable=Runnable(kind=PYTHON, descriptor=descriptor), pool=pool, writes=writes)
             return
         if reason := self.missing(program.language):
             raise SandboxError(reason)
@@ -112,9 +115,10 @@ class LocalSandbox:
         if not compiled.succeeded:
             yield _Refused(refused=compiled)
             return
-        with opened("main", compiled.files[BINARY_NAME]) as descriptor:
-            runnable = Runnable(kind=BINARY, descriptor=descriptor)
-            yield _Ready(runnable=runnable, pool=pool, level=standing.level)
+        binary = compiled.files[BINARY_NAME]
+        with opened("main", binary) as descriptor:
+            runnable = Runnable(kind=BINARY, descriptor=descriptor, image=image_bytes(binary))
+            yield _Ready(runnable=runnable, pool=pool, writes=writes)
 
     def close(self) -> None:
         """End all cells; a sandbox that was never used has none."""

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import random
 import stat
 import tempfile
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from pytest_crmeval.ports.sandbox import SandboxError
 
-_LONGEST_NAP = 0.004
+_NAP = 0.001
 
 
 def cores() -> list[int]:
@@ -34,18 +33,29 @@ def place() -> Path:
 def slot(folder: Path) -> Iterator[None]:
     """Hold a core that nobody holds; wait for one as long as it takes. The kernel lets go for those who die."""
     descriptor = _taken(folder)
-    while descriptor is None:
-        time.sleep(random.uniform(0.0, _LONGEST_NAP))  # noqa: S311 (so that those who wait do not wake together)
-        descriptor = _taken(folder)
+    if descriptor is None:
+        descriptor = _next_in_line(folder)
     try:
         yield
     finally:
         os.close(descriptor)
 
 
+def _next_in_line(folder: Path) -> int:
+    """Wait in line: only its head looks again and again, all others sleep until they are its head."""
+    line = _opened(folder / "line")
+    try:
+        fcntl.flock(line, fcntl.LOCK_EX)
+        while (descriptor := _taken(folder)) is None:
+            time.sleep(_NAP)
+    finally:
+        os.close(line)
+    return descriptor
+
+
 def _taken(folder: Path) -> int | None:
     for core in cores():
-        descriptor = os.open(folder / f"core-{core}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = _opened(folder / f"core-{core}")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -53,3 +63,7 @@ def _taken(folder: Path) -> int | None:
         else:
             return descriptor
     return None
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -1,6 +1,6 @@
 """The numbers of the system calls that programs are refused, on the two machines that are known here."""
 
-import platform
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -141,6 +141,6 @@ _MACHINES = {
 
 def this_machine() -> Machine:
     """Return the tables of this processor; OSError where there are none."""
-    if (kind := platform.machine()) not in _MACHINES:
+    if (kind := os.uname().machine) not in _MACHINES:
         raise OSError(f"no table of system calls for {kind}")
     return _MACHINES[kind]

@@ -16,6 +16,7 @@ from pytest_crmeval.sandboxes.local.inside import cleaning
 from pytest_crmeval.sandboxes.local.inside.levels import Ground
 from pytest_crmeval.sandboxes.local.inside.orders import CPU, FILES, WALL, Answer, Order, packed, receive, send
 from pytest_crmeval.sandboxes.local.inside.prisoner import REPORT, Begin, born
+from pytest_crmeval.sandboxes.local.inside.python_program import NAME
 
 _CORES = os.cpu_count() or 1
 _SHORTEST_LOOK = 0.005
@@ -61,9 +62,16 @@ class Cell:
             os.close(descriptor)
         self._tell(self._watched(child, start, order, reading), order.wanted)
         os.close(reading)
-        for room in self.ground.rooms:
-            cleaning.empty(room)
+        self._clear()
         return None
+
+    def _clear(self) -> None:
+        """Remove what the program has left; mostly that is its own text, and nobody has to look for more."""
+        with suppress(OSError):  # it is what the program has made of it
+            os.unlink(f"{self.ground.box}/{NAME}")  # noqa: PTH108 (for each of thousands of runs)
+        if self.ground.room_left is None or self.ground.room_left != cleaning.room_left(self.ground.box):
+            for room in self.ground.rooms:
+                cleaning.empty(room)
 
     def _tell(self, answer: Answer, wanted: Sequence[str]) -> None:
         found = dict(self._found(wanted))

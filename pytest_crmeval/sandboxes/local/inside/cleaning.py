@@ -17,6 +17,11 @@ def empty(folder: str) -> None:
                 Path(entry.path).unlink()
 
 
+def room_left(folder: str) -> int:
+    """Return how many files there is still room for: in a file system of our own, the same number after every run."""
+    return os.statvfs(folder).f_ffree
+
+
 def _dissolve(path: str, top: str, names: Iterable[int]) -> None:
     """Remove a folder; folders in it go to the top, under names that nobody else has given."""
     Path(path).chmod(0o700)

@@ -16,53 +16,30 @@ from pytest_crmeval.sandboxes.local.inside import cleaning, kernel, levels
 from pytest_crmeval.sandboxes.local.inside.cell import Cell
 from pytest_crmeval.sandboxes.local.inside.orders import send
 from pytest_crmeval.sandboxes.local.inside.prisoner import KEPT, Begin
+from pytest_crmeval.sandboxes.local.inside.python_program import make_ready
 
 WARM = [
     "abc",
-    "argparse",
-    "array",
-    "ast",
     "bisect",
-    "calendar",
-    "cmath",
     "collections",
     "collections.abc",
     "contextlib",
     "copy",
     "dataclasses",
-    "datetime",
-    "decimal",
     "enum",
-    "fractions",
     "functools",
     "heapq",
     "io",
     "itertools",
-    "json",
-    "linecache",
-    "locale",
     "math",
-    "numbers",
     "operator",
     "os",
-    "pickle",
-    "pprint",
-    "queue",
-    "random",
     "re",
-    "statistics",
     "string",
     "struct",
-    "tempfile",
-    "textwrap",
-    "threading",
     "time",
-    "traceback",
     "types",
     "typing",
-    "unicodedata",
-    "bz2",
-    "hashlib",
     "encodings.ascii",
     "encodings.latin_1",
 ]
@@ -99,13 +76,18 @@ def _warm_up(packages: list[str]) -> None:
 
 def _serve(control: socket.socket, wish: levels.Wish, home: levels.Home) -> Begin | None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    kernel.adopt_orphans()  # a fork does not inherit it, and the next run must not begin before they are gone
     try:
         ground = levels.enter(wish, home)
     except OSError as error:
         send(control, {"failed": str(error)})
         return None
     _hold_library(ground, wish.library)
+    os.environ.pop("LD_BIND_NOW", None)
     os.environ["TMPDIR"] = ground.rooms[1]
+    for made in ground.filters.values():
+        made.of(0)
+    make_ready(ground.box)
     gc.collect()
     gc.freeze()
     send(control, {"ready": True})

@@ -2,12 +2,11 @@
 
 import os
 import resource
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_crmeval.sandboxes.local.inside import kernel, landlock, mounts
+from pytest_crmeval.sandboxes.local.inside import cleaning, kernel, landlock, mounts
 from pytest_crmeval.sandboxes.local.inside.calls import this_machine
 from pytest_crmeval.sandboxes.local.inside.orders import (
     BINARY,
@@ -63,6 +62,8 @@ class Ground:
     """Whether nobody else is in sight: all processes but the cell are the program's."""
     counted: bool
     """Whether what is written must be counted, because nothing else bounds it."""
+    room_left: int | None = None
+    """How many files can be written in all rooms together while they are empty, where nobody else can write any."""
     library: int | None = None
     """The library, held open: another user may not come to it by its path."""
 
@@ -73,6 +74,8 @@ def leave(wish: Wish) -> Home:
     if wish.level == NAMESPACES:
         _new_namespaces()
         return Home(folder="", stranger=stranger)
+    import tempfile  # with much that no program needs
+
     folder = tempfile.mkdtemp(prefix="crmeval-cell-", dir=wish.temporary)
     for name in ROOMS:
         Path(folder, name).mkdir(mode=0o700)
@@ -116,6 +119,7 @@ def _enter_namespaces(wish: Wish, uid: int, gid: int) -> Ground:
         filters=_filters_if_known(),
         alone=True,
         counted=False,
+        room_left=cleaning.room_left(mounts.BOX),
     )
 
 

@@ -11,15 +11,13 @@ from typing import NoReturn
 from pytest_crmeval.sandboxes.local.inside import kernel
 from pytest_crmeval.sandboxes.local.inside.calls import this_machine
 from pytest_crmeval.sandboxes.local.inside.levels import Ground
-from pytest_crmeval.sandboxes.local.inside.orders import BINARY, COMPILER, PYTHON, Order
-from pytest_crmeval.sandboxes.local.inside.python_program import run
+from pytest_crmeval.sandboxes.local.inside.orders import BINARY, PYTHON, Order
+from pytest_crmeval.sandboxes.local.inside.python_program import NAME, run
 
 REPORT = 100
 """Where the process tells what goes wrong before it is the program's."""
 KEPT = 101
 """What stays open: the library, or the binary until it is executed."""
-_SOURCES = {PYTHON: "main.py", COMPILER: "main.cpp"}
-_CHUNK = 1 << 30
 
 Begin = Callable[[], NoReturn]
 
@@ -43,8 +41,6 @@ def _born(ground: Ground, order: Order, descriptors: Sequence[int]) -> Begin:
     os.chdir(ground.box)
     for name, descriptor in zip(order.files, files, strict=True):
         _write(name, descriptor)
-    if order.kind in _SOURCES:
-        _write(_SOURCES[order.kind], program)
     begin = _beginning(ground, order, program)
     for number, descriptor in enumerate((stdin, stdout, stderr)):
         os.dup2(descriptor, number)
@@ -57,14 +53,15 @@ def _born(ground: Ground, order: Order, descriptors: Sequence[int]) -> Begin:
     return begin
 
 
-def _write(name: str, descriptor: int) -> None:
-    """Copy an open file into the box, without a look at it; it may be open elsewhere, too, so no offset is moved."""
-    size = os.fstat(descriptor).st_size
+def _write(name: str, descriptor: int) -> bytes:
+    """Copy an open file into the box; it may be open elsewhere, too, so no offset is moved."""
+    content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
     target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    done = 0
-    while done < size:
-        done += os.sendfile(target, descriptor, done, min(size - done, _CHUNK))
+    left = memoryview(content)
+    while left:
+        left = left[os.write(target, left) :]
     os.close(target)
+    return content
 
 
 def _limit(order: Order) -> None:
@@ -79,12 +76,13 @@ def _limit(order: Order) -> None:
 
 def _beginning(ground: Ground, order: Order, program: int) -> Begin:
     if order.kind == PYTHON:
-        source = os.pread(program, os.fstat(program).st_size, 0)
+        source = _write(NAME, program)
         return lambda: _run_python(source, order.args, ground.box)
     if order.kind == BINARY:
         os.dup2(program, KEPT, inheritable=False)
         number = this_machine().numbers["execveat"]
         return lambda: _execute(lambda: kernel.execute_descriptor(KEPT, ["main", *order.args], number))
+    _write("main.cpp", program)
     return lambda: _execute(lambda: os.execv(order.args[0], list(order.args)))  # noqa: S606 (no shell is wanted)
 
 

@@ -7,7 +7,6 @@ import io
 import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.machinery import SourceFileLoader
@@ -17,13 +16,27 @@ from typing import Any, NoReturn, cast
 NAME = "main.py"
 _FLUSH_FAILED = 120
 _OURS = "pytest_crmeval"
+_ANYTHING = "import sys\ndef f(x: int) -> list[int]:\n    return [y for y in range(x) if y % 2]\nprint(f(3))\n"
+
+
+def make_ready(box: str) -> None:
+    """Do, once and before any run is forked, all that is the same for every program.
+
+    What a run changes in memory is copied for it, page by page: that is most of what a run costs.
+    """
+    for name in [name for name in sys.modules if name.partition(".")[0] == _OURS]:
+        del sys.modules[name]
+    sys.path.insert(0, box)
+    _open_streams()
+    compile(_ANYTHING, NAME, "exec", dont_inherit=True)
 
 
 def run(source: bytes, arguments: Sequence[str], box: str) -> NoReturn:
     """Run a program to its end, which is the end of this process."""
     main = _main(f"{box}/{NAME}")
-    _forget_ourselves(main, arguments, box)
-    _open_streams()
+    sys.modules["__main__"] = main
+    sys.argv = [NAME, *arguments]
+    sys.orig_argv = [sys.executable, *sys.argv]
     status = 0
     try:
         exec(compile(source, main.__file__ or NAME, "exec", dont_inherit=True), main.__dict__)  # noqa: S102 (our trade)
@@ -46,17 +59,12 @@ def _main(path: str) -> ModuleType:
     return main
 
 
-def _forget_ourselves(main: ModuleType, arguments: Sequence[str], box: str) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == _OURS]:
-        del sys.modules[name]
-    sys.modules["__main__"] = main
-    sys.argv = [NAME, *arguments]
-    sys.orig_argv = [sys.executable, *sys.argv]
-    sys.path.insert(0, box)
-
-
 def _open_streams() -> None:
-    """Open what an interpreter opens: line ends are left as they are, and stderr never fails."""
+    """Open what an interpreter opens: line ends are left as they are, and stderr never fails.
+
+    Behind the descriptors are stand-ins of the same kind, as every run puts its own there.
+    """
+    _stand_in()
     for number, name, mode, errors in (
         (0, "stdin", "rb", "surrogateescape"),
         (1, "stdout", "wb", "surrogateescape"),
@@ -65,6 +73,16 @@ def _open_streams() -> None:
         stream = _stream(number, f"<{name}>", mode, errors)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+
+
+def _stand_in() -> None:
+    """Put an empty file in memory at 0 and 1, and a pipe that nobody reads at 2."""
+    file = os.memfd_create("stand-in", os.MFD_CLOEXEC)
+    reading, writing = os.pipe()
+    for number, descriptor in enumerate((file, file, writing)):
+        os.dup2(descriptor, number)
+    for descriptor in (file, reading, writing):
+        os.close(descriptor)
 
 
 def _stream(descriptor: int, name: str, mode: str, errors: str) -> io.TextIOWrapper:
@@ -104,7 +122,8 @@ def _show(error: BaseException) -> int:
 
 def _finish(main: ModuleType, status: int) -> NoReturn:
     """Do what an interpreter does in the end and a program may count on; the rest is left to the kernel."""
-    _attempt(threading._shutdown)  # type: ignore[attr-defined]  # noqa: SLF001 (there is no public name)
+    if threading := sys.modules.get("threading"):
+        _attempt(threading._shutdown)  # noqa: SLF001 (there is no public name)
     _attempt(atexit._run_exitfuncs)  # noqa: SLF001 (the same)
     flushed = _flush()
     # Files that were written and not closed, objects with a __del__: they go with what holds them.

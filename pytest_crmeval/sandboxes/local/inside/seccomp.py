@@ -1,7 +1,7 @@
 """Which system calls a program may make: filters that the kernel runs before each of them."""
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from errno import ENOSYS, EPERM
 from functools import cached_property
@@ -32,7 +32,12 @@ _OPEN_FOR_CHANGE = 0x3 | 0x40 | 0x200 | 0x40_0000
 _OWN_PID = 0x7EAD_BEEF
 """Stands for the process that installs the filter, until it does."""
 
+_LONGEST_JUMP = 255
+
 _Instruction = tuple[int, int, int, int]
+_Decision = Sequence[_Instruction]
+_Span = tuple[int, _Decision]
+_ALLOWED: _Decision = ((_RETURN, 0, 0, _ALLOW),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,13 +74,27 @@ class Filter:
             (_IF_EQUAL, 1, 0, self.machine.audit_code),
             (_RETURN, 0, 0, _KILL),
             (_LOAD, 0, 0, _NUMBER_AT),
-            (_IF_AT_LEAST, 0, 1, FIRST_UNKNOWN),
-            (_RETURN, 0, 0, _REFUSE | ENOSYS),
-            *self._refusals(NOT_THERE, ENOSYS),
-            *self._refusals(self._never(), EPERM),
-            *self._by_arguments(),
-            (_RETURN, 0, 0, _ALLOW),
+            *_search(self._spans()),
         ]
+
+    def _spans(self) -> Sequence[_Span]:
+        """Return what is done about which calls: the number of the first of them, and instructions to the end."""
+        decided = self._decided()
+        spans: list[_Span] = []
+        for number in range(FIRST_UNKNOWN + 1):
+            decision = decided.get(number, _ALLOWED)
+            if not spans or decision != spans[-1][1]:
+                spans.append((number, decision))
+        return spans
+
+    def _decided(self) -> Mapping[int, _Decision]:
+        numbers = self.machine.numbers
+        return {
+            **{numbers[name]: checks for name, checks in self._by_arguments().items() if name in numbers},
+            **{numbers[name]: (_refuse(EPERM),) for name in self._never()},
+            **{numbers[name]: (_refuse(ENOSYS),) for name in NOT_THERE},
+            FIRST_UNKNOWN: (_refuse(ENOSYS),),
+        }
 
     def _never(self) -> frozenset[str]:
         names = frozenset(self.machine.numbers) - NOT_THERE - BY_ARGUMENTS
@@ -84,37 +103,37 @@ class Filter:
         names = names if self.executes else names | {"execveat"}
         return names if self.reads_only else names - FOLDER_CHANGES
 
-    def _refusals(self, names: Iterable[str], error: int) -> Iterable[_Instruction]:
-        """Jump to one refusal behind them all."""
-        numbers = sorted(self.machine.numbers[name] for name in names)
-        for ahead, number in zip(reversed(range(len(numbers))), numbers, strict=True):
-            yield (_IF_EQUAL, ahead + 1, 0, number)
-        yield (_SKIP, 0, 0, 1)
-        yield (_RETURN, 0, 0, _REFUSE | error)
+    def _by_arguments(self) -> Mapping[str, _Decision]:
+        checks = {
+            "socketpair": (*_only(0, _AF_UNIX), *_masked(1, _SOCK_KINDS, _SOCK_STREAM)),
+            "prlimit64": _only(0, 0, _OWN_PID),
+            "ioctl": _none_of(1, *_TERMINAL_AND_OWNER),
+            "fcntl": _none_of(1, _F_SETOWN, _F_SETSIG, _F_SETOWN_EX),
+            **(self._compilers_checks() if self.compiles else self._programs_checks()),
+        }
+        return {name: (*instructions, *_ALLOWED) for name, instructions in checks.items()}
 
-    def _by_arguments(self) -> Iterable[_Instruction]:
-        yield from self._when("socketpair", *_only(0, _AF_UNIX), *_masked(1, _SOCK_KINDS, _SOCK_STREAM))
-        yield from self._when("prlimit64", *_only(0, 0, _OWN_PID))
-        yield from self._when("ioctl", *_none_of(1, *_TERMINAL_AND_OWNER))
-        yield from self._when("fcntl", *_none_of(1, _F_SETOWN, _F_SETSIG, _F_SETOWN_EX))
-        if self.compiles:
-            yield from self._when("clone", *_no_bit(0, _CLONE_NAMESPACES))
-            return
-        yield from self._when("clone", *_some_bit(0, _CLONE_THREAD))
-        yield from self._when("kill", *_only(0, 0, _OWN_PID))
-        yield from self._when("tgkill", *_only(0, _OWN_PID))
+    def _compilers_checks(self) -> Mapping[str, Iterable[_Instruction]]:
+        return {"clone": _no_bit(0, _CLONE_NAMESPACES)}
+
+    def _programs_checks(self) -> Mapping[str, Iterable[_Instruction]]:
+        checks = {"clone": _some_bit(0, _CLONE_THREAD), "kill": _only(0, 0, _OWN_PID), "tgkill": _only(0, _OWN_PID)}
         if self.executes:
-            yield from self._when("execveat", *_only(4, _AT_EMPTY_PATH))
+            checks |= {"execveat": _only(4, _AT_EMPTY_PATH)}
         if self.reads_only:
-            yield from self._when("open", *_no_bit(1, _OPEN_FOR_CHANGE))
-            yield from self._when("openat", *_no_bit(2, _OPEN_FOR_CHANGE))
+            checks |= {"open": _no_bit(1, _OPEN_FOR_CHANGE), "openat": _no_bit(2, _OPEN_FOR_CHANGE)}
+        return checks
 
-    def _when(self, name: str, *checks: _Instruction) -> Iterable[_Instruction]:
-        """Let ``checks`` decide about a call: who comes through them is allowed."""
-        if name in self.machine.numbers:
-            yield (_IF_EQUAL, 0, len(checks) + 1, self.machine.numbers[name])
-            yield from checks
-            yield (_RETURN, 0, 0, _ALLOW)
+
+def _search(spans: Sequence[_Span]) -> Sequence[_Instruction]:
+    """Halve until one is left: the kernel tries every call that there is when it takes a filter, once for each run."""
+    if len(spans) == 1:
+        return spans[0][1]
+    middle = len(spans) // 2
+    below, above = _search(spans[:middle]), _search(spans[middle:])
+    if len(below) <= _LONGEST_JUMP:
+        return [(_IF_AT_LEAST, len(below), 0, spans[middle][0]), *below, *above]
+    return [(_IF_AT_LEAST, 0, 1, spans[middle][0]), (_SKIP, 0, 0, len(below)), *below, *above]
 
 
 def _argument(index: int) -> _Instruction:
@@ -122,8 +141,8 @@ def _argument(index: int) -> _Instruction:
     return (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * index)
 
 
-def _refuse() -> _Instruction:
-    return (_RETURN, 0, 0, _REFUSE | EPERM)
+def _refuse(error: int = EPERM) -> _Instruction:
+    return (_RETURN, 0, 0, _REFUSE | error)
 
 
 def _only(index: int, *values: int) -> Iterable[_Instruction]:
