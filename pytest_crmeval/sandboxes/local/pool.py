@@ -31,14 +31,19 @@ class Pool:
         losses = []
         for _ in range(_ATTEMPTS):
             try:
-                with self._free, slots.slot(self._place), self._lent() as cell:
-                    return run(cell, runnable, feed, limits)
+                return run(self._lent, runnable, feed, limits)
             except (CellLost, Unavailable) as loss:
                 losses.append(str(loss))
         raise SandboxError(f"the process of the sandbox was lost {_ATTEMPTS} times in one run: {'; '.join(losses)}")
 
     @contextmanager
     def _lent(self) -> Iterator[Cell]:
+        with self._free, slots.slot(self._place), self._whole() as cell:
+            yield cell
+
+    @contextmanager
+    def _whole(self) -> Iterator[Cell]:
+        """Take a cell, and give it back if nothing has happened to it."""
         cell = self._taken()
         try:
             yield cell

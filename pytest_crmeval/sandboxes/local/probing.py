@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from pytest_crmeval.domain.program import Feed, Limits
@@ -114,7 +115,9 @@ def _refusal(asked: str, reasons: str) -> str:
 def _try(cell: Cell, level: str) -> None:
     """Really try what a level is there to prevent."""
     with opened("probe", _PROBE) as program:
-        ended = run(cell, Runnable(kind=PYTHON, descriptor=program), Feed(args=_PROMISES[level]), _PATIENT)
+        ended = run(
+            lambda: nullcontext(cell), Runnable(kind=PYTHON, descriptor=program), Feed(args=_PROMISES[level]), _PATIENT
+        )
     if not ended.succeeded:
         raise Unavailable(f"a program can't be run in it: {ended.stderr.decode(errors='replace')[-400:]}")
     if escapes := ended.stdout.split():

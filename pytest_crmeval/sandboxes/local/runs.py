@@ -2,8 +2,8 @@
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from pytest_crmeval.domain.program import Execution, Feed, Limits
@@ -37,19 +37,24 @@ class Runnable:
     """What a binary takes before its first instruction, in bytes."""
 
 
-def run(cell: Cell, runnable: Runnable, feed: Feed, limits: Limits) -> Execution:
-    """Have a cell run a program once; SandboxError if the cell could not even begin it."""
+Lend = Callable[[], AbstractContextManager[Cell]]
+
+
+def run(lend: Lend, runnable: Runnable, feed: Feed, limits: Limits) -> Execution:
+    """Have a cell run a program once, and no longer than that; SandboxError if it could not even begin it."""
     with _descriptors(feed) as (stdin, stdout, reading, writing, *files):
         listener = Listener(reading)
         opened = (runnable.descriptor, stdin, stdout, writing, *files)
-        answer, found = cell.run(_order(runnable, feed, limits), opened, listener)
-        try:
+        order = _order(runnable, feed, limits)
+        with ExitStack() as closing:
+            with lend() as cell:
+                answer, found = cell.run(order, opened, listener)
+                for descriptor in found.values():
+                    closing.callback(os.close, descriptor)
+                # Here, so that a cell with a trouble of its own is not lent again.
+                if answer.trouble and not never_loaded(answer, limits, runnable.image):
+                    raise SandboxError(f"the program could not be begun: {answer.trouble}")
             contents = {name: _content(descriptor, limits) for name, descriptor in found.items()}
-        finally:
-            for descriptor in found.values():
-                os.close(descriptor)
-        if answer.trouble and not never_loaded(answer, limits, runnable.image):
-            raise SandboxError(f"the program could not be begun: {answer.trouble}")
         return execution(
             answer, limits, _content(stdout, limits), listener.ends.shown(), contents, image=runnable.image
         )
