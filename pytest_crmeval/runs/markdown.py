@@ -9,6 +9,7 @@ from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import objects
 from pytest_crmeval.runs.bills import dollars
 from pytest_crmeval.runs.outcome import outcome_of
+from pytest_crmeval.runs.summary import found
 
 _COUNTS = ("passed", "failed", "errored", "invalid", "not run")
 _TRIES = ("pass@1", "solved_of_all")
@@ -70,8 +71,8 @@ def _head(report: Report) -> Iterator[str]:
 def _gates(rulings: Sequence[Ruling]) -> Iterator[str]:
     for ruling in rulings:
         mark = "✅" if ruling.holds else "❌"
-        whose = f" ({escaped(ruling.subject)})" if ruling.subject else ""
-        yield f"- {mark} `{ruling.gate.replace('`', '')}`{whose}: {escaped(ruling.explanation)}"
+        whose = f" ({escaped(ruling.subject)})" if ruling.subject and f"[{ruling.subject}]" not in ruling.gate else ""
+        yield f"- {mark} `{ruling.gate.replace('`', '')}`{whose}: {escaped(found(ruling))}"
     if rulings:
         yield ""
 
