@@ -118,6 +118,16 @@ def settling(value: float, bound: float, level: float = LEVEL) -> float:
     return deviations_of(level) ** 2 * bound * (1 - bound) / (value - bound) ** 2
 
 
+def worth(share: float, width: float) -> float:
+    """Return of how many observations a share's interval, Wilson's, is so wide."""
+    low, high = 0.0, 1e9
+    for _ in range(100):
+        middle = (low + high) / 2
+        found = wilson(share * middle, middle) or (0.0, 1.0)
+        low, high = (middle, high) if found[1] - found[0] > width else (low, middle)
+    return high
+
+
 @cache
 def deviations_of(level: float) -> float:
     """Return within how many standard deviations a share of a normal distribution lies."""

@@ -7,7 +7,7 @@ from math import ceil, inf
 
 from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, SHARES, Gate, is_paired
-from pytest_crmeval.domain.interval import deviations_of, settling, wilson
+from pytest_crmeval.domain.interval import deviations_of, settling, wilson, worth
 from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import listed
@@ -280,9 +280,9 @@ def _times(gate: Gate, figure: Figure, bound: float, level: float) -> float:
     if figure.value == bound or not half:
         return inf
     if _is_share(gate.metric) and 0.0 < bound < 1.0 and not gate.baseline:
-        varied = 0.0 < figure.value < 1.0 and figure.method != "wilson"
-        worth = figure.value * (1 - figure.value) * (deviations_of(LEVEL) / half) ** 2
-        return settling(figure.value, bound, level) / (worth if varied else float(figure.units or figure.n or 1))
+        drawn = figure.value * (1 - figure.value) * (deviations_of(LEVEL) / half) ** 2
+        size = drawn if figure.method == "bootstrap" else worth(figure.value, 2 * half)
+        return settling(figure.value, bound, level) / size
     return (half * deviations_of(level) / deviations_of(LEVEL) / (figure.value - bound)) ** 2
 
 

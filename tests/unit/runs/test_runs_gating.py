@@ -404,3 +404,11 @@ def test_repeats_that_all_pass_do_not_settle_a_gate_either() -> None:
 def test_what_is_just_equal_has_no_margin_below_nothing() -> None:
     """Minus nothing is not what a person reads."""
     assert "+0" == f"{ruled('crm.errored == 0', of(*played(1, 0))).margin:+.3g}"
+
+
+def test_several_subjects_settle_a_gate_by_cases() -> None:
+    """One passes all 41 cases, the other none: 93 cases with a half each are what it takes."""
+    trials = [*played(41, 0, "good"), *played(0, 41, "bad")]
+
+    assert 93 - 41 == ruled("crm.pass_rate >= 0.4", of(*trials)).needed
+    assert (wilson(92 / 2, 92) or (0,))[0] < 0.4 < (wilson(93 / 2, 93) or (0,))[0]
