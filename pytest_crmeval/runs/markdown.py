@@ -195,7 +195,8 @@ def _changes(contrast: Contrast) -> Iterator[str]:
             yield ""
             for change in changes[:SHOWN]:
                 reason = f": {escaped(change.reason)}" if change.reason else ""
-                yield f"- {escaped(change.case)}{reason}"
+                shares = f" ({change.shares})" if change.shares else ""
+                yield f"- {escaped(change.case)}{shares}{reason}"
             yield from _more(len(changes))
             yield ""
             yield "</details>"

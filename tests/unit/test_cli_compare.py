@@ -147,7 +147,7 @@ def test_a_gate_that_somebody_names_is_judged_though_its_subject_is_misspelt(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The project's gate of an agent that nobody chose says nothing; who types one wants to know."""
-    keep(folder, "chosen", [trial("a")], parts=[part(agents={"oracle": "oracle"}, chosen=True, partial=True)])
+    keep(folder, "chosen", [trial("a")], parts=[part(agents=["oracle"], chosen=True, partial=True)])
     gates = ("crm.errored == 0", "crm[orcale].passed > 0", "crn.passed > 0")
     lines = "".join(f"\n    {gate}" for gate in gates)
     (folder.parent / "pytest.ini").write_text(f"[pytest]\ncrmeval_gates ={lines}\n")
