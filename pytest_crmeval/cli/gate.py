@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     gates = gates_of(options)
     if not gates:
         raise UsageError("there is no gate: give --gate RULE, or crmeval_gates in the project's pytest settings")
-    report, idle = judged(named_report(options.run, options), gates, baseline_of(options))
+    report, idle = judged(named_report(options.run, options), gates, baseline_of(options), every=bool(options.gate))
     head = f"run {report.run['id']}, {report.run['started']}"
     lines = [head, *summary.table(report), *summary.missing(report), *judgement(report, idle)]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -58,11 +58,16 @@ def named_report(given: str, options: argparse.Namespace) -> Report:
         raise UsageError(error) from error
 
 
-def judged(report: Report, gates: Sequence[Gate], baseline: Baseline | None) -> tuple[Report, Sequence[Gate]]:
-    """Return the report with its comparison and what the gates found, and the gates that say nothing about it."""
+def judged(
+    report: Report, gates: Sequence[Gate], baseline: Baseline | None, *, every: bool = False
+) -> tuple[Report, Sequence[Gate]]:
+    """Return the report with its comparison and what the gates found, and the gates that say nothing about it.
+
+    ``every``: also those of what nobody has asked for are judged, and breached.
+    """
     from pytest_crmeval.runs.gating import judge
 
-    concerning, idle = concerned(gates, report)
+    concerning, idle = (gates, ()) if every else concerned(gates, report)
     if baseline:
         from pytest_crmeval.runs.comparing import compare
 

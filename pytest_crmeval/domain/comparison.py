@@ -24,6 +24,12 @@ class CaseChange:
     reason: str = ""
     """Why it fails now; for what is in one run only, or has changed, empty unless it fails."""
 
+    @property
+    def shares(self) -> str:
+        """How often it passed and passes, where repeats make that no verdict; else nothing."""
+        known = self.before is not None and self.after is not None
+        return f"{self.before:.2f} to {self.after:.2f}" if known and {self.before, self.after} - {0.0, 1.0} else ""
+
     def to_dict(self) -> JsonObject:
         """Return JSON primitives; what is not known is absent."""
         shares = {"before": self.before, "after": self.after}

@@ -42,7 +42,6 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 SUITE = re.compile(r"[A-Za-z0-9_-]+")
 _METRIC = re.compile(rf"(?:pass[@^][1-9][0-9]*|score:[\w.-]+|(?:{'|'.join(METRICS)}))(?![\w@^:])")
 _PAIRED = re.compile(r"pass_rate|strict_success|(?:turn|tool|reply)_success|score:.+")
-"""Metrics that each case has for itself: of these there is a test whether one run is worse than another."""
 _NOT_WORSE = re.compile(r"\s+not\s+worse\s+than\s+baseline(?!\w)")
 _COMPARISON = re.compile(r"\s*(>=|<=|==|>|<)\s*")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -114,7 +113,7 @@ class Gate:
         subject = _subject(reader)
         reader.must("a dot", _DOT)
         metric = reader.must(f"a metric ({', '.join((*METRICS, *OPEN))})", _METRIC)
-        if _PAIRED.fullmatch(metric) and reader.may(_NOT_WORSE) is not None:
+        if is_paired(metric) and reader.may(_NOT_WORSE) is not None:
             reader.must("the end", _END)
             return cls(text=text, suite=suite, subject=subject, metric=metric, comparison=NOT_WORSE, baseline=True)
         comparison = reader.must(f"a comparison ({', '.join(COMPARISONS)})", _COMPARISON)
@@ -134,6 +133,11 @@ class Gate:
         )
 
 
+def is_paired(metric: str) -> bool:
+    """Whether each case has it for itself: of such there is a test whether one run is worse than another."""
+    return _PAIRED.fullmatch(metric) is not None
+
+
 _DOT = re.compile(r"\.")
 _OPENING, _NAME, _CLOSING = re.compile(r"\["), re.compile(r"[^\[\]]+"), re.compile(r"\]")
 _CERTAIN = frozenset({*COUNTS, *MONEY, "calibration_error"})
@@ -149,7 +153,10 @@ def _subject(reader: _Reader) -> str:
 
 
 def _number(reader: _Reader, metric: str) -> float:
-    number = float(reader.must("a number or baseline", _NUMBER))
+    written = reader.must("a number or baseline", _NUMBER)
+    number = float(written)
+    if (metric in SHARES or metric.startswith("pass")) and not 0.0 <= number <= 1.0:
+        raise reader.error("a share, between 0 and 1,", back=len(written))
     unit = reader.may(_UNIT) if metric in TIMES else None
     return number * _UNITS[unit] if unit else number
 

@@ -7,6 +7,8 @@ from math import ceil, comb, exp, floor, inf, lgamma, log, log1p, sqrt
 NORMAL = 1.959963984540054
 """95 % of a normal distribution are within so many standard deviations."""
 LEVEL = 0.95
+FEW = 3
+"""Fewer units' worth of hits, or of misses, say little of how units vary: each counts once, as where all are alike."""
 Interval = tuple[float, float]
 Part = tuple[float, float]
 """What one independent unit, a case or a chain, has of a ratio: how many, of how many."""
@@ -38,7 +40,7 @@ def clustered(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:
 def effective(parts: Sequence[Part]) -> float:
     """Return how many independent observations of a share would say as much; never more than there are.
 
-    Where units do not differ at all nobody knows, and each counts once.
+    Where units hardly differ nobody knows, and each counts once: a single miss must not make a share surer than none.
     """
     parts = [part for part in parts if part[1]]
     whole = sum(size for _, size in parts)
@@ -47,7 +49,13 @@ def effective(parts: Sequence[Part]) -> float:
     share, variance = ratio(parts), variance_of(parts)
     if not variance or share in {0.0, 1.0} or all(size == 1 and hits in {0, 1} for hits, size in parts):
         return float(len(parts))
-    return min(whole, share * (1 - share) / variance)
+    return min(whole if is_varied(parts) else len(parts), share * (1 - share) / variance)
+
+
+def is_varied(parts: Sequence[Part]) -> bool:
+    """Whether units that differ are enough to tell from them how far a share can be believed."""
+    share = ratio(parts)
+    return variance_of(parts) > 0.0 and min(share, 1 - share) * len(parts) >= FEW
 
 
 def spread(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:
@@ -108,6 +116,16 @@ def settling(value: float, bound: float, level: float = LEVEL) -> float:
     if value == bound:
         return inf
     return deviations_of(level) ** 2 * bound * (1 - bound) / (value - bound) ** 2
+
+
+def worth(share: float, width: float) -> float:
+    """Return of how many observations a share's interval, Wilson's, is so wide."""
+    low, high = 0.0, 1e9
+    for _ in range(100):
+        middle = (low + high) / 2
+        found = wilson(share * middle, middle) or (0.0, 1.0)
+        low, high = (middle, high) if found[1] - found[0] > width else (low, middle)
+    return high
 
 
 @cache

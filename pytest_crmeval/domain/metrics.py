@@ -157,9 +157,11 @@ def breakdown_of(trials: Iterable[Trial]) -> Breakdown:
     return {kind: groups for kind, groups in zip(KINDS, found, strict=True) if groups}
 
 
-def reading_order(label: str) -> tuple[int, str]:
-    """Return what labels are sorted by: simple before complex, the rest by name."""
-    return (_COMPLEXITIES.index(label) if label in _COMPLEXITIES else len(_COMPLEXITIES), label)
+def reading_order(label: str) -> tuple[int, int, str]:
+    """Return what labels are sorted by: simple before complex, the rest by name, ratings (800-1199) by number."""
+    place = _COMPLEXITIES.index(label) if label in _COMPLEXITIES else len(_COMPLEXITIES)
+    first = label.partition("-")[0]
+    return place, int(first) if first.isascii() and first.isdigit() else 0, label
 
 
 def breakdown_from(record: Mapping[str, Any]) -> Breakdown:

@@ -79,7 +79,8 @@ def _changes(contrast: Contrast, name: str, most: int | None) -> Iterator[str]:
         return
     yield f"{name.replace('_', ' ')} in {contrast.suite}, {subjects(contrast)}: {len(changes)}"
     for change in changes[:most]:
-        yield _cut(f"  {change.case}{f': {change.reason}' if change.reason else ''}")
+        shares = f" ({change.shares})" if change.shares else ""
+        yield _cut(f"  {change.case}{shares}{f': {change.reason}' if change.reason else ''}")
     if most is not None and len(changes) > most:
         yield f"  ... and {len(changes) - most} more: crmeval compare tells all"
 

@@ -6,8 +6,8 @@ from functools import cached_property
 from math import ceil, inf
 
 from pytest_crmeval.domain.figures import LEVEL, Figure
-from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, SHARES, Gate
-from pytest_crmeval.domain.interval import deviations_of, settling, wilson
+from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, SHARES, Gate, is_paired
+from pytest_crmeval.domain.interval import deviations_of, settling, wilson, worth
 from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import listed
@@ -160,9 +160,19 @@ class _Court:
         if before is None or after is None:
             return self._told(f"no case has a {gate.metric} in this run and, with the same content, in the baseline")
         bound = round(before.value + gate.bound, 12)  # 0.8 - 0.1 is a little more than 0.7
+        after = self._as_changed(after)
         cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
         told = f"{gate.metric} is {after.value:.6g} and was {before.value:.6g}, over {cases} that both runs have"
         return self._compared(after, bound, told)
+
+    def _as_changed(self, after: Figure) -> Figure:
+        """Return a value with the interval of its change: what is hard in both runs does not make it less sure."""
+        pairs = pairs_of(matched(*self._paired()), self._gate.metric) if is_paired(self._gate.metric) else []
+        if not pairs:
+            return after
+        change = difference_of(pairs).figure
+        low, high = ((end or 0.0) - change.value + after.value for end in (change.low, change.high))
+        return replace(change, value=after.value, low=max(0.0, low), high=min(1.0, high))
 
     def _taken(self, trials: Sequence[Trial]) -> Figure | None:
         if not trials:
@@ -238,7 +248,7 @@ def _decided(ruling: Ruling, chance: float, tests: int) -> Ruling:
 
 def _margin(comparison: str, value: float, bound: float) -> float:
     if comparison == "==":
-        return -abs(value - bound)
+        return 0.0 - abs(value - bound)  # not minus nothing
     return value - bound if comparison.startswith(">") else bound - value
 
 
@@ -269,11 +279,11 @@ def _times(gate: Gate, figure: Figure, bound: float, level: float) -> float:
     half = ((figure.high or 0.0) - (figure.low or 0.0)) / 2
     if figure.value == bound or not half:
         return inf
-    if _is_share(gate.metric) and 0.0 < bound < 1.0:
-        varied = 0.0 < figure.value < 1.0 and figure.method != "wilson"
-        worth = figure.value * (1 - figure.value) * (deviations_of(LEVEL) / half) ** 2
-        return settling(figure.value, bound, level) / (worth if varied else float(figure.n or 1))
-    return (half / (figure.value - bound)) ** 2
+    if _is_share(gate.metric) and 0.0 < bound < 1.0 and not gate.baseline:
+        drawn = figure.value * (1 - figure.value) * (deviations_of(LEVEL) / half) ** 2
+        size = drawn if figure.method == "bootstrap" else worth(figure.value, 2 * half)
+        return settling(figure.value, bound, level) / size
+    return (half * deviations_of(level) / deviations_of(LEVEL) / (figure.value - bound)) ** 2
 
 
 def _is_share(metric: str) -> bool:

@@ -9,6 +9,7 @@ from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import objects
 from pytest_crmeval.runs.bills import dollars
 from pytest_crmeval.runs.outcome import outcome_of
+from pytest_crmeval.runs.summary import found
 
 _COUNTS = ("passed", "failed", "errored", "invalid", "not run")
 _TRIES = ("pass@1", "solved_of_all")
@@ -70,8 +71,8 @@ def _head(report: Report) -> Iterator[str]:
 def _gates(rulings: Sequence[Ruling]) -> Iterator[str]:
     for ruling in rulings:
         mark = "✅" if ruling.holds else "❌"
-        whose = f" ({escaped(ruling.subject)})" if ruling.subject else ""
-        yield f"- {mark} `{ruling.gate.replace('`', '')}`{whose}: {escaped(ruling.explanation)}"
+        whose = f" ({escaped(ruling.subject)})" if ruling.subject and f"[{ruling.subject}]" not in ruling.gate else ""
+        yield f"- {mark} `{ruling.gate.replace('`', '')}`{whose}: {escaped(found(ruling))}"
     if rulings:
         yield ""
 
@@ -194,7 +195,8 @@ def _changes(contrast: Contrast) -> Iterator[str]:
             yield ""
             for change in changes[:SHOWN]:
                 reason = f": {escaped(change.reason)}" if change.reason else ""
-                yield f"- {escaped(change.case)}{reason}"
+                shares = f" ({change.shares})" if change.shares else ""
+                yield f"- {escaped(change.case)}{shares}{reason}"
             yield from _more(len(changes))
             yield ""
             yield "</details>"

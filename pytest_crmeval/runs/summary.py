@@ -65,8 +65,12 @@ def gates(rulings: Sequence[Ruling]) -> Iterator[str]:
     """Yield a line per ruling: the value, its interval, its margin, and how many more cases would settle it."""
     for ruling in rulings:
         whose = f" ({ruling.subject})" if ruling.subject and f"[{ruling.subject}]" not in ruling.gate else ""
-        told = "; ".join([ruling.explanation, *_certainty(ruling)])
-        yield f"gate {ruling.gate}{whose}: {'holds' if ruling.holds else 'BREACHED'} ({told})"
+        yield f"gate {ruling.gate}{whose}: {'holds' if ruling.holds else 'BREACHED'} ({found(ruling)})"
+
+
+def found(ruling: Ruling) -> str:
+    """Return what a gate found, and how far that can be believed."""
+    return "; ".join([ruling.explanation, *_certainty(ruling)])
 
 
 def _certainty(ruling: Ruling) -> Iterator[str]:

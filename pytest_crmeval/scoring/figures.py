@@ -11,6 +11,7 @@ from pytest_crmeval.domain.interval import (
     Interval,
     Part,
     clustered,
+    is_varied,
     pass_all,
     pass_at,
     percentile,
@@ -142,7 +143,7 @@ class _Taker:
         if not parts:
             return None
         value, units = ratio(parts), len(parts)
-        if self._resampled and 0.0 < value < 1.0 and units > 1:
+        if self._resampled and is_varied(parts):
             from pytest_crmeval.scoring.resampling import ratio_interval
 
             return _figure(value, ratio_interval(parts, self._level), "bootstrap", n=taken.n, units=units)
@@ -154,7 +155,9 @@ class _Taker:
         parts = [part for part in taken.units.values() if part[1]]
         if not parts:
             return None
-        return _figure(ratio(parts), spread(parts, self._level), "normal", n=taken.n, units=len(parts))
+        low, high = spread(parts, self._level) or (None, None)
+        interval = None if low is None or high is None else (max(0.0, low), high)  # nothing takes less than no time
+        return _figure(ratio(parts), interval, "normal", n=taken.n, units=len(parts))
 
     def _percentile(self, ordered: Sequence[float], share: float, units: int) -> Figure:
         interval = percentile_interval(ordered, share, self._level, units)

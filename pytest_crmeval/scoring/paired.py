@@ -1,11 +1,12 @@
 """Two runs of the same cases: how far they differ, whether by chance, and what they could not have shown."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 from pytest_crmeval.domain.figures import LEVEL, Figure
-from pytest_crmeval.domain.interval import Interval, Part, deviations_of
+from pytest_crmeval.domain.interval import FEW, Interval, Part, deviations_of
 
 POWER = 0.8
 """How often a difference that is just detectable would be found."""
@@ -62,7 +63,7 @@ def difference_of(pairs: Sequence[Pair]) -> Difference:
         figure=mean_difference(pairs),
         p=sign_permutation(sums),
         test=PERMUTATION,
-        detectable=min(1.0, _deviations() * _error(list(parts.values()))),
+        detectable=_detectable(list(parts.values())),
     )
 
 
@@ -71,7 +72,7 @@ def mean_difference(pairs: Sequence[Pair]) -> Figure:
     from pytest_crmeval.scoring.resampling import ratio_interval
 
     differences, parts = [pair.difference for pair in pairs], list(_by_unit(pairs).values())
-    if len(set(differences)) == 1 or len(parts) == 1:  # to draw what is all alike would leave no doubt at all
+    if _are_alike(parts):  # to draw what is all alike would leave no doubt at all
         low, high = bonett_price(0, 0, len(parts))
         mean = sum(differences) / len(differences)
         around = max(-1.0, mean + low), min(1.0, mean + high)
@@ -106,6 +107,18 @@ def detectable(count: int, discordant: float) -> float:
     return min(1.0, max(high, FEWEST / count))
 
 
+def _detectable(parts: Sequence[Part]) -> float:
+    """Return the same of differences that are no verdicts, by how they vary; where none differs, as if they were.
+
+    Signs, too, are never significant with fewer than six units that differ.
+    """
+    differing = [abs(gained) for gained, _ in parts if gained]
+    if not differing:
+        return detectable(len(parts), 1 / (len(parts) + 2))
+    fewest = FEWEST * sum(differing) / len(differing) / sum(size for _, size in parts)
+    return min(1.0, max(fewest, _deviations() * _error(parts)))
+
+
 def holm(chances: Sequence[float]) -> list[float]:
     """Return p-values corrected for their number, in their order: Holm, Scand. J. Statist. 6 (1979)."""
     corrected = [0.0] * len(chances)
@@ -120,6 +133,12 @@ def _is_plain(pairs: Sequence[Pair]) -> bool:
     """Whether every case is independent and has but one verdict in each run."""
     whole = all(value in {0.0, 1.0} for pair in pairs for value in (pair.before, pair.after))
     return whole and len({pair.unit for pair in pairs}) == len(pairs)
+
+
+def _are_alike(parts: Sequence[Part]) -> bool:
+    """Whether hardly any unit has changed otherwise than the rest."""
+    means = Counter(round(gained / size, 9) for gained, size in parts)
+    return len(parts) - max(means.values()) < FEW
 
 
 def _by_unit(pairs: Sequence[Pair]) -> Mapping[str, Part]:

@@ -33,6 +33,16 @@ def better(pytester: pytest.Pytester) -> None:
     bots.write_text(bots.read_text().replace('startswith("Add")', 'startswith(("Add", "Please"))'))
 
 
+def test_a_misspelt_gate_of_the_command_line_is_breached(project: Project) -> None:
+    """Though agents and tests were named: who writes a gate into a workflow must not be told that all is well."""
+    gates = [word for name in ("oracle", "orcale") for word in ("--crmeval-gate", f"crm[{name}].passed > 0")]
+
+    result = project([case("one")]).runpytest(*NO_XDIST, "--crmeval-agent", "oracle", *gates)
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    result.stdout.fnmatch_lines(["gate crm[[]orcale[]].passed > 0: BREACHED (crm has no subject 'orcale'*"])
+
+
 @WAYS
 def test_a_run_is_compared_with_another(project: Project, xdist: list[str]) -> None:
     """Six of seven cases were lost: shown, annotated and summed up, written as documented, and a breach."""

@@ -8,7 +8,7 @@ import pytest
 from pytest_crmeval import cli
 from pytest_crmeval.domain.score import Verdict
 from tests.fakes import planned, trial
-from tests.kept_runs import keep
+from tests.kept_runs import keep, part
 
 FAILED = Verdict.FAILED
 
@@ -141,3 +141,18 @@ def test_a_run_in_which_something_errored_can_not_pass(folder: Path) -> None:
     keep(folder, "broken", [trial("a"), trial("b", Verdict.ERRORED)])
 
     assert 1 == cli.main(["gate", "broken"])
+
+
+def test_a_gate_that_somebody_names_is_judged_though_its_subject_is_misspelt(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The project's gate of an agent that nobody chose says nothing; who types one wants to know."""
+    keep(folder, "chosen", [trial("a")], parts=[part(agents=["oracle"], chosen=True, partial=True)])
+    gates = ("crm.errored == 0", "crm[orcale].passed > 0", "crn.passed > 0")
+    lines = "".join(f"\n    {gate}" for gate in gates)
+    (folder.parent / "pytest.ini").write_text(f"[pytest]\ncrmeval_gates ={lines}\n")
+
+    assert 0 == cli.main(["gate", "chosen"])
+    assert 2 == capsys.readouterr().out.count(": not judged")
+    assert 1 == cli.main(["gate", "chosen", *(word for gate in gates for word in ("--gate", gate))])
+    assert 2 == capsys.readouterr().out.count(": BREACHED")

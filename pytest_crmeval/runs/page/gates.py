@@ -52,7 +52,7 @@ class GateView:
     def interval(self) -> str:
         """How far that can be believed."""
         low, high = self.found.low, self.found.high
-        return "" if low is None or high is None else f"{_number(low)}{NOTHING}{_number(high)}"
+        return "" if low is None or high is None else f"{_number(low)}{' to ' if low < 0 else NOTHING}{_number(high)}"
 
     @property
     def margin(self) -> str:

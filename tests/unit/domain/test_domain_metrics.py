@@ -17,6 +17,7 @@ from pytest_crmeval.domain.metrics import (
     breakdown_from,
     breakdown_of,
     metrics_of,
+    reading_order,
 )
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
@@ -271,3 +272,8 @@ def test_junk_is_no_breakdown(junk: Any) -> None:  # noqa: ANN401 (JSON)
     """Neither."""
     with pytest.raises((TypeError, ValueError)):
         breakdown_from(junk)
+
+
+def test_ratings_are_read_from_the_easy_to_the_hard() -> None:
+    """By number: 800 is less than 1200."""
+    assert ["800-1199", "1200-1599", "1600-1999"] == sorted(["1600-1999", "1200-1599", "800-1199"], key=reading_order)

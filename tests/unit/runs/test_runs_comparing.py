@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from pytest_crmeval.domain.comparison import LISTS, Comparison
+from pytest_crmeval.domain.comparison import LISTS, CaseChange, Comparison
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
@@ -210,3 +210,11 @@ def test_a_report_in_markdown() -> None:
     assert "- 1 × failed: state is too low" in page
     assert "### new against old" in page
     assert "<details open><summary>newly failing in crm: 1</summary>" in page
+
+
+def test_a_case_that_passes_less_often_is_told_with_its_shares() -> None:
+    """With repeats it is not simply failing; without, the list says it all."""
+    shares = ((1.0, 0.5), (1.0, 0.0), (None, 0.5))
+    told = [CaseChange(case="a", before=before, after=after).shares for before, after in shares]
+
+    assert ["1.00 to 0.50", "", ""] == told

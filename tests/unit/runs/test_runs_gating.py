@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from pytest_crmeval.domain.gate import COUNTS, MONEY, Gate
+from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
@@ -15,6 +16,7 @@ from pytest_crmeval.domain.trial import Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill
 from pytest_crmeval.runs import reports
 from pytest_crmeval.runs.gating import judge
+from pytest_crmeval.scoring.paired import bonett_price
 from tests.fakes import planned, trial
 
 PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
@@ -379,3 +381,34 @@ def test_repeats_are_averaged_before_they_are_compared() -> None:
 def test_a_value_just_at_the_bound_of_the_baseline_holds() -> None:
     """Eight of ten less a tenth are seven of ten, whatever binary fractions say."""
     assert ruled("crm.pass_rate >= baseline - 0.1", of(*played(7, 3)), of(*played(8, 2))).holds
+
+
+def test_a_gate_on_the_baseline_is_as_sure_as_the_change() -> None:
+    """Half of the cases fail in both runs: that they are hard says nothing of what changed, and 0.1 is far away."""
+    before, after = of(*played(50, 50)), of(*played(49, 51))
+    ruling = ruled("crm.pass_rate >= baseline - 0.1", after, before)
+    low, high = bonett_price(0, 1, 100)
+
+    assert pytest.approx((0.5 + low, 0.5 + high)) == (ruling.low, ruling.high)
+    assert (True, 0) == (ruling.holds, ruling.needed)
+
+
+def test_repeats_that_all_pass_do_not_settle_a_gate_either() -> None:
+    """Three cases passed three times each: six cases without a failure are what it takes, so three are missing."""
+    repeated = [replace(each, planned=replace(each.planned, trial=n)) for each in played(3, 0) for n in (1, 2, 3)]
+
+    assert 3 == ruled("crm.pass_rate >= 0.60", of(*repeated)).needed
+    assert (wilson(5, 5) or (0,))[0] < 0.6 < (wilson(6, 6) or (0,))[0]
+
+
+def test_what_is_just_equal_has_no_margin_below_nothing() -> None:
+    """Minus nothing is not what a person reads."""
+    assert "+0" == f"{ruled('crm.errored == 0', of(*played(1, 0))).margin:+.3g}"
+
+
+def test_several_subjects_settle_a_gate_by_cases() -> None:
+    """One passes all 41 cases, the other none: 93 cases with a half each are what it takes."""
+    trials = [*played(41, 0, "good"), *played(0, 41, "bad")]
+
+    assert 93 - 41 == ruled("crm.pass_rate >= 0.4", of(*trials)).needed
+    assert (wilson(92 / 2, 92) or (0,))[0] < 0.4 < (wilson(93 / 2, 93) or (0,))[0]

@@ -222,3 +222,29 @@ def test_a_value_lies_within_its_interval(verdicts: Sequence[Sequence[Verdict]])
             assert figure.interval[0] - 1e-9 <= figure.value <= figure.interval[1] + 1e-9
     if "pass_rate" in figures and figures["pass_rate"].interval:
         assert 0.0 <= figures["pass_rate"].interval[0] <= figures["pass_rate"].interval[1] <= 1.0
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_single_miss_does_not_make_a_rate_surer_than_none(repeats: int) -> None:
+    """Else a gate with confidence would hold for the worse of two runs, and not for the better one."""
+    perfect = [each for n in range(100) for each in tried(str(n), *[PASSED] * repeats)]
+    missed = [*perfect[:-1], replace(perfect[-1], verdict=FAILED)]
+
+    lows = [figures_of(trials, 0.9)["pass_rate"].low or 0.0 for trials in (perfect, missed)]
+
+    assert lows[0] > lows[1] > 0.9
+
+
+def test_cases_that_are_all_alike_leave_a_doubt() -> None:
+    """One subject always passes, the other never: nothing varies, and thirty cases are no proof of a half."""
+    trials = [each for n in range(30) for each in tried(str(n), PASSED, PASSED)]
+    trials += [each for n in range(30) for each in tried(str(n), FAILED, FAILED, subject="mute")]
+
+    assert wilson(15, 30) == figures_of(trials)["pass_rate"].interval
+
+
+def test_nothing_takes_less_than_no_time() -> None:
+    """One slow trial among quick ones."""
+    figure = figures_of([replace(trial(str(n)), seconds=100.0 if n == 0 else 0.1) for n in range(20)])["latency_mean"]
+
+    assert 0.0 == figure.low

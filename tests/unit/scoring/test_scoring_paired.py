@@ -143,3 +143,26 @@ def test_where_nothing_changed_the_interval_still_says_something() -> None:
     for found in (difference_of(pairs(*[(1.0, 1.0)] * 20)).figure, mean_difference(pairs(*[(0.5, 0.5)] * 20))):
         assert 0.0 == found.value
         assert found.interval == bonett_price(0, 0, 20)
+
+
+def test_repeats_that_did_not_change_show_no_more_than_verdicts_that_did_not() -> None:
+    """Nothing varies here: that is no proof that the least difference would be seen."""
+    found = difference_of(pairs(*[(1 / 3, 1 / 3)] * 20))
+
+    assert difference_of(pairs(*[(1.0, 1.0)] * 20)).detectable == found.detectable
+
+
+def test_a_difference_that_is_detectable_takes_six_cases_that_differ() -> None:
+    """One of a hundred gained a third: six such would be significant, at the least."""
+    found = difference_of(pairs(*[(1 / 3, 1 / 3)] * 99, (1 / 3, 2 / 3)))
+
+    assert pytest.approx(6 / 3 / 100) == found.detectable
+
+
+def test_one_change_does_not_make_a_difference_surer_than_none() -> None:
+    """Intervals of what was drawn are narrow where hardly anything differs."""
+    none, one = (mean_difference(pairs(*[(0.5, 0.5)] * 99, (0.5, after))) for after in (0.5, 1.0))
+
+    assert none.interval
+    assert one.interval
+    assert pytest.approx(none.interval[1] - none.interval[0]) == one.interval[1] - one.interval[0]
