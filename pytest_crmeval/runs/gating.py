@@ -238,7 +238,7 @@ def _decided(ruling: Ruling, chance: float, tests: int) -> Ruling:
 
 def _margin(comparison: str, value: float, bound: float) -> float:
     if comparison == "==":
-        return -abs(value - bound)
+        return 0.0 - abs(value - bound)  # and not -0
     return value - bound if comparison.startswith(">") else bound - value
 
 

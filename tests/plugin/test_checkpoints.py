@@ -94,6 +94,29 @@ def test_results_are_where_scripts_look_for_them_in_the_order_of_steps(judging: 
     ]
 
 
+VANISHING = """
+def pytest_runtest_setup(item):
+    if "checkpoint-10-t" in item.name:
+        (item.path.parent / "runs/checkpoint-10/t.jsonl").unlink()
+"""
+
+
+def test_a_checkpoint_with_a_file_of_which_nothing_is_known_is_there_and_no_success(judging: Made) -> None:
+    """One that vanished, and one that nobody came to: half of its files do not make a checkpoint the best."""
+    good = [solution("a")]
+    files = {"checkpoint-9/s": [*good, solution("b", "say 4")], "checkpoint-10/s": good, "checkpoint-10/t": good}
+    pytester = judging({**files, "checkpoint-20/s": good}, conftest=CONFTEST + VANISHING)
+
+    result = pytester.runpytest(*NO_XDIST, "-x")
+
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["best checkpoint of checkpoints: checkpoint-9 *"])
+    batch = json.loads(Path(pytester.path, "reports/latest/batch_eval_results.json").read_text(encoding="utf-8"))
+    assert [(9, True), (10, False), (20, False)] == [(each["step"], each["success"]) for each in batch["results"]]
+    assert "t.jsonl: No such file" in batch["results"][1]["error"]
+    assert "1 file was not come to before the run ended" == batch["results"][2]["error"]
+
+
 def test_the_judges_trouble_is_never_wrong_and_never_forgiven(judging: Made) -> None:
     """What was judged is kept, and the same run does the rest; a gate that holds forgives nothing of it."""
     pytester = judging(
