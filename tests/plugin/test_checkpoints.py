@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from pytest_crmeval.fixtures.solutions import _lines_in
 from pytest_crmeval.runs import reports
 from tests.boxes import CONFTEST, EVERY_KIND, RAN, TEST, Made, problem, solution, standings, whole_tree, write_lines
 from tests.projects import report_of
@@ -92,6 +93,15 @@ def test_results_are_where_scripts_look_for_them_in_the_order_of_steps(judging: 
     assert [str(folder / f"eval_checkpoint_9/eval_s.{ending}") for ending in ("jsonl", "txt")] == [
         str(Path(name).resolve()) for name in first["evaluation_files"]
     ]
+
+
+@pytest.mark.parametrize(("content", "expected"), [(b"", 0), (b"{}\n", 1), (b"{}\n{}", 2), (b"\n\n", 2)])
+def test_a_last_line_without_a_break_is_a_line(tmp_path: Path, content: bytes, expected: int) -> None:
+    """Or more would be judged than there are."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(content)
+
+    assert expected == _lines_in(path)
 
 
 VANISHING = """
