@@ -1,8 +1,9 @@
 """How the solutions of a checkpoint were judged: file by file, and all its files together."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from pytest_crmeval.domain.figures import Figure
@@ -18,6 +19,7 @@ RATINGS = 400
 NO_RATING = "unrated"
 _TRIES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Those k that pass@k is told for, as far as there are so many samples."""
+_NAME = re.compile(r"checkpoint-(?P<step>\d+(?=[_-]|$))?.*")
 Shares = Mapping[str, tuple[int, int]]
 """Label -> solved and judged solutions."""
 
@@ -106,6 +108,8 @@ class CheckpointFigures:
     files: int
     whole: FileOutcome
     """The files as if they were one."""
+    lost: int = 0
+    """Files of which nothing is known, since they could not be read, or nobody has come to them; not in ``files``."""
 
     @property
     def pass_at(self) -> Mapping[int, tuple[float, int]]:
@@ -135,6 +139,7 @@ class CheckpointFigures:
         return {
             "step": whole.step,
             "files": self.files,
+            **({"lost": self.lost} if self.lost else {}),
             "lines": whole.lines,
             "solved": whole.solved,
             "judged": whole.judged,
@@ -161,7 +166,8 @@ class CheckpointFigures:
             for kind, shares in dict(record["by"]).items()
         }
         told = {"verdicts": verdicts, "ungradable": record["ungradable_because"], "missing": missing, "by": groups}
-        return cls(files=int(record["files"]), whole=FileOutcome.from_dict({**record, **told, "results": ""}))
+        whole = FileOutcome.from_dict({**record, **told, "results": ""})
+        return cls(files=int(record["files"]), whole=whole, lost=int(record.get("lost", 0)))
 
 
 def figures_of(outcomes: Iterable[FileOutcome | None]) -> CheckpointFigures | None:
@@ -175,7 +181,18 @@ def pooled_figures(parts: Iterable[CheckpointFigures | None]) -> CheckpointFigur
     found = [part for part in parts if part is not None]
     if not found:
         return None
-    return CheckpointFigures(files=sum(part.files for part in found), whole=together([part.whole for part in found]))
+    return CheckpointFigures(
+        files=sum(part.files for part in found),
+        whole=together([part.whole for part in found]),
+        lost=sum(part.lost for part in found),
+    )
+
+
+def with_lost(figures: CheckpointFigures | None, name: str, lost: int) -> CheckpointFigures | None:
+    """Return the figures of a checkpoint with the files of which nothing is known, although it had no others."""
+    if not lost:
+        return figures
+    return replace(figures or CheckpointFigures(files=0, whole=FileOutcome(step=step_of(name))), lost=lost)
 
 
 def pass_figures(outcomes: Iterable[FileOutcome | None], level: float) -> dict[str, Figure]:
@@ -205,6 +222,12 @@ def _lines_apart(whole: FileOutcome) -> int:
     return _problems(whole.samples, 1) + whole.lines - whole.judged
 
 
+def step_of(name: str) -> int | None:
+    """Return the step that the name of a checkpoint, or of its folder, tells; None if it tells none."""
+    read = _NAME.fullmatch(name.rpartition("/")[2])
+    return int(read["step"]) if read and read["step"] else None
+
+
 def by_step(name: str, step: int | None) -> tuple[float, str]:
     """Return what checkpoints are sorted by: their steps; those without one come last, by name."""
     return (float("inf") if step is None else step, name)
@@ -218,7 +241,7 @@ def best_of(figures: Mapping[str, CheckpointFigures]) -> str:
     whole = {
         name: rate
         for name, found in sorted(figures.items(), key=lambda each: by_step(each[0], each[1].whole.step))
-        if (rate := found.whole.pass_at_1) is not None and not found.whole.unjudged
+        if (rate := found.whole.pass_at_1) is not None and not found.whole.unjudged and not found.lost
     }
     return max(whole, key=whole.__getitem__, default="")
 
@@ -233,7 +256,7 @@ def curves_of(found: Iterable[tuple[str, str, CheckpointFigures]]) -> dict[str, 
 
 def _curve(figures: Mapping[str, CheckpointFigures]) -> Sequence[JsonObject]:
     ordered = sorted(figures.items(), key=lambda each: by_step(each[0], each[1].whole.step))
-    kept = ("step", "solved", "judged", "unjudged", "ungradable", "pass_at", "interval", "solved_of_all")
+    kept = ("step", "lost", "solved", "judged", "unjudged", "ungradable", "pass_at", "interval", "solved_of_all")
     told = ((name, found.to_dict()) for name, found in ordered)
     return [{"subject": name, **{key: found[key] for key in kept if key in found}} for name, found in told]
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from pytest_crmeval.agents.atlas.specs import models_in
 from pytest_crmeval.domain.asked import LeftOut, by_reason
+from pytest_crmeval.domain.checkpoints import by_step, step_of
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.domain.usage import money
@@ -57,11 +58,12 @@ def endings(options: Options, report: Report, *, forgiven: bool) -> Iterator[str
 
 
 def counts(cases: Iterable[PlannedCase]) -> Iterator[str]:
-    """Yield how many cases each suite has for each subject."""
+    """Yield how many cases each suite has for each subject; checkpoints by their steps."""
     found: dict[tuple[str, str], int] = {}
     for planned in cases:
         found[planned.suite, planned.subject] = found.get((planned.suite, planned.subject), 0) + 1
-    for (suite, subject), count in sorted(found.items()):
+    for suite, subject in sorted(found, key=lambda each: (each[0], *by_step(each[1], step_of(each[1])))):
+        count = found[suite, subject]
         yield f"{suite} × {subject}: {count} case{'s' * (count != 1)}"
 
 

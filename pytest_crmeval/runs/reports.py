@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_crmeval.domain.checkpoints import by_step
+from pytest_crmeval.domain.checkpoints import by_step, with_lost
 from pytest_crmeval.domain.comparison import Comparison
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import SCHEMA, Report, Standing, standing_of
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import missing_shards
-from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.domain.trial import PlannedCase, Trial, is_of_checkpoint
 from pytest_crmeval.runs.ids import LATEST
 from pytest_crmeval.runs.learning import with_learning
 from pytest_crmeval.runs.shelf import point
@@ -51,7 +51,14 @@ def _standing(suite: str, subject: str, trials: Sequence[Trial], missing: Sequen
     """Sum up a subject in a suite, with figures that can be believed."""
     cases = {case.case for case in (*(trial.planned for trial in trials), *missing)}
     standing = standing_of(suite, subject, trials, len(missing))
-    return replace(standing, cases=len(cases), figures=figures_of(trials))
+    found = with_lost(standing.checkpoint, subject, _lost(trials, missing))
+    return replace(standing, cases=len(cases), figures=figures_of(trials), checkpoint=found)
+
+
+def _lost(trials: Sequence[Trial], missing: Sequence[PlannedCase]) -> int:
+    """Return how many solution files nothing is known of."""
+    unknown = (*(trial.planned for trial in trials if trial.solutions is None), *missing)
+    return sum(map(is_of_checkpoint, unknown))
 
 
 def write(report: Report, folder: Path) -> Path:

@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from pytest_crmeval.fixtures.solutions import _lines_in
 from pytest_crmeval.runs import reports
 from tests.boxes import CONFTEST, EVERY_KIND, RAN, TEST, Made, problem, solution, standings, whole_tree, write_lines
 from tests.projects import report_of
@@ -92,6 +93,38 @@ def test_results_are_where_scripts_look_for_them_in_the_order_of_steps(judging: 
     assert [str(folder / f"eval_checkpoint_9/eval_s.{ending}") for ending in ("jsonl", "txt")] == [
         str(Path(name).resolve()) for name in first["evaluation_files"]
     ]
+
+
+@pytest.mark.parametrize(("content", "expected"), [(b"", 0), (b"{}\n", 1), (b"{}\n{}", 2), (b"\n\n", 2)])
+def test_a_last_line_without_a_break_is_a_line(tmp_path: Path, content: bytes, expected: int) -> None:
+    """Or more would be judged than there are."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(content)
+
+    assert expected == _lines_in(path)
+
+
+VANISHING = """
+def pytest_runtest_setup(item):
+    if "checkpoint-10-t" in item.name:
+        (item.path.parent / "runs/checkpoint-10/t.jsonl").unlink()
+"""
+
+
+def test_a_checkpoint_with_a_file_of_which_nothing_is_known_is_there_and_no_success(judging: Made) -> None:
+    """One that vanished, and one that nobody came to: half of its files do not make a checkpoint the best."""
+    good = [solution("a")]
+    files = {"checkpoint-9/s": [*good, solution("b", "say 4")], "checkpoint-10/s": good, "checkpoint-10/t": good}
+    pytester = judging({**files, "checkpoint-20/s": good}, conftest=CONFTEST + VANISHING)
+
+    result = pytester.runpytest(*NO_XDIST, "-x")
+
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["best checkpoint of checkpoints: checkpoint-9 *"])
+    batch = json.loads(Path(pytester.path, "reports/latest/batch_eval_results.json").read_text(encoding="utf-8"))
+    assert [(9, True), (10, False), (20, False)] == [(each["step"], each["success"]) for each in batch["results"]]
+    assert "t.jsonl: No such file" in batch["results"][1]["error"]
+    assert "1 file was not come to before the run ended" == batch["results"][2]["error"]
 
 
 def test_the_judges_trouble_is_never_wrong_and_never_forgiven(judging: Made) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.domain.program import Ending, Feed, Limits
+from pytest_crmeval.domain.program import Ending, Execution, Feed, Limits
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.sandboxes.local.binaries import image_bytes
 from pytest_crmeval.sandboxes.local.cells import Cell, Unavailable
+from pytest_crmeval.sandboxes.local.compiler import Compiler
 from pytest_crmeval.sandboxes.local.inside.calls import (
     _MACHINES,
     BY_ARGUMENTS,
@@ -26,7 +27,7 @@ from pytest_crmeval.sandboxes.local.inside.seccomp import Filter
 from pytest_crmeval.sandboxes.local.listening import Ends
 from pytest_crmeval.sandboxes.local.outcomes import execution
 from pytest_crmeval.sandboxes.local.probing import Standing, strongest
-from pytest_crmeval.sandboxes.local.runs import checked
+from pytest_crmeval.sandboxes.local.runs import Runnable, checked
 from pytest_crmeval.sandboxes.local.slots import cores, place, slot
 
 LIMITS = Limits(cpu_seconds=1.0, wall_seconds=3.0, memory_bytes=1000, output_bytes=10)
@@ -280,3 +281,39 @@ def test_a_place_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest
 
     with pytest.raises(SandboxError, match="belongs to somebody else"):
         place()
+
+
+class Bench:
+    """Runs nothing, and remembers how often a compiler was asked; a binary is as long as it is told to be."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.compiled: list[bytes] = []
+
+    def run(self, runnable: Runnable, _feed: Feed, _limits: Limits) -> Execution:
+        """Compile, or say what the binary of a first try says."""
+        source = os.pread(runnable.descriptor, 100, 0)
+        if not runnable.command:
+            return Execution(ending=Ending.EXITED, exit_code=0, stdout=b"compiled\n")
+        self.compiled.append(source)
+        files = {"main": b"\x7f" * self.size}
+        return Execution(ending=Ending.EXITED, exit_code=int(source == b"wrong"), files=files)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(10, [b"one", b"two", b"wrong", b"wrong"]), (40 << 20, [b"one", b"two", b"wrong", b"one", b"wrong"])],
+)
+def test_what_was_compiled_lately_is_not_compiled_again(
+    size: int, expected: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As far as there is room for binaries; what was refused is asked about each time."""
+    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/g++")
+    bench = Bench(size)
+    compiler = Compiler(bench.run)
+    bench.compiled.clear()
+
+    for source in (b"one", b"two", b"wrong", b"one", b"wrong"):
+        compiler.compile(source)
+
+    assert expected == bench.compiled

@@ -1,7 +1,6 @@
 """Which solution files there are, and which checkpoint has written them."""
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,10 +9,10 @@ from pytest_crmeval.datasets.conversations import DatasetError
 from pytest_crmeval.datasets.solutions.patterns import matches, natural
 from pytest_crmeval.datasets.solutions.refs import SolutionRef, ref_of
 from pytest_crmeval.datasets.solutions.sources import files
+from pytest_crmeval.domain.checkpoints import step_of
 from pytest_crmeval.domain.solution import Checkpoint
 
 SHOWN = 12
-_CHECKPOINT = re.compile(r"checkpoint-(?P<step>\d+(?=[_-]|$))?.*")
 
 
 def find(sources: Sequence[Path | str], pattern: str = "") -> list[SolutionRef]:
@@ -36,12 +35,6 @@ def find(sources: Sequence[Path | str], pattern: str = "") -> list[SolutionRef]:
     return sorted(refs, key=_order)
 
 
-def step_of(name: str) -> int | None:
-    """Return the step that the name of a folder tells; None if it tells none."""
-    read = _CHECKPOINT.fullmatch(name)
-    return int(read["step"]) if read and read["step"] else None
-
-
 def _folders(sources: Sequence[Path | str]) -> Mapping[Path, Path]:
     """Return the files, each once, and the folders of their checkpoints."""
     if not sources:
@@ -59,7 +52,7 @@ def _absolute(path: Path) -> Path:
 
 def _folder(path: Path, root: Path) -> Path:
     """Return the folder of a file's checkpoint: by its name, else the one below the source, else the file's own."""
-    named = next((parent for parent in path.parents if _CHECKPOINT.fullmatch(parent.name)), None)
+    named = next((parent for parent in path.parents if parent.name.startswith("checkpoint-")), None)
     if named is not None:
         return named
     between = path.relative_to(root).parts[:-1]

@@ -20,7 +20,7 @@ def checkpoint_curve(suite: str, records: Sequence[Record]) -> Iterator[Chart]:
     if points:
         yield curve(
             "Checkpoints",
-            f"pass@1 over the steps of training; the best is {max(points, key=lambda point: point.rate).told}.",
+            f"pass@1 over the steps of training{_best(records)}.",
             "step",
             [Series(name=suite, colour=0, points=sorted(points, key=lambda point: point.x))],
         )
@@ -67,6 +67,17 @@ def learning_table(records: Sequence[Record]) -> Sequence[Sequence[str]]:
     names = dict.fromkeys(name for figures in found for name in figures)
     head = [("", *(record["subject"] for record in learners))]
     return [*head, *((name, *(figures.get(name, NOTHING) for figures in found)) for name in names)] if names else []
+
+
+def _best(records: Sequence[Record]) -> str:
+    """Say which is the best of those that were judged to their end; of several the earliest."""
+    whole = [record for record in records if "checkpoint" in record and _is_whole(record["checkpoint"])]
+    points = [point for record in sorted(whole, key=_step) if (point := _at_step(record))]
+    return f"; the best is {max(points, key=lambda point: point.rate).told}" if points else ""
+
+
+def _is_whole(told: Record) -> bool:
+    return not told.get("unjudged") and not told.get("lost")
 
 
 def _at_step(record: Record) -> Point | None:

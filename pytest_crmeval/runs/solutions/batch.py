@@ -8,7 +8,7 @@ from pathlib import Path
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.trial import Trial, is_of_checkpoint
 from pytest_crmeval.runs.solutions.places import results_in
 from pytest_crmeval.runs.solutions.results import Earlier
 from pytest_crmeval.runs.solutions.standings import ordered
@@ -26,7 +26,7 @@ def write_batch(report: Report, folder: Path, home: Path | None = None) -> None:
     if not found:
         return
     results = {each.path.relative_to(folder).as_posix(): each for each in results_in(folder)}
-    trials = [trial for trial in report.trials if trial.solutions]
+    trials = [trial for trial in report.trials if is_of_checkpoint(trial.planned)]
     rows = [_result(standing, _of(standing, trials), results, home or folder) for standing, _ in found]
     draft = folder / f"{NAME}.part"
     document = {"args": _args(report), "summary": _summary(rows), "results": rows}
@@ -61,12 +61,12 @@ def _result(standing: Standing, trials: Sequence[Trial], results: Mapping[str, E
     """Return what became of one checkpoint: the usual fields, then ours."""
     places = [trial.solutions.results for trial in trials if trial.solutions and trial.solutions.results in results]
     files = [results[place] for place in places]
-    errors = [trial.reason for trial in trials if trial.verdict not in _DONE]
+    errors = [*(trial.reason for trial in trials if trial.verdict not in _DONE), *_not_run(standing)]
     assert standing.checkpoint is not None  # noqa: S101 (it is one)
     return {
         "solution_dir": str(Path(str(files[0].head["file"])).parent) if files else "",
         "output_dir": str(home / Path(places[0]).parent) if places else str(home),
-        "success": not errors and not standing.not_run,
+        "success": not errors,
         "error": "; ".join(errors) or None,
         "start_time": min((_time(each.head.get("started")) for each in files), default=None),
         "end_time": max((_time((each.end() or {}).get("ended")) for each in files), default=None),
@@ -77,6 +77,11 @@ def _result(standing: Standing, trials: Sequence[Trial], results: Mapping[str, E
         "checkpoint": standing.subject,
         **standing.checkpoint.to_dict(),
     }
+
+
+def _not_run(standing: Standing) -> Iterator[str]:
+    if standing.not_run:
+        yield f"{standing.not_run} file{'s were' if standing.not_run > 1 else ' was'} not come to before the run ended"
 
 
 def _evaluations(place: str, found: Earlier) -> Iterator[Path]:

@@ -44,6 +44,8 @@ def one(tmp_path: Path, record: dict[str, Any] | bytes, **how: Any) -> Solution 
         ({"id": "a", "code": "```python\nprint(1)\n```"}, "a", "print(1)\n"),
         ({"id": "a", "code": FENCED, "raw_response": FENCED}, "a", "print(1)\n"),
         ({"id": 7, "code": "print(1)"}, "7", "print(1)"),
+        ({"id": "a", "code": "print(1)", "logprob": float("nan")}, "a", "print(1)"),
+        ({"id": "a", "code": "print('\ud83d')"}, "a", "print('\ud83d')"),
     ],
 )
 def test_a_program(tmp_path: Path, record: dict[str, Any], problem: str, source: str) -> None:

@@ -17,6 +17,7 @@ from pytest_crmeval.domain.checkpoints import (
     pooled_figures,
     rating_group,
     together,
+    with_lost,
 )
 from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.solution import Defect
@@ -129,6 +130,19 @@ def test_the_best_is_the_earliest_of_the_highest_that_was_judged_to_its_end() ->
     assert "checkpoint-20" == best_of(figures) == curve["best"]
     assert [5, 20, 30, 100] == [each["step"] for each in curve["curve"]]  # type: ignore[union-attr, index, call-overload]
     assert "" == best_of({"checkpoint-1": whole((1, 1), missing=1)})
+
+
+def test_a_checkpoint_of_whose_files_one_is_lost_is_not_the_best() -> None:
+    """Nobody knows what is in it; one that has lost all is a checkpoint nevertheless, at its step."""
+    half = with_lost(whole((1, 1), step=30), "checkpoint-30", 1)
+    gone = with_lost(None, "run-a/checkpoint-20-sft", 2)
+
+    assert half is not None
+    assert gone is not None
+    assert "checkpoint-10" == best_of({"checkpoint-10": whole((1, 0), step=10), "checkpoint-30": half})
+    assert (20, 0, 2, None) == (gone.whole.step, gone.files, gone.lost, gone.whole.pass_at_1)
+    assert gone == CheckpointFigures.from_dict(gone.to_dict())
+    assert with_lost(None, "oracle", 0) is None
 
 
 def test_ratings_are_told_in_steps_of_400() -> None:

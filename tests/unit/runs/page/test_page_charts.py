@@ -119,6 +119,20 @@ def test_checkpoints_are_drawn_by_step() -> None:
     assert {len(CHECKPOINT_HEAD)} == {len(row) for row in table}
 
 
+def test_what_was_not_judged_to_its_end_is_drawn_but_never_called_the_best() -> None:
+    """As in the terminal and in the report."""
+    late, half, good = checkpoint(196, 1.0), checkpoint(98, 0.9), checkpoint(49, 0.25)
+    late["checkpoint"] |= {"unjudged": 3}
+    half["checkpoint"] |= {"lost": 1}
+
+    (chart,) = checkpoint_curve("checkpoints", [late, half, good])
+    (nothing_whole,) = checkpoint_curve("checkpoints", [late])
+
+    assert ["49", "98", "196"] == [row[0] for row in chart.rows]
+    assert "the best is checkpoint-49 with 0.250" in chart.told
+    assert "best" not in nothing_whole.told
+
+
 def test_what_nobody_can_judge_is_told() -> None:
     """Who cuts half of his answers is not to look perfect."""
     record = checkpoint(49, 1.0)
