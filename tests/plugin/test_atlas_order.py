@@ -140,11 +140,14 @@ def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, pr
     brain = Sniping()
     server = providers(brain)
     path = project(stream(6))
-    alone = ("-n", "2", "--dist", "loadgroup", "--crmeval-inflight", "1")
-    command = [sys.executable, "-m", "pytest", *A, *alone, "-q"]
-    brain.run = run = subprocess.Popen(command, cwd=path.path, stdout=subprocess.PIPE, text=True)
-    brain.ready.set()
-    told, _ = run.communicate(timeout=SOON)
+    command = [sys.executable, "-m", "pytest", *A, "-n", "2", "--crmeval-inflight", "1", "-q"]
+    with subprocess.Popen(command, cwd=path.path, stdout=subprocess.PIPE, text=True) as run:
+        brain.run = run
+        brain.ready.set()
+        try:
+            told, _ = run.communicate(timeout=SOON)
+        finally:
+            run.kill()
     trials = trials_of(path.path)
 
     assert "crashed while running" in told
