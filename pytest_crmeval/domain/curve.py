@@ -188,7 +188,7 @@ class Learning:
 
 def learning_of(trials: Sequence[Trial], others: Mapping[str, Sequence[Trial]]) -> Learning | None:
     """Sum up the trials of a subject that may have learnt; ``others`` are those of the other subjects of its suite."""
-    taught = [(trial, trial.learning) for trial in trials if trial.learning]
+    taught = [(trial, trial.lesson) for trial in trials if trial.lesson]
     if not taught:
         return None
     lesson = taught[0][1]
@@ -236,11 +236,11 @@ def _counts(lessons: Sequence[Lesson]) -> dict[str, int]:
 
 def _comparison(lesson: Lesson, held_out: Sequence[Trial], others: Mapping[str, Sequence[Trial]]) -> Comparison | None:
     """Return how the student does with and without what was learnt; None if he has not played alone what he could."""
-    mine = {trial.planned.case: trial.passed for trial in held_out if trial.verdict in SCORED}
+    mine = {t.planned.case: t.passed for t in held_out if _is_first(t)}
     if lesson.learning == "off" or not mine:
         return None
     for subject, trials in others.items():
-        theirs = {t.planned.case: t.passed for t in trials if t.verdict in SCORED and _is_alone(t, lesson.student)}
+        theirs = {t.planned.case: t.passed for t in trials if _is_first(t) and _is_alone(t, lesson.student)}
         if shared := mine.keys() & theirs.keys():
             pairs = Counter((mine[case], theirs[case]) for case in shared)
             return Comparison(
@@ -251,6 +251,11 @@ def _comparison(lesson: Lesson, held_out: Sequence[Trial], others: Mapping[str, 
                 neither=pairs[False, False],
             )
     return None
+
+
+def _is_first(trial: Trial) -> bool:
+    """Whether a trial may be one of a pair: repeats of a case are not independent of its first."""
+    return trial.verdict in SCORED and trial.planned.trial == 1
 
 
 def _is_alone(trial: Trial, student: str) -> bool:

@@ -168,6 +168,11 @@ class Trial:
         return self.verdict is Verdict.PASSED
 
     @property
+    def lesson(self) -> Lesson | None:
+        """What counts of what was learnt: what errored is played again, and must not be known by then."""
+        return None if self.verdict is Verdict.ERRORED else self.learning
+
+    @property
     def unit(self) -> str:
         """What trials that are not independent of each other have in common: their chain, else their case."""
         return f"chain {self.labels.chain}" if self.labels.chain else f"case {self.planned.case}"

@@ -76,6 +76,9 @@ class _State(Enum):
     """Its item has taken it, or plays it, or has played it, itself."""
 
 
+_BEFORE = frozenset({_State.WAITING, _State.PLAYING})
+
+
 @dataclass(slots=True)
 class _Entry:
     state: _State = _State.WAITING
@@ -257,11 +260,17 @@ class Ledger:
             self._ahead = {waiting for waiting in self._ahead if waiting.partition("[")[0] != test}
             self._changed.notify_all()
 
-    def reported(self, key: str) -> None:
-        """Know that the item of a case is over: there is room for another."""
+    def reported(self, key: str, *, crashed: bool = False) -> None:
+        """Know that the item of a case is over: there is room for another.
+
+        If its worker has ``crashed``, what was given back to be played again is not over, nor is what a slot elsewhere
+        plays: a stream that went on beside it would learn from two at the same time.
+        """
         with self._changed:
             self._unreported.discard(key)
             entry = self._entries.get(key)
+            if crashed and entry and key in self._ahead and entry.state in _BEFORE and not entry.alone:
+                return
             if entry and entry.state is _State.PLAYING:  # its test broke off, or its time was over
                 entry.state, entry.abandoned = _State.ALONE, not entry.alone
                 self._lost[entry.player] += entry.abandoned

@@ -135,11 +135,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from pytest_crmeval.fixtures.ahead import foresee
         from pytest_crmeval.fixtures.cases import leave_out, need_server, objection, plan_of
         from pytest_crmeval.fixtures.shards import dealt_of
-        from pytest_crmeval.fixtures.streams import put_learners_last
+        from pytest_crmeval.fixtures.streams import met_twice, put_learners_last
 
         side, left_out = session.config.stash[_SIDE], leave_out(session)
         put_learners_last(session.items)
-        if why := objection(session, left_out, begun=bool(side.done)):
+        if why := objection(session, left_out, begun=bool(side.done)) or met_twice(session.items):
             side.refuse(f"crmeval: {why}")
         if need_server(session.items) and not is_dry_run(session.config):
             side.server.begin()

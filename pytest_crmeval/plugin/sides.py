@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from pytest_crmeval.agents.atlas.specs import is_atlas
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.fixtures.ahead import Foresight
@@ -116,13 +117,11 @@ class Controller:
             if 0 < (self._config.getoption("maxfail") or 0) <= self._failures:
                 self.ledger.close()
         if report.when not in {"setup", "call", "teardown"}:  # the report of a crash
-            self.pytest_runtest_logfinish(report.nodeid)
+            self._end(report.nodeid, crashed=True)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Know that an item is over."""
-        if key := self.recorder.key_of(nodeid):
-            self.files.forget(key)
-            self.ledger.reported(key)
+        self._end(nodeid)
 
     def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
         """Hear how far a solution file is."""
@@ -229,6 +228,15 @@ class Controller:
             self.recorder.sandbox = described_sandbox(self._config)
         if self.server.has_begun:
             self.server.databases()
+        if any(is_atlas(planned.spec) for _, planned in self._plan[0]):
+            from pytest_crmeval.fixtures.telemetry import check_telemetry
+
+            check_telemetry(self._config)
+
+    def _end(self, nodeid: str, *, crashed: bool = False) -> None:
+        if key := self.recorder.key_of(nodeid):
+            self.files.forget(key)
+            self.ledger.reported(key, crashed=crashed)
 
     def _begin(self, _: object) -> None:
         self.server.begin()

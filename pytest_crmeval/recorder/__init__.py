@@ -103,13 +103,15 @@ class Recorder:
     def done(self) -> set[tuple[str, ...]]:
         """Cases, with their content and agent, that need not be played again; what errored or broke is repeated.
 
-        A case that is invalid stays so until its content changes, unless it is to be played all the same.
+        A case that is invalid stays so until its content changes, unless it is to be played all the same. What somebody
+        has learnt from is not played again.
         """
         repeated = {Verdict.ERRORED, *([Verdict.INVALID] if self._options.play_invalid else [])}
         return {
             (trial.planned.key, trial.planned.fingerprint, trial.planned.spec)
             for trial in self.past.trials.values()
-            if trial.verdict not in repeated and trial.planned.key not in self.past.red
+            if trial.verdict not in repeated
+            and (trial.planned.key not in self.past.red or (trial.lesson and trial.lesson.learns))
         }
 
     def plan(self, cases: Sequence[tuple[str, PlannedCase]]) -> None:

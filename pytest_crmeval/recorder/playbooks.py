@@ -48,7 +48,7 @@ class RunPlaybooks:
 
     def take(self, trial: Trial) -> None:
         """Learn from a trial that is on record."""
-        lesson = trial.learning
+        lesson = trial.lesson
         if lesson is not None and lesson.learns:
             with self._guard:
                 self._found[lesson.key] = self._at(lesson.key).after(lesson)

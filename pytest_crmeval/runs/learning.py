@@ -18,8 +18,8 @@ def playbooks_of(trials: Iterable[Trial], inherited: Mapping[str, Playbook]) -> 
     """Return what was learnt under each key."""
     lessons: dict[str, list[Lesson]] = {}
     for trial in trials:
-        if trial.learning is not None and trial.learning.learns:
-            lessons.setdefault(trial.learning.key, []).append(trial.learning)
+        if (lesson := trial.lesson) and lesson.learns:
+            lessons.setdefault(lesson.key, []).append(lesson)
     return {key: learnt(found, start=suited(inherited, key)) for key, found in lessons.items()}
 
 

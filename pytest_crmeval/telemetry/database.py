@@ -1,7 +1,7 @@
 """The database ``atlas``: made where it is missing, with our tables in a schema of their own."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from psycopg import sql
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.telemetry.careful import CarefulLog
 from pytest_crmeval.telemetry.sessions import SessionLog
 
 NAME = "atlas"
@@ -30,6 +31,7 @@ class Telemetry:
         self._name = name
         self._run = run
         self._redact = redact
+        self._made = False
 
     def open(self) -> None:
         """Make the database and its tables where they are missing."""
@@ -39,6 +41,7 @@ class Telemetry:
         with self.connected() as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
             connection.execute(SCHEMA.read_bytes())
+        self._made = True
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
@@ -47,15 +50,20 @@ class Telemetry:
             yield connection
 
     @contextmanager
-    def session(self, planned: PlannedCase, key: str) -> Iterator[SessionLog]:
-        """Write down one conversation; one that breaks off is told so."""
-        with self.connected() as connection:
-            log = SessionLog(connection, self._run, planned, key, self._redact)
+    def session(self, planned: PlannedCase, key: str) -> Iterator[CarefulLog]:
+        """Write down one conversation; one that breaks off is told so, and one that can't be written down goes on."""
+        with ExitStack() as stack:
+
+            def begun() -> SessionLog:
+                if not self._made:
+                    self.open()
+                return SessionLog(stack.enter_context(self.connected()), self._run, planned, key, self._redact)
+
+            log = CarefulLog(begun)
             try:
                 yield log
             except BaseException:
-                with suppress(psycopg.Error):  # why it broke off may be that the server is gone
-                    log.broken()
+                log.broken()
                 raise
 
 

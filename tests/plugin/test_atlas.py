@@ -35,13 +35,12 @@ def standing_of(path: Path, subject: str = ATLAS) -> dict[str, Any]:
     return next(found for found in report_of(path)["results"] if found["subject"] == subject)
 
 
-@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
-def test_it_learns(project: Project, providers: Providers, xdist: list[str], given_server: str) -> None:
+def test_it_learns(project: Project, providers: Providers, given_server: str) -> None:
     """A habit costs one conversation for each way to say it; the rule helps in the second half, and where it counts."""
     providers(school)
     path = project(stream(8, 4))
 
-    result = path.runpytest(*A, *B, "--crmeval-agent", OFF, *xdist)
+    result = path.runpytest(*A, *B, "--crmeval-agent", OFF, "-n", "2")
     learning, off = standing_of(path.path)["learning"], standing_of(path.path, OFF)["learning"]
 
     result.stdout.fnmatch_lines(
@@ -172,6 +171,40 @@ def test_a_role_that_no_model_can_play_is_refused_before_anything_is_played(
     result = project(stream(1)).runpytest("--crmeval-agent", "atlas?student=mute", "-p", "no:xdist")
 
     result.stderr.fnmatch_lines(["*atlas: student=mute: is not openai:MODEL or anthropic:MODEL"])
+
+
+def test_a_learner_meets_no_conversation_twice(project: Project, providers: Providers) -> None:
+    """It would know it the second time; whoever does not learn may."""
+    server = providers(school)
+    path = project(stream(1))
+    refused = path.runpytest(*A, *B, "-p", "no:xdist", "--crmeval-trials", "2")
+    allowed = path.runpytest("--crmeval-agent", OFF, "-p", "no:xdist", "--crmeval-trials", "2", "--collect-only", "-q")
+
+    refused.stderr.fnmatch_lines(["*--crmeval-trials 2: atlas learns from each conversation, and would know it when *"])
+    assert ([], 2) == (server.seen, sum("[atlas" in line for line in allowed.stdout.lines))
+
+
+def test_a_learner_plays_a_conversation_for_one_test(project: Project, providers: Providers) -> None:
+    """Two tests of a suite that play the same would have it meet each conversation twice."""
+    server = providers(school)
+    path = project(stream(1))
+    (path.path / "test_again.py").write_text((path.path / "test_crm.py").read_text(encoding="utf-8"), encoding="utf-8")
+    result = path.runpytest(*A, "-p", "no:xdist")
+
+    assert "two tests play c00: the second time it would know it" in result.stdout.str() + result.stderr.str()
+    assert [] == server.seen
+
+
+def test_a_database_for_telemetry_that_is_not_there_is_refused_before_anything_is_paid(
+    project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the name of the setting that is wrong, and without its password."""
+    server = providers(school)
+    monkeypatch.setenv("CRMEVAL_ATLAS_DSN", "host=127.0.0.1 port=1 connect_timeout=1 password=hunter2")
+    result = project(stream(1)).runpytest(*A, "-p", "no:xdist")
+
+    result.stderr.fnmatch_lines(["*crmeval: CRMEVAL_ATLAS_DSN: connection failed: *"])
+    assert ([], False) == (server.seen, "hunter2" in result.stdout.str() + result.stderr.str())
 
 
 def test_a_learner_is_not_given_to_every_worker(project: Project, providers: Providers) -> None:

@@ -1,11 +1,13 @@
 """A learner's conversations are played one after the other, however pytest and xdist deal them out."""
 
+import os
 import re
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -35,26 +37,18 @@ def learned(server: Loopback) -> list[str]:
     return [found[1] for seen in taught if (found := re.search(r"Firm(\d+) Ltd", shown(seen)))]
 
 
-@pytest.mark.parametrize("xdist", ["-n 2 --dist worksteal", "-n 2 --dist loadgroup --crmeval-inflight 1"])
-def test_the_order_is_that_of_the_dataset(project: Project, providers: Providers, xdist: str) -> None:
-    """While the others use all workers, and whatever is in flight."""
-    server = providers(school)
-    path = project(stream(6))
-
-    result = path.runpytest(*A, "--crmeval-agent", "oracle", *xdist.split())
-
-    result.assert_outcomes(passed=10, failed=2)
-    assert list("012345") == learned(server)
-    assert [1, 2, 3, 4, 5, 6] == [trial["learning"]["position"] for trial in trials_of(path.path)]
-
-
 def test_it_may_be_another_order(project: Project, providers: Providers) -> None:
     """The one that a seed gives, the same each time."""
-    server = providers(school)
-    project(stream(6)).runpytest("--crmeval-agent", f"{ATLAS}&order=seed:7", "-p", "no:xdist")
+    providers(school)
+    path, spec = project(stream(6)), f"{ATLAS}&order=seed:7"
+    first, again = (
+        path.runpytest("--crmeval-agent", spec, "-p", "no:xdist", "--collect-only", "-q").stdout.str() for _ in "12"
+    )
+    dealt = re.findall(r"-(c\d\d)]", first)
 
-    assert sorted("012345") == sorted(learned(server))
-    assert list("012345") != learned(server)
+    assert IN_ORDER == sorted(dealt)
+    assert IN_ORDER != dealt
+    assert dealt == re.findall(r"-(c\d\d)]", again)
 
 
 def test_a_test_with_fixtures_of_its_own_is_played_in_order_in_its_items(
@@ -114,6 +108,56 @@ def test_a_killed_run_goes_on_where_it_was(project: Project, providers: Provider
     assert RULE in shown(first)
 
 
+class Sniping:
+    """A school in which a worker is killed while the learner is asked about a certain firm."""
+
+    def __init__(self) -> None:
+        self.run: subprocess.Popen[str] | None = None
+        self.ready = threading.Event()
+
+    def __call__(self, seen: Seen) -> Answer:
+        """Answer; kill first, once."""
+        if self.run and seen.tools == ("reward",) and "Firm3 Ltd" in seen.last_user_text:
+            assert self.ready.wait(SOON)
+            run, self.run = self.run, None
+            os.kill(workers_of(run.pid)[-1], signal.SIGKILL)
+        return school(seen)
+
+
+def workers_of(pid: int) -> list[int]:
+    """Return the processes that xdist has started."""
+    found = [path.read_text(encoding="utf-8").split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    children = sorted(int(child) for each in found for child in each)
+    return [child for child in children if b"\0-c\0" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, providers: Providers) -> None:
+    """Whether it has played the learner's conversation or not: that is played again, and then the next.
+
+    The order is that of the dataset, also where nothing else is in flight.
+    """
+    brain = Sniping()
+    server = providers(brain)
+    path = project(stream(6))
+    command = [sys.executable, "-m", "pytest", *A, "-n", "2", "--crmeval-inflight", "1", "-q"]
+    with subprocess.Popen(command, cwd=path.path, stdout=subprocess.PIPE, text=True) as run:
+        brain.run = run
+        brain.ready.set()
+        try:
+            told, _ = run.communicate(timeout=SOON)
+        finally:
+            run.kill()
+    trials = trials_of(path.path)
+
+    assert "crashed while running" in told
+    assert (IN_ORDER, [1, 2, 3, 4, 5, 6]) == (
+        [trial["case"] for trial in trials],
+        [trial["learning"]["position"] for trial in trials],
+    )
+    assert list("012345") == learned(server)
+
+
 def test_a_learner_that_fails_to_learn_tells_so(project: Project, providers: Providers) -> None:
     """The conversation was played, and counts; that nothing was learnt from it is on the report."""
 
@@ -131,7 +175,10 @@ def test_a_learner_that_fails_to_learn_tells_so(project: Project, providers: Pro
 
 
 def test_the_others_are_not_held_up(project: Project, providers: Providers) -> None:
-    """Their conversations are all played while the learner's first one still waits for an answer."""
+    """Their conversations are all played while the learner's first one still waits for an answer; then its others.
+
+    In the order of the dataset, though workers steal items from each other.
+    """
     done = threading.Event()
     waiting: list[bool] = []
 
@@ -142,10 +189,11 @@ def test_the_others_are_not_held_up(project: Project, providers: Providers) -> N
             done.set()
         return school(seen)
 
-    providers(patient)
+    server = providers(patient)
     path = project(stream(6))
-    path.runpytest(*A, *B, "-n", "2", "--dist", "load")
+    path.runpytest(*A, *B, "-n", "2", "--dist", "worksteal")
 
     assert [True] == waiting
     assert 12 == len(report_of(path.path)["trials"])
     assert IN_ORDER == [trial["case"] for trial in trials_of(path.path)]
+    assert list("012345") == learned(server)

@@ -18,7 +18,8 @@ from pytest_crmeval.telemetry.database import Telemetry
 from pytest_crmeval.telemetry.export import export, rows
 from tests.fakes import planned
 from tests.plugin.test_atlas import A
-from tests.providers.loopback import Loopback
+from tests.providers.answers import Answer
+from tests.providers.loopback import Loopback, Seen
 from tests.school import school, stream
 from tests.unit.agents.atlas.roles import entry
 
@@ -93,6 +94,28 @@ def test_what_breaks_off_is_told_so(telemetry: Telemetry) -> None:
     assert ["broken", "abandoned", "finished"] == [row["status"] for row in found(telemetry, "sessions")]
 
 
+def cut_off(server: str, name: str) -> None:
+    """End all connections to a database."""
+    with Address(server).connect() as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+
+
+def test_a_database_that_fails_is_told_of_and_spoils_nothing(telemetry: Telemetry, server: str) -> None:
+    """Nothing more is written of this conversation, so that no row lacks those before it; the next one is whole."""
+    with telemetry.session(planned("one"), KEY) as log:
+        log.begun(BEGUN)
+        cut_off(server, "atlas-of-a-test")
+        log.rewarded(Reward(samples=[Opinion(score=0.5, uncertainty=0.1)]))
+        log.finished(DONE, Playbook())
+    with telemetry.session(planned("two"), KEY) as next_log:
+        next_log.begun(BEGUN)
+        next_log.finished(DONE, Playbook())
+
+    assert "telemetry is incomplete: terminating connection due to administrator command" == log.trouble
+    assert ("", ["running", "finished"]) == (next_log.trouble, [row["status"] for row in found(telemetry, "sessions")])
+    assert [] == found(telemetry, "rewards")
+
+
 def test_tables_are_made_once(telemetry: Telemetry) -> None:
     """Each worker opens it; what is there stays."""
     with telemetry.session(planned("one"), KEY) as log:
@@ -137,18 +160,28 @@ def test_an_embedded_server_leaves_its_telemetry_with_the_report(
 
 @pytest.mark.usefixtures("_school")
 def test_a_database_that_is_given_is_used(project: Project, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever its name, and it is left there."""
+    """Whatever its name, and it is left there; where it fails, that is told, and what is played and learnt stays."""
     name = "somebody-elses"
     janitor = Janitor(Address(server), name)
     janitor.init()
+
+    def failing(seen: Seen) -> Answer:
+        if seen.tools == ("reward",) and "Firm0" in seen.last_user_text:
+            cut_off(server, name)
+        return school(seen)
+
     try:
         monkeypatch.setenv("CRMEVAL_DSN", server)
         monkeypatch.setenv("CRMEVAL_ATLAS_DSN", Address(server).at(name).conninfo)
-        with Loopback(school) as models:
+        with Loopback(failing) as models:
             monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
-            result = project(stream(1)).runpytest(*A, "-p", "no:xdist", "--crmeval-run", "given")
-        result.stdout.fnmatch_lines(["telemetry: in CRMEVAL_ATLAS_DSN, schema crmeval, run 'given'"])
+            result = project(stream(3)).runpytest(*A, "-p", "no:xdist", "--crmeval-run", "given")
+        result.assert_outcomes(failed=2, passed=1)
+        result.stdout.fnmatch_lines(
+            ["note: *: telemetry is incomplete: *", "telemetry: in CRMEVAL_ATLAS_DSN, schema crmeval, run 'given'"]
+        )
         with psycopg.connect(Address(server).at(name).conninfo) as connection:
-            assert (1,) == connection.execute("SELECT count(*) FROM crmeval.sessions").fetchone()
+            statuses = connection.execute("SELECT status FROM crmeval.sessions ORDER BY started").fetchall()
+        assert [("running",), ("finished",), ("finished",)] == statuses
     finally:
         janitor.drop()

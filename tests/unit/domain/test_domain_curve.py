@@ -41,14 +41,14 @@ def figures(trials: Sequence[Trial], **others: Sequence[Trial]) -> Learning:
 
 
 def test_success_is_told_along_the_stream() -> None:
-    """In the order in which it was played; what errored says nothing."""
+    """In the order in which it was played; what errored was not learnt from, and will be played again."""
     stream = [taught(number, P if number > 5 else F) for number in range(12, 0, -1)]
     found = figures([*stream, taught(13, E)])
 
-    assert [(1, 5, 0, 5), (6, 10, 5, 5), (11, 13, 2, 2)] == [
+    assert [(1, 5, 0, 5), (6, 10, 5, 5), (11, 12, 2, 2)] == [
         (window.first, window.last, window.share.passed, window.share.scored) for window in found.windows
     ]
-    assert [(1, 7, 2), (8, 13, 5)] == [(half.first, half.last, half.share.passed) for half in found.halves]
+    assert [(1, 6, 1), (7, 12, 6)] == [(half.first, half.last, half.share.passed) for half in found.halves]
 
 
 def test_a_long_stream_has_ten_windows() -> None:
@@ -141,3 +141,12 @@ def test_a_report_has_it_and_is_read_as_it_was_written() -> None:
     assert (4, None) == (learner.learning.comparison.only_frozen, model.learning)
     assert learner == Standing.from_dict(learner.to_dict())
     assert None is learning_of([alone(1, P)], {})
+
+
+def test_pairs_are_made_of_first_trials() -> None:
+    """Repeats of a case are not independent of it, so they are no pairs of their own, nor do they take its place."""
+    frozen = taught(1, P, learning="frozen", held_out=True)
+    repeats = [alone(1, F), alone(1, P, trial=2)]
+    found = figures([frozen], m=repeats).comparison
+
+    assert Comparison(alone="m", only_frozen=1) == found

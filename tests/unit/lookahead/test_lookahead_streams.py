@@ -187,3 +187,20 @@ class TestInItems:
         assert is_waiting(waiting)
         ledger.close()
         assert ("over", None) == waiting.result(SOON)
+
+
+def test_a_worker_that_crashed_does_not_have_two_played_at_once(ledger: Ledger, threads: ThreadPoolExecutor) -> None:
+    """Its item is reported as crashed while somebody else plays the case again: the next waits until that is over."""
+    ledger.open(WEIGHTS, at_once=4, streams=[STREAM])
+    ledger.join("gw0", 1)
+    ledger.join("gw1", 2)
+    begun = ledger.next("gw0")
+    ledger.gone("gw0")
+    again = ledger.next("gw1")
+    ledger.reported(ORDERED[0], crashed=True)
+    second = threads.submit(ledger.next, "gw1")
+
+    assert ORDERED[0] == begun == again
+    assert is_waiting(second)
+    ledger.finish(ORDERED[0], outcome(ORDERED[0]))
+    assert ORDERED[1] == second.result(SOON)

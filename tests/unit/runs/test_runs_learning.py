@@ -9,6 +9,7 @@ import pytest
 
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.playbook import Playbook
+from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.options import Options
 from pytest_crmeval.recorder.playbooks import RunPlaybooks
@@ -45,6 +46,18 @@ def keep(reports: Path, *trials: Trial) -> None:
     for each in trials:
         journal.trial(each)
     journal.close()
+
+
+def test_what_errored_was_not_learnt_from(tmp_path: Path) -> None:
+    """It is played again when the run is resumed, and must not be known by then."""
+    lost = replace(taught(2, added=(entry(),)), verdict=Verdict.ERRORED)
+    found = books(tmp_path)
+    found.begin([], [taught(1), lost], [atlas()])
+    before = found.find(KEY)
+    found.take(lost)
+
+    assert (1, 0) == (before.played, len(before.practices))
+    assert before == found.find(KEY)
 
 
 def test_a_run_begins_with_nothing(tmp_path: Path) -> None:
