@@ -4,11 +4,12 @@ import os
 import signal
 import struct
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.domain.program import Ending, Execution, Feed, Limits
+from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Limits, Program
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.sandboxes.local.binaries import image_bytes
@@ -317,3 +318,16 @@ def test_what_was_compiled_lately_is_not_compiled_again(
         compiler.compile(source)
 
     assert expected == bench.compiled
+
+
+def test_global_variables_beyond_the_limit_are_memory() -> None:
+    """The kernel ends such a program before it begins, by a signal that says nothing of memory."""
+    sandbox = LocalSandbox()
+    if reason := sandbox.missing(Language.CPP):
+        pytest.skip(reason)
+    source = "volatile char v[1900u << 20]; int main() { v[9] = 1; return v[9]; }"
+    limits = Limits(cpu_seconds=0.5, wall_seconds=20.0, memory_bytes=256 << 20, output_bytes=1 << 20)
+    with closing(sandbox), sandbox.prepared(Program(language=Language.CPP, source=source)) as prepared:
+        ended = prepared.run(Feed(), limits)
+
+    assert Ending.MEMORY is ended.ending
