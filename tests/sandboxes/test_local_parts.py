@@ -320,7 +320,7 @@ def test_what_was_compiled_lately_is_not_compiled_again(
     assert expected == bench.compiled
 
 
-def test_global_variables_beyond_the_limit_are_memory() -> None:
+def test_a_program_with_globals_beyond_the_limit_ends_by_memory() -> None:
     """The kernel ends such a program before it begins, by a signal that says nothing of memory."""
     sandbox = LocalSandbox()
     if reason := sandbox.missing(Language.CPP):
