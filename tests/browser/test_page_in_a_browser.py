@@ -1,16 +1,18 @@
 """The page of a run in a real browser, opened from the disk as people open it."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
 from pytest_crmeval.runs import page as pages
+from tests.browser.conftest import PATIENCE
 from tests.pages import MARKUP, comparison, dialogue_of, failed_scores, keep, planned_case, rulings, trials_of
 
 Open = Callable[..., Page]
@@ -69,6 +71,11 @@ def filters(page: Page) -> Locator:
 def count(page: Page) -> str:
     """Return how many trials the page says that it shows."""
     return page.locator("#count").inner_text()
+
+
+def says(page: Page, told: str | re.Pattern[str]) -> None:
+    """Wait until the page says so of its trials: what a link leads to is shown a moment later."""
+    expect(page.locator("#count")).to_have_text(told, timeout=PATIENCE)
 
 
 def width_of(page: Page) -> tuple[int, int]:
@@ -141,7 +148,7 @@ def test_search_and_filters_narrow_the_list(shown: Path, open_page: Open) -> Non
     shares = (set(column(page, "subject")), set(column(page, "verdict")))
     narrowed = count(page)
     page.get_by_role("button", name="Clear").click()
-    page.wait_for_function("document.getElementById('count').textContent === '241 trials'")
+    says(page, "241 trials")
 
     assert {"deal-medium-0007"} == by_words
     assert ({"claude"}, {"✓ passed"}) == shares
@@ -156,7 +163,7 @@ def test_a_figure_leads_to_its_trials(shown: Path, open_page: Open) -> None:
     cases = str(cell.get_attribute("title")).split(" of ")[1].split()[0]
     cell.get_by_role("link").click()
 
-    assert f"{cases} of 241 trials" == count(page)
+    says(page, f"{cases} of 241 trials")
     assert {"gpt-4.1"} == set(column(page, "subject"))
 
 
@@ -213,12 +220,13 @@ def test_a_link_can_be_followed_again(shown: Path, open_page: Open) -> None:
     page = open_page(shown, place="#100%")
     link = page.locator("td[title^='gpt-4.1, refusal'] a")
     link.click()
+    says(page, re.compile(r"^\d+ of 241 trials$"))
     first = count(page)
     page.get_by_role("button", name="Clear").click()
-    page.wait_for_function("document.getElementById('count').textContent === '241 trials'")
+    says(page, "241 trials")
     link.click()
 
-    assert first == count(page)
+    says(page, first)
 
 
 def test_the_first_stop_of_the_keyboard_skips_to_the_results(shown: Path, open_page: Open) -> None:
