@@ -41,7 +41,9 @@ def on_record():
 """
 
 FULL = """
-import os, pathlib, resource
+import pathlib, resource
+
+import pytest
 
 played = []
 
@@ -50,8 +52,16 @@ def pytest_crmeval_trial_finished(config, trial):
     if len(played) == 2 and pathlib.Path("full").exists():
         (journal,) = pathlib.Path("reports").glob("job-*/trials.jsonl")
         resource.setrlimit(resource.RLIMIT_FSIZE, (journal.stat().st_size + 20, resource.RLIM_INFINITY))
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    return (yield)
 """
-"""A conftest with which the kernel refuses to write more than two trials, as long as a file is there."""
+"""A conftest with which the kernel refuses to write more than two trials, as long as a file is there.
+
+The limit holds for every file of the process, so it ends before the log grows longer than that journal.
+"""
 
 JUMPING = """
 import time
