@@ -85,6 +85,9 @@ class Controller:
         """Tell a worker, also one that replaces a crashed one later, what all workers must know alike."""
         self._workers += 1
         if self._line is None:
+            from pytest_crmeval.plugin import dealing  # xdist is there
+
+            self._config.pluginmanager.register(dealing, "crmeval-dealing")
             self._done = sorted(self.done)
             shared = ControlAnswers(self.control, self.control.forget)
             self._line = Line(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.test_atlas import ATLAS, A, B, trials_of
+from tests.postgres.processes import eventually
 from tests.projects import report_of
 from tests.providers.answers import Answer, Say
 from tests.providers.loopback import Loopback, Seen
@@ -109,10 +110,11 @@ def test_a_killed_run_goes_on_where_it_was(project: Project, providers: Provider
 
 
 class Sniping:
-    """A school in which a worker is killed while the learner is asked about a certain firm."""
+    """A school in which a worker is killed while the fourth is played, and the first three have been reported."""
 
-    def __init__(self) -> None:
-        self.run: subprocess.Popen[str] | None = None
+    def __init__(self, told: Path) -> None:
+        self._told = told
+        self.run: subprocess.Popen[bytes] | None = None
         self.ready = threading.Event()
 
     def __call__(self, seen: Seen) -> Answer:
@@ -120,6 +122,7 @@ class Sniping:
         if self.run and seen.tools == ("reward",) and "Firm3 Ltd" in seen.last_user_text:
             assert self.ready.wait(SOON)
             run, self.run = self.run, None
+            eventually(lambda: "[ 50%]" in self._told.read_text(encoding="utf-8"), "three of six are reported")
             os.kill(workers_of(run.pid)[-1], signal.SIGKILL)
         return school(seen)
 
@@ -132,25 +135,29 @@ def workers_of(pid: int) -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
-def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, providers: Providers) -> None:
+@pytest.mark.parametrize("dist", ["load", "loadgroup"])
+def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, providers: Providers, dist: str) -> None:
     """Whether it has played the learner's conversation or not: that is played again, and then the next.
 
-    The order is that of the dataset, also where nothing else is in flight.
+    The order is that of the dataset, also where nothing else is in flight, however items are dealt out.
     """
-    brain = Sniping()
-    server = providers(brain)
     path = project(stream(6))
-    command = [sys.executable, "-m", "pytest", *A, "-n", "2", "--crmeval-inflight", "1", "-q"]
-    with subprocess.Popen(command, cwd=path.path, stdout=subprocess.PIPE, text=True) as run:
+    brain = Sniping(path.path / "told.txt")
+    server = providers(brain)
+    command = [sys.executable, "-m", "pytest", *A, "-n", "2", "--dist", dist, "--crmeval-inflight", "1", "-v"]
+    with (
+        (path.path / "told.txt").open("wb") as told,
+        subprocess.Popen(command, cwd=path.path, stdout=told) as run,
+    ):
         brain.run = run
         brain.ready.set()
         try:
-            told, _ = run.communicate(timeout=SOON)
+            run.wait(SOON)
         finally:
             run.kill()
     trials = trials_of(path.path)
 
-    assert "crashed while running" in told
+    assert "crashed while running" in (path.path / "told.txt").read_text(encoding="utf-8")
     assert (IN_ORDER, [1, 2, 3, 4, 5, 6]) == (
         [trial["case"] for trial in trials],
         [trial["learning"]["position"] for trial in trials],
