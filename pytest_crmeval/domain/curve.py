@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import ceil, comb
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from pytest_crmeval.domain.usage import Bill, total
 
 WINDOWS, SMALLEST = 10, 5
 """How many windows a stream is looked at in, unless they would be smaller than this."""
+_SECONDS = ("seconds_to_play", "seconds_to_learn")
 LEARNING = ("reward", "arbiter", "learner")
 """Roles that are asked after a conversation, for later ones."""
 
@@ -125,8 +127,12 @@ class Learning:
     """Of all that it has learnt from, or would have."""
     windows: Sequence[Window] = ()
     halves: Sequence[Window] = ()
+    late: int = 0
+    """Conversations that were played after one that comes behind them: they had errored before."""
     held_out: Share | None = None
     """Of what it was measured with; None if there was nothing."""
+    measured_after: Sequence[int] = ()
+    """After how many conversations the playbook was that it was measured with; more than one: it was resumed."""
     comparison: Comparison | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     """Cue hits, adoptions and those that the CRM refused; entries added, dropped, refused; rewards arbitrated."""
@@ -135,6 +141,17 @@ class Learning:
     """Of conversations in which the teacher did not let something pass."""
     not_intervened: Share = field(default_factory=Share)
     roles: Mapping[str, Bill] = field(default_factory=dict)
+    learnt_from: int = 0
+    """How many conversations the playbook is made of."""
+    seconds_to_play: float = 0.0
+    """Of all conversations, added up."""
+    seconds_to_learn: float = 0.0
+    """What came after them."""
+
+    @property
+    def is_measured_early(self) -> bool:
+        """Whether something was learnt after it was measured."""
+        return any(after != self.learnt_from for after in self.measured_after)
 
     @property
     def cost_to_play(self) -> float | None:
@@ -161,7 +178,10 @@ class Learning:
             "stream": self.stream.to_dict(),
             "windows": [window.to_dict() for window in self.windows],
             "halves": [window.to_dict() for window in self.halves],
+            "late": self.late,
+            "learnt_from": self.learnt_from,
             **({"held_out": self.held_out.to_dict()} if self.held_out else {}),
+            **({"measured_after": list(self.measured_after)} if self.measured_after else {}),
             **({"comparison": self.comparison.to_dict()} if self.comparison else {}),
             "counts": dict(self.counts),
             "reviews": dict(self.reviews),
@@ -169,6 +189,7 @@ class Learning:
             "not_intervened": self.not_intervened.to_dict(),
             "roles": {role: bill.to_dict() for role, bill in self.roles.items()},
             **{name: cost for name, cost in costs.items() if cost is not None},
+            **{name: round(getattr(self, name), 6) for name in _SECONDS},
         }
 
     @classmethod
@@ -176,18 +197,26 @@ class Learning:
         """Return what ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
         found: dict[str, Any] = {name: str(record[name]) for name in ("learning", "mode", "student")}
         found |= {name: Share.from_dict(record[name]) for name in ("stream", "intervened", "not_intervened")}
+        found |= {name: int(record.get(name, 0)) for name in ("late", "learnt_from")}
+        found |= {name: float(record.get(name, 0.0)) for name in _SECONDS}
         found |= {name: tuple(map(Window.from_dict, record[name])) for name in ("windows", "halves")}
         found |= {name: {str(key): int(count) for key, count in record[name].items()} for name in ("counts", "reviews")}
         return cls(
             **found,
             held_out=Share.from_dict(record["held_out"]) if "held_out" in record else None,
+            measured_after=tuple(map(int, record.get("measured_after", ()))),
             comparison=Comparison.from_dict(record["comparison"]) if "comparison" in record else None,
             roles={str(role): Bill.from_dict(bill) for role, bill in record["roles"].items()},
         )
 
 
-def learning_of(trials: Sequence[Trial], others: Mapping[str, Sequence[Trial]]) -> Learning | None:
-    """Sum up the trials of a subject that may have learnt; ``others`` are those of the other subjects of its suite."""
+def learning_of(
+    trials: Sequence[Trial], others: Mapping[str, Sequence[Trial]], order: Mapping[str, int] | None = None
+) -> Learning | None:
+    """Sum up the trials of a subject that may have learnt; ``others`` are those of the other subjects of its suite.
+
+    ``order`` has the place that each case was to be played at, as far as it is known.
+    """
     taught = [(trial, trial.lesson) for trial in trials if trial.lesson]
     if not taught:
         return None
@@ -202,14 +231,24 @@ def learning_of(trials: Sequence[Trial], others: Mapping[str, Sequence[Trial]]) 
         stream=Share.of(stream),
         windows=_windows(stream, max(SMALLEST, ceil(len(stream) / WINDOWS))),
         halves=_windows(stream, ceil(len(stream) / 2)) if len(stream) > 1 else (),
+        late=_late([order[key] for trial in stream if (key := trial.planned.key) in order] if order else ()),
         held_out=Share.of(held_out) if held_out else None,
+        measured_after=tuple(sorted({lesson.position for _, lesson in taught if lesson.held_out})),
         comparison=_comparison(lesson, held_out, others),
         counts=_counts([lesson for _, lesson in taught]),
         reviews=dict(sum((Counter(lesson.reviews) for _, lesson in taught), Counter[str]())),
         intervened=Share.of(trial for trial in asked if trial.learning and trial.learning.interventions),
         not_intervened=Share.of(trial for trial in asked if trial.learning and not trial.learning.interventions),
         roles=_roles(trials),
+        learnt_from=sum(lesson.learns for _, lesson in taught),
+        seconds_to_play=sum(trial.seconds for trial, _ in taught),
+        seconds_to_learn=sum(trial.learning_seconds for trial, _ in taught),
     )
+
+
+def _late(places: Sequence[int]) -> int:
+    """Return how many are behind one that has a greater number."""
+    return sum(place < furthest for place, furthest in zip(places, accumulate(places, max), strict=True))
 
 
 def _windows(stream: Sequence[Trial], size: int) -> Sequence[Window]:

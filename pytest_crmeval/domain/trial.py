@@ -141,6 +141,8 @@ class Trial:
     """What each of several models that make up the subject took, by its role; they add up to the bill."""
     learning: Lesson | None = field(default=None, repr=False)
     """What an agent that learns took from it; None if it does not."""
+    learning_seconds: float = field(default=0.0, repr=False)
+    """How long it took to learn from it, when it was over; not in ``seconds``."""
     judgement: Judgement | None = field(default=None, repr=False)
     """What the judge thinks; None if there is no judge."""
     notes: Sequence[str] = field(default=(), repr=False)
@@ -173,6 +175,11 @@ class Trial:
         return None if self.verdict is Verdict.ERRORED else self.learning
 
     @property
+    def whole_seconds(self) -> float:
+        """How long it took, with what was learnt from it."""
+        return self.seconds + self.learning_seconds
+
+    @property
     def unit(self) -> str:
         """What trials that are not independent of each other have in common: their chain, else their case."""
         return f"chain {self.labels.chain}" if self.labels.chain else f"case {self.planned.case}"
@@ -202,6 +209,7 @@ class Trial:
             **({"bill": self.bill.to_dict()} if self.bill else {}),
             **({"roles": {role: bill.to_dict() for role, bill in self.roles.items()}} if self.roles else {}),
             **({"learning": self.learning.to_dict()} if self.learning else {}),
+            **({"learning_seconds": round(self.learning_seconds, 6)} if self.learning_seconds else {}),
             **({"judgement": self.judgement.to_dict()} if self.judgement else {}),
             **({"notes": list(map(printable, self.notes))} if self.notes else {}),
             **({"tallies": {name: list(tally) for name, tally in self.tallies.items()}} if self.tallies else {}),
@@ -224,6 +232,7 @@ class Trial:
             bill=Bill.from_dict(record["bill"]) if "bill" in record else None,
             roles={str(role): Bill.from_dict(bill) for role, bill in record.get("roles", {}).items()},
             learning=Lesson.from_dict(record["learning"]) if "learning" in record else None,
+            learning_seconds=float(record.get("learning_seconds", 0.0)),
             judgement=Judgement.from_dict(record["judgement"]) if "judgement" in record else None,
             notes=tuple(map(_text, record.get("notes", ()))),
             tallies={name: (_count(hits), _count(of)) for name, (hits, of) in record.get("tallies", {}).items()},

@@ -25,7 +25,7 @@ def outcome_of(trial: Trial) -> Outcome:
         key=trial.planned.key,
         group=group_of(trial.planned),
         verdict=str(trial.verdict),
-        seconds=trial.seconds,
+        seconds=trial.whole_seconds,
         bill=trial.bill,
         judge=trial.judgement.bill if trial.judgement else None,
     )

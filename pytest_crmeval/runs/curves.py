@@ -24,7 +24,8 @@ def curve(learning: Learning) -> Iterator[str]:
     """Yield how success went along the stream, window by window, and what became of reviews and the playbook."""
     if learning.windows:
         yield from aligned(list(_rows(learning.windows)), names=1)
-    yield from filter(None, [_halves(learning.halves), _interventions(learning), _used(learning), _paid(learning)])
+    told = (_halves, _late, _interventions, _used, _paid, _timed)
+    yield from filter(None, (tell(learning) for tell in told))
 
 
 def playbook_lines(playbook: Playbook) -> Iterator[str]:
@@ -52,12 +53,17 @@ def _rows(windows: Sequence[Window]) -> Iterator[Row]:
 
 
 def _told(learning: Learning) -> Iterator[str]:
-    yield _halves(learning.halves) or _share(learning.stream)
-    yield from filter(None, [_interventions(learning), _used(learning), _paid(learning)])
+    yield _halves(learning) or _share(learning.stream)
+    yield from filter(None, (tell(learning) for tell in (_late, _interventions, _used, _paid)))
 
 
-def _halves(halves: Sequence[Window]) -> str:
-    return ", then ".join(f"{_share(half.share)} in {half.first}-{half.last}" for half in halves)
+def _halves(learning: Learning) -> str:
+    return ", then ".join(f"{_share(half.share)} in {half.first}-{half.last}" for half in learning.halves)
+
+
+def _late(learning: Learning) -> str:
+    """Say what was not played in its place."""
+    return f"{learning.late} played later than in their order, after they had errored" if learning.late else ""
 
 
 def _interventions(learning: Learning) -> str:
@@ -84,17 +90,27 @@ def _paid(learning: Learning) -> str:
     return f"cost: {dollars(to_play)} to play, {dollars(to_learn)} to learn{per}"
 
 
+def _timed(learning: Learning) -> str:
+    return f"time: {learning.seconds_to_play:.1f} s to play, {learning.seconds_to_learn:.1f} s to learn"
+
+
 def _measured(standing: Standing, learning: Learning) -> Iterator[str]:
     """Yield the honest figure, or what is missing for it."""
+    after = f" (after {_numbers(learning.measured_after)} of {learning.learnt_from} conversations)"
+    held_out = f"held out{after if learning.is_measured_early else ''}"
     if learning.comparison:
-        yield f"held out: {_compared(learning.comparison)}"
+        yield f"{held_out}: {_compared(learning.comparison)}"
     elif learning.held_out:
         yield (
-            f"held out: {_share(learning.held_out)} with the frozen playbook; to hold the student alone against "
+            f"{held_out}: {_share(learning.held_out)} with the frozen playbook; to hold the student alone against "
             f"{standing.subject}, add --crmeval-agent '{learning.student}'"
         )
     else:
         yield 'held out: nothing; what was learnt is measured with cases of "split": "test"'
+
+
+def _numbers(found: Sequence[int]) -> str:
+    return f"{found[0]} to {found[-1]}" if len(found) > 1 else "".join(map(str, found))
 
 
 def _compared(found: Comparison) -> str:

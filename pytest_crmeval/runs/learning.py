@@ -24,20 +24,26 @@ def playbooks_of(trials: Iterable[Trial], inherited: Mapping[str, Playbook]) -> 
 
 
 def with_learning(
-    standings: Sequence[Standing], trials: Mapping[tuple[str, str], Sequence[Trial]]
+    standings: Sequence[Standing], trials: Mapping[tuple[str, str], Sequence[Trial]], order: Mapping[str, int]
 ) -> Sequence[Standing]:
-    """Return how subjects stand with what has come of learning, held against the student alone, if he has played."""
-    return [_with_learning(standing, trials) for standing in standings]
+    """Return how subjects stand with what has come of learning, held against the student alone, if he has played.
+
+    ``order`` is the place of each case in the plan.
+    """
+    return [_with_learning(standing, trials, order) for standing in standings]
 
 
-def _with_learning(standing: Standing, trials: Mapping[tuple[str, str], Sequence[Trial]]) -> Standing:
+def _with_learning(
+    standing: Standing, trials: Mapping[tuple[str, str], Sequence[Trial]], order: Mapping[str, int]
+) -> Standing:
     own = trials.get((standing.suite, standing.subject), ())
     alone = {
         subject: found
         for (suite, subject), found in trials.items()
         if suite == standing.suite and subject != standing.subject
     }
-    return replace(standing, learning=learning_of(own, alone)) if any(trial.learning for trial in own) else standing
+    learns = any(trial.learning for trial in own)
+    return replace(standing, learning=learning_of(own, alone, order)) if learns else standing
 
 
 def inherited_in(parts: Sequence[JsonObject]) -> Mapping[str, Playbook]:

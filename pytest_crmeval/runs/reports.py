@@ -31,14 +31,17 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
     ordered = sorted(trials.values(), key=lambda trial: trial.planned.key)
     for trial in ordered:
         groups.setdefault((trial.planned.suite, trial.planned.subject), []).append(trial)
-    for case in planned:
+    cases = list(planned)
+    for case in cases:
         if case.key not in trials:
             missing.setdefault((case.suite, case.subject), []).append(case)
     standings = [
         _standing(*group, groups.get(group, []), missing.get(group, []))
         for group in sorted(groups.keys() | missing.keys())
     ]
-    return Report(run=run, standings=with_learning(sorted(standings, key=_by_step), groups), trials=ordered)
+    order = {case.key: number for number, case in enumerate(cases)}
+    learned = with_learning(sorted(standings, key=_by_step), groups, order)
+    return Report(run=run, standings=learned, trials=ordered)
 
 
 def _by_step(standing: Standing) -> tuple[str, float, str]:

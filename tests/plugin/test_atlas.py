@@ -4,15 +4,18 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pytest_crmeval import cli
 from pytest_crmeval.crm.databases import Address
+from pytest_crmeval.fixtures import conversations
 from pytest_crmeval.telemetry.export import rows
 from tests.projects import report_of
-from tests.providers.loopback import Loopback
+from tests.providers.answers import Answer
+from tests.providers.loopback import Loopback, Seen
 from tests.school import RULE, roles_in, school, stream
 
 pytestmark = pytest.mark.usefixtures("given_server")
@@ -132,6 +135,28 @@ def test_what_was_learnt_may_be_used_in_another_run(project: Project, providers:
 
     result.assert_outcomes(passed=2)
     assert {"student"} == set(roles_in(server.seen))
+
+
+def test_learning_is_not_the_time_of_the_conversation(
+    project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever talks to it waits for student and teacher; what comes after it is told apart."""
+    passed = [0.0]
+
+    def slow(seen: Seen) -> Answer:
+        passed[0] += {"review": 10.0, "reward": 100.0, "revise": 1000.0}.get(seen.tools[0], 1.0)
+        return school(seen)
+
+    providers(slow)
+    monkeypatch.setattr(conversations, "time", SimpleNamespace(perf_counter=lambda: passed[0]))
+    path = project(stream(1))
+    path.runpytest(*A, "-p", "no:xdist")
+    (trial,) = trials_of(path.path)
+    standing = standing_of(path.path)
+
+    assert (13.0, 1100.0) == (trial["seconds"], trial["learning_seconds"])
+    assert 13.0 == standing["figures"]["latency_p95"]["value"]
+    assert (13.0, 1100.0) == tuple(standing["learning"][name] for name in ("seconds_to_play", "seconds_to_learn"))
 
 
 def test_what_was_recorded_is_replayed(project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:

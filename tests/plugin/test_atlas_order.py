@@ -14,7 +14,7 @@ import pytest
 from tests.plugin.test_atlas import ATLAS, A, B, trials_of
 from tests.postgres.processes import eventually
 from tests.projects import report_of
-from tests.providers.answers import Answer, Say
+from tests.providers.answers import Answer, Say, Status
 from tests.providers.loopback import Loopback, Seen
 from tests.school import RULE, roles_in, school, shown, stream
 
@@ -163,6 +163,32 @@ def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, pr
         [trial["learning"]["position"] for trial in trials],
     )
     assert list("012345") == learned(server)
+
+
+def test_what_errored_is_played_late_and_that_is_told(project: Project, providers: Providers) -> None:
+    """With the playbook as it is then; what is held out was measured before, and is not paid for again."""
+    broken = ["Firm1 Ltd"]
+
+    def failing(seen: Seen) -> Answer:
+        return Status(400) if broken and broken[0] in seen.last_user_text else school(seen)
+
+    server = providers(failing)
+    path = project(stream(3, 1))
+    path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "mine").assert_outcomes(passed=1, failed=3)
+    broken.clear()
+
+    result = path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "mine")
+
+    result.assert_outcomes(failed=1, deselected=3)
+    assert list("021") == learned(server)
+    assert [("c00", 1), ("c02", 2), ("c01", 3)] == [
+        (trial["case"], trial["learning"]["position"])
+        for trial in trials_of(path.path)
+        if not trial["learning"]["held_out"]
+    ]
+    result.stdout.fnmatch_lines(
+        ["learning of *; 1 played later than in their order, after they had errored; *", "held out (after 2 of 3 *"]
+    )
 
 
 def test_a_learner_that_fails_to_learn_tells_so(project: Project, providers: Providers) -> None:

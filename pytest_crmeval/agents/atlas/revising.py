@@ -1,7 +1,8 @@
 """The learner: what goes into the playbook after a conversation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from pytest_crmeval.agents.atlas.asking import Arguments, UnreadableError, asked, dialogue, form, prompt_for, text_in
 from pytest_crmeval.agents.atlas.gates import (
@@ -82,8 +83,8 @@ def revised(model: ChatModel, lesson: Lesson, playbook: Playbook, heard: Heard, 
     """
     counted = playbook.practised(lesson)
     prompt = prompt_for("learner", FORM, _shown(lesson, counted, heard))
-    revision = asked(model, prompt, lambda arguments: _read(arguments, lesson.position))
     known = {entry.id for entry in playbook.entries}
+    revision = asked(model, prompt, lambda arguments: _read(arguments, lesson.position, known))
     unwanted = {name: "the learner finds it wrong or of no use" for name in revision.drop if name in known}
     lesson = replace(lesson, dropped={**unwanted, **ineffective(counted)})
     return _gated(lesson, revision, playbook, heard.context, most)
@@ -130,12 +131,14 @@ def _shown(lesson: Lesson, playbook: Playbook, heard: Heard) -> dict[str, str]:
     }
 
 
-def _read(arguments: Arguments, position: int) -> Revision:
+def _read(arguments: Arguments, position: int, known: Collection[str]) -> Revision:
     entries = _list_in(arguments, "entries")
     if len(entries) > MOST_NEW:
         raise UnreadableError(f"there are to be at most {MOST_NEW} entries")
+    # Another run, whose playbook this one began with, has counted from 1, too.
+    names = (name for number in count(1) if (name := f"p{position}.{number}") not in known)
     return Revision(
-        entries=tuple(_entry(entry, f"p{position}.{number}", position) for number, entry in enumerate(entries, 1)),
+        entries=tuple(_entry(entry, name, position) for entry, name in zip(entries, names, strict=False)),
         drop=tuple(map(str, _list_in(arguments, "drop"))),
         student_notes=text_in(arguments, "student_notes", longest=LONGEST_NOTES),
         teacher_notes=text_in(arguments, "teacher_notes", longest=LONGEST_NOTES),

@@ -60,6 +60,36 @@ def test_a_long_stream_has_ten_windows() -> None:
     assert list(wilson(40, 40) or ()) == first["interval"]
 
 
+def test_what_was_not_played_in_its_place_is_told() -> None:
+    """It errored, others were played, and then it was; the curve is as it was played."""
+    stream = [taught(1, F), taught(2, P), taught(3, P)]
+    order = {stream[0].planned.key: 0, stream[1].planned.key: 2, stream[2].planned.key: 1}
+    found = learning_of(stream, {}, order)
+
+    assert found
+    assert (1, 3) == (found.late, found.learnt_from)
+    assert 0 == figures(stream).late
+
+
+def test_it_is_told_what_was_known_when_it_was_measured() -> None:
+    """A run that is resumed may have learnt something since."""
+    stream = [taught(1, P), taught(2, P)]
+    late, early = (taught(after, P, held_out=True, learning="frozen") for after in (2, 1))
+    found, mixed = figures([*stream, late]), figures([*stream, late, early])
+
+    assert ((2,), False) == (found.measured_after, found.is_measured_early)
+    assert ((1, 2), True) == (mixed.measured_after, mixed.is_measured_early)
+
+
+def test_learning_has_a_time_of_its_own() -> None:
+    """What a user waits for is the conversation."""
+    trials = [replace(taught(number, P), seconds=2.0, learning_seconds=30.0) for number in (1, 2)]
+    found = figures(trials)
+
+    assert (4.0, 60.0) == (found.seconds_to_play, found.seconds_to_learn)
+    assert 32.0 == trials[0].whole_seconds
+
+
 def test_uses_and_reviews_are_added_up() -> None:
     """And conversations with and without an intervention are told apart."""
     found = figures(

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Grade, Judgement
+from pytest_crmeval.domain.learning import Lesson, Opinion, Reward, Use
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial, TurnOutcome
@@ -19,6 +20,7 @@ from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.runs import reports
 from pytest_crmeval.runs.reports import ReportError
 from tests.fakes import planned, trial
+from tests.unit.agents.atlas.roles import entry, playbook
 
 PART: JsonObject = {
     "started": "2026-11-16T02:18:47+00:00",
@@ -153,6 +155,37 @@ def test_a_report_of_models_is_written_as_documented(tmp_path: Path) -> None:
 
     path = reports.write(report, tmp_path)
 
+    schema().validate(json.loads(path.read_text(encoding="utf-8")))
+    assert report == reports.load(path)
+
+
+def test_a_report_of_learners_is_written_as_documented(tmp_path: Path) -> None:
+    """Lessons, playbooks, roles, the student before and after, and what the run began with."""
+    book = playbook(entry(), teacher_notes="Look twice.")
+    opinion = Opinion(score=0.9, uncertainty=0.1, reason="done")
+    lesson = Lesson(
+        key="crm/atlas",
+        position=1,
+        student="openai:m",
+        uses={"p1.1": Use(hits=1)},
+        reviews={"approved": 1},
+        guidance=("Mind the status.",),
+        reward=Reward(samples=(opinion,), arbiter=opinion),
+        added=(entry("p1.2"),),
+        dropped={"p1.1": "of no use"},
+        refused=("too long",),
+        student_notes="Be quick.",
+        trouble=("telemetry is incomplete",),
+    )
+    learned = replace(ASKED[0], learning=lesson, roles={"student": Bill(cost=0.1)}, learning_seconds=3.0)
+    measured = replace(trial(planned("held", subject=learned.planned.subject)), learning=replace(lesson, held_out=True))
+    alone = replace(measured, learning=None, planned=replace(planned("held", subject="m"), spec="openai:m"))
+    run: JsonObject = {**RUN, "parts": [{**PART, "learning_from": "old", "inherited": {"crm/atlas": book.to_dict()}}]}
+    report = reports.build(run, {each.planned.key: each for each in (learned, measured, alone)}, [])
+
+    path = reports.write(report, tmp_path)
+
+    assert any(standing.learning and standing.learning.comparison for standing in report.standings)
     schema().validate(json.loads(path.read_text(encoding="utf-8")))
     assert report == reports.load(path)
 

@@ -180,6 +180,19 @@ def test_a_conversation_is_rewarded_and_learnt_from() -> None:
     assert [0.9] == [reward.score for reward in school.log.rewards]
 
 
+def test_an_entry_has_a_name_of_its_own() -> None:
+    """Also where the playbook is from another run, which has counted from 1, too."""
+    fresh = {name: value for name, value in entry().to_dict().items() if name not in {"id", "born"}}
+    again = {**fresh, "action": "Ask for the status that the user has left out."}
+    school = School(learner=Role({**NOTHING, "entries": [fresh, again]}))
+    inherited = playbook(entry("p1.1", action="Say what was created, and nothing else."))
+    session = school.begin(inherited)
+    session.reply(ASKED, TOOLS)
+    lesson = session.finished(PLAYED)
+
+    assert ["p1.2", "p1.3"] == [each.id for each in lesson.added]
+
+
 @pytest.mark.parametrize(
     ("samples", "arbiters"),
     [((GOOD, GOOD, GOOD), 0), ((GOOD, BAD, GOOD), 1), ((GOOD, UNSURE, GOOD), 1)],
