@@ -11,8 +11,8 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.runs import curves, reports
-from pytest_crmeval.runs.journal import JournalError
-from pytest_crmeval.runs.learning import inherited_in, playbooks_of
+from pytest_crmeval.runs.journal import JournalError, Past
+from pytest_crmeval.runs.learning import inherited_in, playbooks_of, suited
 from pytest_crmeval.runs.places import NoRunError
 from pytest_crmeval.runs.sources import SourceError, source_of
 
@@ -36,15 +36,23 @@ def run(options: argparse.Namespace) -> int:
         past = source_of(options.run, reports_of(options)).past
     except (NoRunError, SourceError, JournalError, reports.ReportError) as error:
         raise UsageError(error) from error
-    report = reports.build({"id": options.run}, past.trials, past.planned.values())
-    playbooks = playbooks_of(past.trials.values(), inherited_in(past.parts))
-    if not any(standing.learning for standing in report.standings):
+    report = reports.build({"id": options.run, "parts": past.parts}, past.trials, past.planned.values())
+    playbooks = _playbooks(report, past)
+    if not playbooks:
         raise UsageError(f"{options.run}: nobody has learnt anything in this run; try --crmeval-agent atlas")
     if options.json:
         sys.stdout.write(json.dumps(_document(report, playbooks), ensure_ascii=False, indent=1) + "\n")
     else:
         sys.stdout.write("\n".join(_lines(report, playbooks)) + "\n")
     return 0
+
+
+def _playbooks(report: Report, past: Past) -> Mapping[str, Playbook]:
+    """Return what each learner of a run knows, by its key; also what it was only given."""
+    inherited = inherited_in(past.parts)
+    learnt = playbooks_of(past.trials.values(), inherited)
+    keys = (f"{standing.suite}/{standing.subject}" for standing in report.standings if standing.learning)
+    return {key: learnt.get(key) or suited(inherited, key) or Playbook() for key in keys}
 
 
 def _document(report: Report, playbooks: Mapping[str, Playbook]) -> JsonObject:
@@ -56,7 +64,7 @@ def _document(report: Report, playbooks: Mapping[str, Playbook]) -> JsonObject:
                 "suite": standing.suite,
                 "subject": standing.subject,
                 "learning": standing.learning.to_dict(),
-                "playbook": playbooks.get(f"{standing.suite}/{standing.subject}", Playbook()).to_dict(),
+                "playbook": playbooks[f"{standing.suite}/{standing.subject}"].to_dict(),
             }
             for standing in report.standings
             if standing.learning
@@ -69,6 +77,5 @@ def _lines(report: Report, playbooks: Mapping[str, Playbook]) -> Iterator[str]:
         if standing.learning:
             yield f"{standing.suite} × {standing.subject}"
             yield from curves.curve(standing.learning)
-            if found := playbooks.get(f"{standing.suite}/{standing.subject}"):
-                yield from curves.playbook_lines(found)
-    yield from (line for line in curves.lines(report) if line.startswith("held out"))
+            yield from curves.playbook_lines(playbooks[f"{standing.suite}/{standing.subject}"])
+            yield from curves.measured(standing)

@@ -1,7 +1,7 @@
 """What has come of learning: success along the stream, how the playbook was used, and the student before and after."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import ceil, comb
@@ -16,6 +16,7 @@ from pytest_crmeval.domain.usage import Bill, total
 
 WINDOWS, SMALLEST = 10, 5
 """How many windows a stream is looked at in, unless they would be smaller than this."""
+_COUNTED = ("late", "known", "learnt_from")
 _SECONDS = ("seconds_to_play", "seconds_to_learn")
 LEARNING = ("reward", "arbiter", "learner")
 """Roles that are asked after a conversation, for later ones."""
@@ -129,6 +130,8 @@ class Learning:
     halves: Sequence[Window] = ()
     late: int = 0
     """Conversations that were played after one that comes behind them: they had errored before."""
+    known: int = 0
+    """Conversations that the playbook it began with was learnt from, in another run: their success is no news."""
     held_out: Share | None = None
     """Of what it was measured with; None if there was nothing."""
     measured_after: Sequence[int] = ()
@@ -178,8 +181,7 @@ class Learning:
             "stream": self.stream.to_dict(),
             "windows": [window.to_dict() for window in self.windows],
             "halves": [window.to_dict() for window in self.halves],
-            "late": self.late,
-            "learnt_from": self.learnt_from,
+            **{name: getattr(self, name) for name in _COUNTED},
             **({"held_out": self.held_out.to_dict()} if self.held_out else {}),
             **({"measured_after": list(self.measured_after)} if self.measured_after else {}),
             **({"comparison": self.comparison.to_dict()} if self.comparison else {}),
@@ -197,7 +199,7 @@ class Learning:
         """Return what ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
         found: dict[str, Any] = {name: str(record[name]) for name in ("learning", "mode", "student")}
         found |= {name: Share.from_dict(record[name]) for name in ("stream", "intervened", "not_intervened")}
-        found |= {name: int(record.get(name, 0)) for name in ("late", "learnt_from")}
+        found |= {name: int(record.get(name, 0)) for name in _COUNTED}
         found |= {name: float(record.get(name, 0.0)) for name in _SECONDS}
         found |= {name: tuple(map(Window.from_dict, record[name])) for name in ("windows", "halves")}
         found |= {name: {str(key): int(count) for key, count in record[name].items()} for name in ("counts", "reviews")}
@@ -211,11 +213,15 @@ class Learning:
 
 
 def learning_of(
-    trials: Sequence[Trial], others: Mapping[str, Sequence[Trial]], order: Mapping[str, int] | None = None
+    trials: Sequence[Trial],
+    others: Mapping[str, Sequence[Trial]],
+    order: Mapping[str, int] | None = None,
+    met: Collection[str] = (),
 ) -> Learning | None:
     """Sum up the trials of a subject that may have learnt; ``others`` are those of the other subjects of its suite.
 
-    ``order`` has the place that each case was to be played at, as far as it is known.
+    ``order`` has the place that each case was to be played at, as far as it is known; ``met`` are the fingerprints of
+    those that the playbook it began with was learnt from.
     """
     taught = [(trial, trial.lesson) for trial in trials if trial.lesson]
     if not taught:
@@ -231,6 +237,7 @@ def learning_of(
         stream=Share.of(stream),
         windows=_windows(stream, max(SMALLEST, ceil(len(stream) / WINDOWS))),
         halves=_windows(stream, ceil(len(stream) / 2)) if len(stream) > 1 else (),
+        known=0 if lesson.learning == "off" else sum(trial.planned.fingerprint in met for trial in stream),
         late=_late([order[key] for trial in stream if (key := trial.planned.key) in order] if order else ()),
         held_out=Share.of(held_out) if held_out else None,
         measured_after=tuple(sorted({lesson.position for _, lesson in taught if lesson.held_out})),

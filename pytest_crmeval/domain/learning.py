@@ -6,7 +6,7 @@ from enum import StrEnum
 from statistics import fmean, pstdev
 from typing import Any, Self
 
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.json import JsonObject, printable
 from pytest_crmeval.domain.wire import text_of
 
 REPLY = "reply"
@@ -183,9 +183,7 @@ class Lesson:
             "reward": self.reward.to_dict() if self.reward else None,
             "added": [entry.to_dict() for entry in self.added],
             "dropped": dict(self.dropped),
-            "guidance": list(self.guidance),
-            "refused": list(self.refused),
-            "trouble": list(self.trouble),
+            **{name: list(map(printable, getattr(self, name))) for name in ("guidance", "refused", "trouble")},
         }
         notes = {"student_notes": self.student_notes, "teacher_notes": self.teacher_notes}
         return {

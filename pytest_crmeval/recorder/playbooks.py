@@ -11,7 +11,7 @@ from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.options import Options
 from pytest_crmeval.runs.journal import JournalError
-from pytest_crmeval.runs.learning import INHERITED, inherited_in, playbooks_of, suited
+from pytest_crmeval.runs.learning import INHERITED, MET, inherited_in, met_by, met_in, playbooks_of, suited
 from pytest_crmeval.runs.places import NoRunError
 from pytest_crmeval.runs.reports import ReportError
 from pytest_crmeval.runs.sources import SourceError, source_of
@@ -23,6 +23,8 @@ class RunPlaybooks:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._inherited: Mapping[str, Playbook] = {}
+        self._met: frozenset[str] = frozenset()
+        """What those were learnt from."""
         self._found: dict[str, Playbook] = {}
         self._guard = Lock()
 
@@ -33,6 +35,7 @@ class RunPlaybooks:
         """
         learners = {case.spec: case for case in planned if is_atlas(case.spec)}.values()
         with self._guard:
+            self._met = met_in(parts)
             self._inherited = inherited_in(parts) if parts else self._taken_over(bool(learners))
             self._found = dict(playbooks_of(trials, self._inherited))
         for case in learners:
@@ -44,7 +47,7 @@ class RunPlaybooks:
         if not self._inherited:
             return {}
         kept = {key: playbook.to_dict() for key, playbook in self._inherited.items()}
-        return {"learning_from": self._options.learning_from, INHERITED: kept}
+        return {"learning_from": self._options.learning_from, INHERITED: kept, MET: sorted(self._met)}
 
     def take(self, trial: Trial) -> None:
         """Learn from a trial that is on record."""
@@ -70,6 +73,7 @@ class RunPlaybooks:
         except (NoRunError, SourceError, JournalError, ReportError) as error:
             raise pytest.UsageError(f"crmeval: --crmeval-learning-from {error}") from None
         found = playbooks_of(past.trials.values(), inherited_in(past.parts))
+        self._met = met_by(past.trials.values(), past.parts)
         if not found:
             raise pytest.UsageError(f"crmeval: --crmeval-learning-from {name}: nobody has learnt anything in this run")
         return found

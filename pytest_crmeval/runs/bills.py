@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from pytest_crmeval.domain.agreement import Agreement
+from pytest_crmeval.domain.curve import Learning
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.usage import Usage, money, total
 
@@ -42,7 +43,11 @@ def lines(report: Report) -> Iterator[str]:
         yield "; ".join([f"total: {used(bill.usage)}, {costs}", *_spent(report)])
     elif report.run.get("spent") or _has_paid_more(report):
         yield from _spent(report)
-    yield from unpriced(standing.subject for standing in report.standings if _has_no_price(standing))
+    missing = [standing for standing in report.standings if _has_no_price(standing)]
+    yield from unpriced(standing.subject for standing in missing if not standing.learning)
+    for standing in missing:
+        if standing.learning:
+            yield from unpriced_roles(standing.subject, _unpriced_in(standing.learning))
     for standing in report.standings:
         if standing.judge:
             is_alone = standing.metrics.correct is not None  # of questions: there is no scorer to agree with
@@ -89,6 +94,19 @@ def unpriced(subjects: Iterable[str]) -> Iterator[str]:
     """Yield whose price nobody knows, and what to do; nothing if there is no such subject."""
     if names := ", ".join(dict.fromkeys(subjects)):
         yield f"nobody knows the price of {names}: give dollars for a million tokens, ?price=INPUT/OUTPUT"
+
+
+def unpriced_roles(subject: str, roles: Sequence[str]) -> Iterator[str]:
+    """Yield the same for a subject that is made of several models: each has a price of its own."""
+    if roles:
+        yield (
+            f"nobody knows the price of {', '.join(roles)} of {subject}: give dollars for a million tokens with the "
+            f"model, {roles[0]}=MODEL;price=INPUT/OUTPUT"
+        )
+
+
+def _unpriced_in(learning: Learning) -> Sequence[str]:
+    return [role for role, bill in learning.roles.items() if bill.cost is None]
 
 
 def _has_no_price(standing: Standing) -> bool:

@@ -17,14 +17,14 @@ def lines(report: Report) -> Iterator[str]:
     for standing in report.standings:
         if standing.learning and standing.learning.learning != "off":
             yield f"learning of {standing.subject} ({standing.suite}): {'; '.join(_told(standing.learning))}"
-            yield from _measured(standing, standing.learning)
+            yield from measured(standing)
 
 
 def curve(learning: Learning) -> Iterator[str]:
     """Yield how success went along the stream, window by window, and what became of reviews and the playbook."""
     if learning.windows:
         yield from aligned(list(_rows(learning.windows)), names=1)
-    told = (_halves, _late, _interventions, _used, _paid, _timed)
+    told = (_halves, _late, _known, _interventions, _used, _paid, _timed)
     yield from filter(None, (tell(learning) for tell in told))
 
 
@@ -54,7 +54,7 @@ def _rows(windows: Sequence[Window]) -> Iterator[Row]:
 
 def _told(learning: Learning) -> Iterator[str]:
     yield _halves(learning) or _share(learning.stream)
-    yield from filter(None, (tell(learning) for tell in (_late, _interventions, _used, _paid)))
+    yield from filter(None, (tell(learning) for tell in (_late, _known, _interventions, _used, _paid)))
 
 
 def _halves(learning: Learning) -> str:
@@ -64,6 +64,13 @@ def _halves(learning: Learning) -> str:
 def _late(learning: Learning) -> str:
     """Say what was not played in its place."""
     return f"{learning.late} played later than in their order, after they had errored" if learning.late else ""
+
+
+def _known(learning: Learning) -> str:
+    """Say what was met before."""
+    return (
+        f"{learning.known} were learnt from before, in another run: that they pass is no news" if learning.known else ""
+    )
 
 
 def _interventions(learning: Learning) -> str:
@@ -94,8 +101,11 @@ def _timed(learning: Learning) -> str:
     return f"time: {learning.seconds_to_play:.1f} s to play, {learning.seconds_to_learn:.1f} s to learn"
 
 
-def _measured(standing: Standing, learning: Learning) -> Iterator[str]:
-    """Yield the honest figure, or what is missing for it."""
+def measured(standing: Standing) -> Iterator[str]:
+    """Yield the honest figure of a learner, or what is missing for it; nothing for others."""
+    learning = standing.learning
+    if learning is None or learning.learning == "off":
+        return
     after = f" (after {_numbers(learning.measured_after)} of {learning.learnt_from} conversations)"
     held_out = f"held out{after if learning.is_measured_early else ''}"
     if learning.comparison:

@@ -14,7 +14,7 @@ from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import missing_shards
 from pytest_crmeval.domain.trial import PlannedCase, Trial, is_of_checkpoint
 from pytest_crmeval.runs.ids import LATEST
-from pytest_crmeval.runs.learning import with_learning
+from pytest_crmeval.runs.learning import met_in, with_learning
 from pytest_crmeval.runs.shelf import point
 from pytest_crmeval.scoring.figures import figures_of
 
@@ -40,7 +40,7 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
         for group in sorted(groups.keys() | missing.keys())
     ]
     order = {case.key: number for number, case in enumerate(cases)}
-    learned = with_learning(sorted(standings, key=_by_step), groups, order)
+    learned = with_learning(sorted(standings, key=_by_step), groups, order, met_in(run.get("parts")))
     return Report(run=run, standings=learned, trials=ordered)
 
 

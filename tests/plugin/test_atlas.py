@@ -123,8 +123,10 @@ def test_a_pair_puts_right_what_a_coach_lets_pass(project: Project, providers: P
     assert first == roles_in(server.seen)[:7]
 
 
-def test_what_was_learnt_may_be_used_in_another_run(project: Project, providers: Providers) -> None:
-    """Frozen, by the student alone: nobody else is asked."""
+def test_what_was_learnt_may_be_used_in_another_run(
+    project: Project, providers: Providers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Frozen, by the student alone: nobody else is asked. He has met these conversations before, and that is told."""
     server = providers(school)
     path = project(stream(2))
     frozen = ATLAS.replace("coach", "solo") + "&learning=frozen"
@@ -135,6 +137,12 @@ def test_what_was_learnt_may_be_used_in_another_run(project: Project, providers:
 
     result.assert_outcomes(passed=2)
     assert {"student"} == set(roles_in(server.seen))
+    result.stdout.fnmatch_lines(
+        ["learning of *; 2 were learnt from before, in another run: that they pass is no news; *"]
+    )
+    capsys.readouterr()
+    assert 0 == cli.main(["atlas", "--reports", str(path.path / "reports")])
+    assert f"p1.1  on 'add': {RULE}" in capsys.readouterr().out
 
 
 def test_learning_is_not_the_time_of_the_conversation(

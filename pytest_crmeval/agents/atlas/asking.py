@@ -64,11 +64,16 @@ def form(name: str, description: str, properties: Mapping[str, Json], optional: 
 
 
 def text_in(arguments: Arguments, name: str, *, longest: int = LONGEST_MESSAGE) -> str:
-    """Return a text of an answer; UnreadableError if it is none."""
+    """Return a text of an answer, as it can be kept and shown anywhere; UnreadableError if it is none."""
     value = arguments.get(name, "")
     if not isinstance(value, str):
         raise UnreadableError(f"{name} is to be text")
-    return value.strip()[:longest]
+    return "\n".join(filter(None, map(in_line, value.splitlines())))[:longest].strip()
+
+
+def in_line(text: str) -> str:
+    """Return a text in one line, without what no terminal, database or wire would take: half a surrogate pair, NUL."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def share_in(arguments: Arguments, name: str) -> float:

@@ -78,8 +78,8 @@ def _too_long(entry: Entry) -> str:
 
 
 def _no_cue(entry: Entry, context: Context) -> str:
-    sizes = [len(words(phrase)) for phrase in entry.cue]
-    if not 1 <= len(sizes) <= MOST_CUES or not all(SHORTEST_CUE <= size <= LONGEST_CUE for size in sizes):
+    fits = [len(words(phrase)) >= SHORTEST_CUE and len(phrase) <= LONGEST_CUE for phrase in entry.cue]
+    if not 1 <= len(fits) <= MOST_CUES or not all(fits):
         return f"cue: give 1 to {MOST_CUES} words or phrases of {SHORTEST_CUE} to {LONGEST_CUE} characters"
     return "" if any(map(entry.fires, context.utterances)) else "cue: the user of this conversation has not said it"
 

@@ -4,7 +4,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from pytest_crmeval.agents.atlas.asking import Arguments, UnreadableError, asked, dialogue, form, prompt_for, text_in
+from pytest_crmeval.agents.atlas.asking import (
+    Arguments,
+    UnreadableError,
+    asked,
+    dialogue,
+    form,
+    in_line,
+    prompt_for,
+    text_in,
+)
 from pytest_crmeval.agents.atlas.gates import (
     LONGEST_NOTES,
     LONGEST_TEXT,
@@ -149,8 +158,11 @@ def _entry(record: Json, name: str, position: int) -> Entry:
     if not isinstance(record, Mapping):
         raise UnreadableError("an entry is to be an object")
     cue = _list_in(record, "cue")
-    texts = {field: text_in(record, field, longest=2 * LONGEST_TEXT) for field in ("action", "tool", "effect", "scope")}
-    return Entry(id=name, cue=tuple(map(str, cue[: MOST_CUES + 1])), born=position, **texts)
+    texts = {
+        field: in_line(text_in(record, field, longest=2 * LONGEST_TEXT))
+        for field in ("action", "tool", "effect", "scope")
+    }
+    return Entry(id=name, cue=tuple(in_line(str(words)) for words in cue[: MOST_CUES + 1]), born=position, **texts)
 
 
 def _list_in(arguments: Arguments, name: str) -> Sequence[Json]:

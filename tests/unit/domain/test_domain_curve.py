@@ -71,6 +71,15 @@ def test_what_was_not_played_in_its_place_is_told() -> None:
     assert 0 == figures(stream).late
 
 
+def test_what_was_learnt_from_in_another_run_is_told() -> None:
+    """Whoever goes on with its playbook knows its conversations; who has no playbook knows nothing."""
+    stream = [taught(1, P), taught(2, P), taught(3, P, held_out=True)]
+    met = {stream[0].planned.fingerprint}
+    off = [taught(1, P, learning="off")]
+
+    assert [2, 0] == [learning.known for given in (stream, off) if (learning := learning_of(given, {}, None, met))]
+
+
 def test_it_is_told_what_was_known_when_it_was_measured() -> None:
     """A run that is resumed may have learnt something since."""
     stream = [taught(1, P), taught(2, P)]

@@ -6,6 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.agreement import Agreement
+from pytest_crmeval.domain.curve import Learning
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.report import Report, Standing
@@ -107,6 +108,17 @@ def test_a_total_with_an_unknown_price_is_what_is_known_and_more() -> None:
         == (lines(GPT, VLLM)[0])
     )
     assert ["total: 2 calls, 77 tokens in, 7 out, cost unknown", unknown] == lines(VLLM)
+
+
+def test_each_model_of_a_learner_has_a_price_of_its_own() -> None:
+    """What is missing is given where the model is named: the learner itself takes no price."""
+    roles = {"student": Bill(usage=USAGE, cost=0.1), "teacher": UNPRICED, "learner": UNPRICED}
+    learner = replace(VLLM, subject="atlas", learning=Learning(learning="on", mode="paired", student="m", roles=roles))
+
+    assert (
+        "nobody knows the price of teacher, learner of atlas: give dollars for a million tokens with the model, "
+        "teacher=MODEL;price=INPUT/OUTPUT" == lines(learner)[-1]
+    )
 
 
 @pytest.mark.parametrize(("spent", "told"), [(0.24, "more than $0.24"), (0.0, "unknown")])

@@ -88,6 +88,7 @@ def test_another_run_may_be_gone_on_with(tmp_path: Path) -> None:
     again.begin([found.part], [taught(added=(entry("p1.2"),))], [atlas()])
 
     assert (0, 1) == (found.find(KEY).played, len(found.find(KEY).entries))
+    assert [atlas().fingerprint] == found.part["met"] == again.part["met"]
     assert ["p1.1", "p1.2"] == [each.id for each in again.find(KEY).entries]
 
 
@@ -114,6 +115,9 @@ def test_a_playbook_is_found_by_its_key_or_by_its_suite() -> None:
     assert replace(BOOK, played=0) == suited({KEY: BOOK, "crm/other": other}, KEY)
     assert replace(BOOK, played=0) == suited({KEY: BOOK, "sales/x": other}, "crm/atlas?learning=frozen")
     assert None is suited({KEY: BOOK, "crm/other": other}, "crm/third")
+    two = {"crm/atlas?teacher=a&mode=coach": BOOK, "crm/atlas?teacher=b&mode=coach": other}
+    assert replace(BOOK, played=0) == suited(two, "crm/atlas?mode=solo&teacher=a&learning=frozen")
+    assert None is suited(two, "crm/atlas?learning=frozen")
     assert None is suited({KEY: BOOK}, "sales/atlas")
 
 

@@ -180,7 +180,10 @@ def test_a_report_of_learners_is_written_as_documented(tmp_path: Path) -> None:
     learned = replace(ASKED[0], learning=lesson, roles={"student": Bill(cost=0.1)}, learning_seconds=3.0)
     measured = replace(trial(planned("held", subject=learned.planned.subject)), learning=replace(lesson, held_out=True))
     alone = replace(measured, learning=None, planned=replace(planned("held", subject="m"), spec="openai:m"))
-    run: JsonObject = {**RUN, "parts": [{**PART, "learning_from": "old", "inherited": {"crm/atlas": book.to_dict()}}]}
+    run: JsonObject = {
+        **RUN,
+        "parts": [{**PART, "learning_from": "old", "inherited": {"crm/atlas": book.to_dict()}, "met": ["f"]}],
+    }
     report = reports.build(run, {each.planned.key: each for each in (learned, measured, alone)}, [])
 
     path = reports.write(report, tmp_path)

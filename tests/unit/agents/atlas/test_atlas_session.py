@@ -1,5 +1,6 @@
 """The student proposes, the teacher looks first, and both learn from it."""
 
+import json
 from collections.abc import Mapping
 
 import pytest
@@ -178,6 +179,31 @@ def test_a_conversation_is_rewarded_and_learnt_from() -> None:
     assert (5, "Look twice.", ("The status is missing.",)) == (lesson.position, lesson.student_notes, lesson.guidance)
     assert "The status is missing." in school.shown("learner")
     assert [0.9] == [reward.score for reward in school.log.rewards]
+
+
+def test_what_a_model_says_can_be_kept_and_shown_anywhere() -> None:
+    """Half a surrogate pair would not come through xdist's wire, NUL into no database, an escape into the terminal."""
+    rude = "Give\x00 it \ud800 <b>a\x1b[2J status</b>\nat once'; --"
+    fresh = {**{name: value for name, value in entry().to_dict().items() if name not in {"id", "born"}}, "action": rude}
+    revision: Mapping[str, Json] = {**NOTHING, "entries": [fresh], "student_notes": f"- {rude}", "drop": ["\ud800"]}
+    correct: Mapping[str, Json] = {"verdict": "correct", "guidance": rude}
+    reward: Mapping[str, Json] = {**GOOD, "reason": rude}
+    session = School(teacher=Role(correct), reward=Role(reward), learner=Role(revision)).begin()
+    session.reply(ASKED, TOOLS)
+    lesson = session.finished(PLAYED)
+
+    assert ["Give it <b>a [2J status</b> at once'; --"] == [each.action for each in lesson.added]
+    assert "- Give it <b>a [2J status</b>\nat once'; --" == lesson.student_notes
+    kept = json.dumps(lesson.to_dict(), ensure_ascii=False)
+    assert kept.encode()
+    assert [] == [escape for escape in ("\\u0000", "\\u001b") if escape in kept]
+
+
+def test_what_a_server_says_can_be_kept_too() -> None:
+    """It is told why nothing was learnt, in its words."""
+    lesson = School().begin().unlearned("nothing was learnt: \ud800")
+
+    assert ["nothing was learnt: \\ud800"] == lesson.to_dict()["trouble"]
 
 
 def test_an_entry_has_a_name_of_its_own() -> None:
