@@ -1,19 +1,21 @@
 """What a run would take, before anything is asked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.agents.atlas.specs import is_atlas
+from pytest_crmeval.agents.atlas.specs import AtlasSpec, is_atlas
 from pytest_crmeval.agents.chat import system_prompt
 from pytest_crmeval.crm.tools import TOOLS
-from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.fixtures.ahead import MAY_BE_AHEAD
 from pytest_crmeval.fixtures.cases import PLANNED, param_of
-from pytest_crmeval.fixtures.models import judge_spec, pricing
+from pytest_crmeval.fixtures.models import judge_spec, pricing, role_specs
+from pytest_crmeval.fixtures.streams import is_held_out
 from pytest_crmeval.options import Options
 from pytest_crmeval.plugin.flight import at_once
+from pytest_crmeval.runs.casts import Cast
 from pytest_crmeval.runs.estimate import Judging, estimate, lines
 from pytest_crmeval.runs.history import history
 from pytest_crmeval.runs.loads import CaseSize, Pace
@@ -36,14 +38,20 @@ def forecast(session: pytest.Session) -> Sequence[str]:
             replayed=options.replay is not None,
         ),
         judge=_judging(options),
+        casts={spec: _cast(options, spec) for spec in {case.spec for case in planned} if is_atlas(spec)},
     )
-    return [*lines(found), *_more(planned)]
+    return list(lines(found))
 
 
-def _more(planned: Sequence[PlannedCase]) -> Iterator[str]:
-    """Yield what the estimate leaves out."""
-    for subject in dict.fromkeys(case.subject for case in planned if is_atlas(case.spec)):
-        yield f"{subject}: only its student is estimated; teacher, reward and learner come on top, one case at a time"
+def _cast(options: Options, spec: str) -> Cast:
+    """Return the models of a learner."""
+    terms = AtlasSpec.parse(spec)
+    return Cast(
+        specs=role_specs(options, spec),
+        samples=terms.samples,
+        learns=terms.learns,
+        is_frozen=terms.learning == "frozen",
+    )
 
 
 def _at_once(session: pytest.Session) -> int:
@@ -68,6 +76,6 @@ def _sizes(items: Sequence[pytest.Item]) -> dict[str, CaseSize]:
         param = param_of(item)
         place = (param.ref.path, param.ref.offset)
         if place not in read:
-            read[place] = param.kind.size(param.ref)
+            read[place] = replace(param.kind.size(param.ref), held_out=is_held_out(item))
         sizes[item.stash[PLANNED].key] = read[place]
     return sizes

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Literal
 
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.runs import bills
-from pytest_crmeval.runs.history import Case, Played, asked, case_of
+from pytest_crmeval.runs.casts import STUDENT, Cast, assumed_roles
+from pytest_crmeval.runs.history import Played, asked, case_of
 from pytest_crmeval.runs.loads import (
     OPINION,
     CaseSize,
@@ -20,12 +21,13 @@ from pytest_crmeval.runs.loads import (
     guessed,
     together,
 )
+from pytest_crmeval.runs.memory import Memory, load_of
 from pytest_crmeval.runs.tables import aligned
 
 Pricing = Callable[[Usage], float | None]
-Ground = Literal["played", "alike", "lent", "guessed", "judged", "unjudged"]
+Ground = Literal["played", "alike", "lent", "guessed", "judged", "unjudged", "unasked"]
 """How a case is known: by itself, by others of the same model, by other models, not at all; for a judge: by earlier
-opinions, not at all."""
+opinions, not at all; for who stands beside a student: not at all."""
 Known = tuple[Ground, Load, Sequence[str]]
 """What a case will take: how that is known, and from which other models."""
 
@@ -57,6 +59,12 @@ class Forecast:
     """How many cases are known in which way; empty for a subject that asks no model."""
     lenders: Sequence[str] = ()
     """The other models whose trials were taken, where this one has none."""
+    role: str = ""
+    """Which of a learner's models it is about; empty: the subject is one model."""
+    queue: str = ""
+    """Whose cases are played one after the other; empty: any number at the same time."""
+    queued: float = 0.0
+    """Seconds of those cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,60 +82,11 @@ class Estimate:
 
     def elapsed(self, forecasts: Sequence[Forecast] = ()) -> float:
         """Return the seconds that some of it would take on the clock, alone; or all of it."""
-        return self.pace.elapsed((each.spec, each.load) for each in forecasts or self.forecasts)
-
-
-class _Memory:
-    """Earlier trials, by what they are asked for; of several trials of a case the newest counts.
-
-    Of what was replayed the tokens count, and the time of the newest trial that was not.
-    """
-
-    def __init__(self, history: Iterable[Played]) -> None:
-        self._trials: dict[tuple[Case, str], Played] = {}
-        self._opinions: dict[tuple[Case, str], Usage] = {}
-        for played in history:
-            place = (played.case, played.spec)
-            if played.judged and played.judged.calls:
-                self._opinions.setdefault(place, played.judged)
-            if played.usage.calls:
-                newest = self._trials.setdefault(place, played)
-                if newest.seconds is None:
-                    self._trials[place] = replace(newest, seconds=played.seconds)
-        self._means: dict[tuple[str, bool], Load] = {}
-
-    def specs(self, *, questions: bool) -> Sequence[str]:
-        """Return every model that has answered questions, or talked to users."""
-        return self._specs[questions]
-
-    @cached_property
-    def _specs(self) -> Mapping[bool, Sequence[str]]:
-        found: dict[bool, set[str]] = {True: set(), False: set()}
-        for played in self._trials.values():
-            found[played.is_question].add(played.spec)
-        return {kind: sorted(specs) for kind, specs in found.items()}
-
-    @cached_property
-    def cases(self) -> Mapping[Case, Played]:
-        """Each case, as any model has played it."""
-        return {played.case: played for played in reversed(self._trials.values())}
-
-    def trial(self, case: Case, spec: str) -> Played | None:
-        """Return how a model has played a case."""
-        return self._trials.get((case, spec))
-
-    def turn(self, spec: str = "", *, questions: bool) -> Load:
-        """Return what a turn, or a question, takes on average, of one model or of all."""
-        place = (spec, questions)
-        if place not in self._means:
-            alike = [each for each in self._trials.values() if each.is_question is questions]
-            self._means[place] = _mean([each for each in alike if spec in {"", each.spec}])
-        return self._means[place]
-
-    def opinion(self) -> Load | None:
-        """Return what one opinion of a judge takes on average; None if there was none."""
-        whole = together(map(Load.of, self._opinions.values()))
-        return whole.times(1 / whole.calls) if whole.calls else None
+        chosen = forecasts or self.forecasts
+        queues: dict[str, float] = {}
+        for each in chosen:
+            queues[each.queue] = queues.get(each.queue, 0.0) + (0.0 if self.pace.replayed else each.queued)
+        return max(self.pace.elapsed((each.spec, each.load) for each in chosen), *queues.values(), 0.0)
 
 
 def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
@@ -139,19 +98,27 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
     overhead: int,
     pace: Pace,
     judge: Judging | None = None,
+    casts: Mapping[str, Cast] | None = None,
 ) -> Estimate:
     """Return what the planned cases will take.
 
     ``sizes`` are by the key of a case; ``price`` returns None for a spec that asks no model; ``overhead`` are the
-    characters of the prompt and the tools, which are sent with each call.
+    characters of the prompt and the tools, which are sent with each call; ``casts`` are learners' models, by spec.
     """
-    memory = _Memory(history)
+    memory = Memory(history)
     groups: dict[tuple[str, str], list[PlannedCase]] = {}
     for case in planned:
         groups.setdefault((case.suite, case.subject), []).append(case)
     pace = replace(pace, at_once=max(1, min(pace.at_once, len(planned))))
     expected = partial(_expected, memory=memory, sizes=sizes, overhead=overhead)
-    forecasts = [_forecast(groups[group], expected, price, pace) for group in sorted(groups)]
+    forecasts: list[Forecast] = []
+    for group in sorted(groups):
+        cases = groups[group]
+        if cast := (casts or {}).get(cases[0].spec):
+            troupe = _Troupe(cast, memory, sizes, overhead, expected)
+            forecasts += [_role_forecast(cases, role, troupe, price, pace) for role in cast.specs]
+        else:
+            forecasts.append(_forecast(cases, expected, price, pace))
     judged = sum(sizes[case.key].judged for case in planned) if judge else 0
     judges = [_judged(judge, judged, memory, pace)] if judge and judged else []
     return Estimate(forecasts=[*forecasts, *judges], pace=pace)
@@ -165,11 +132,22 @@ def lines(found: Estimate) -> Iterator[str]:
     whole = together(forecast.load for forecast in found.forecasts)
     cost = bills.together([forecast.cost for forecast in found.forecasts])
     yield f"total: about {bills.used(whole.usage)}, {cost}, {clock(found.elapsed())}"
-    yield from bills.unpriced(forecast.subject for forecast in found.forecasts if forecast.cost is None)
+    yield from _unpriced([forecast for forecast in found.forecasts if forecast.cost is None])
     for forecast in found.forecasts:
         yield f"{forecast.suite} × {forecast.subject}: {_grounds(forecast)}"
     yield from _guesses({ground for forecast in found.forecasts for ground in forecast.grounds})
     yield _speed(found.pace)
+
+
+def _unpriced(missing: Sequence[Forecast]) -> Iterator[str]:
+    """Yield whose price nobody knows; of learners, role by role."""
+    yield from bills.unpriced(forecast.subject for forecast in missing if not forecast.role)
+    learners: dict[str, list[str]] = {}
+    for forecast in missing:
+        if forecast.role:
+            learners.setdefault(forecast.subject.removesuffix(f": {forecast.role}"), []).append(forecast.role)
+    for subject, roles in learners.items():
+        yield from bills.unpriced_roles(subject, roles)
 
 
 def _forecast(
@@ -184,13 +162,14 @@ def _forecast(
     if pricing is None:
         return Forecast(suite=suite, subject=subject, spec=spec, cases=len(cases))
     known = list(map(expected, cases))
+    return _added_up(Forecast(suite=suite, subject=subject, spec=spec, cases=len(cases)), known, pricing, pace)
+
+
+def _added_up(forecast: Forecast, known: Sequence[Known], pricing: Pricing, pace: Pace) -> Forecast:
     load = together(load for _, load, _ in known)
     grounds = [ground for ground, _, _ in known]
-    return Forecast(
-        suite=suite,
-        subject=subject,
-        spec=spec,
-        cases=len(cases),
+    return replace(
+        forecast,
         load=load,
         cost=_cost(load, pricing, pace),
         grounds={ground: grounds.count(ground) for ground in dict.fromkeys(grounds)},
@@ -198,23 +177,72 @@ def _forecast(
     )
 
 
-def _expected(case: PlannedCase, memory: _Memory, sizes: Mapping[str, CaseSize], overhead: int) -> Known:
+@dataclass(frozen=True, slots=True)
+class _Troupe:
+    """A learner's cast, and what is known of its cases."""
+
+    cast: Cast
+    memory: Memory
+    sizes: Mapping[str, CaseSize]
+    overhead: int
+    expected: Callable[[PlannedCase], Known]
+
+    def needs(self, case: PlannedCase, role: str) -> bool:
+        """Whether a role is asked about a case."""
+        return role == STUDENT or self.cast.calls(role, self.sizes[case.key]) > 0.0
+
+    def is_queued(self, key: str) -> bool:
+        """Whether a case waits for those before it."""
+        return self.cast.learns and not self.sizes[key].held_out
+
+    def takes(self, case: PlannedCase, role: str) -> Known:
+        """Return what a role will take for a case."""
+        spec, size = asked(case.spec), self.sizes[case.key]
+        if played := self.memory.role(case_of(case), spec, role):
+            return "played", played, ()
+        if turn := self.memory.role_turn(spec, role):
+            return "alike", turn.times(size.turns), ()
+        if role == STUDENT:
+            return self.expected(replace(case, spec=self.cast.specs[STUDENT]))
+        return "unasked", self.cast.guessed(role, size, self.overhead), ()
+
+
+def _role_forecast(
+    cases: Sequence[PlannedCase], role: str, troupe: _Troupe, price: Callable[[str], Pricing | None], pace: Pace
+) -> Forecast:
+    """Return what one role of a learner will take: it has a model, and a price, of its own."""
+    suite, subject, spec = cases[0].suite, cases[0].subject, troupe.cast.specs[role]
+    known = {case.key: troupe.takes(case, role) for case in cases if troupe.needs(case, role)}
+    found = Forecast(
+        suite=suite,
+        subject=f"{subject}: {role}",
+        spec=spec,
+        cases=len(known),
+        role=role,
+        queue=f"{suite}/{subject}",
+        queued=sum(load.seconds for key, (_, load, _) in known.items() if troupe.is_queued(key)),
+    )
+    pricing = price(spec)
+    return _added_up(found, list(known.values()), pricing, pace) if pricing else found
+
+
+def _expected(case: PlannedCase, memory: Memory, sizes: Mapping[str, CaseSize], overhead: int) -> Known:
     """Return what a case will take."""
     spec = asked(case.spec)
     if played := memory.trial(case_of(case), spec):
-        return "played", _load(played), ()
+        return "played", load_of(played), ()
     size = sizes[case.key]
     questions, specs = size.asked_once, memory.specs(questions=size.asked_once)
     if spec in specs:
         return "alike", memory.turn(spec, questions=questions).times(size.turns), ()
     if lent := memory.cases.get(case_of(case)):
-        return "lent", _load(lent), (lent.spec,)
+        return "lent", load_of(lent), (lent.spec,)
     if specs:
         return "lent", memory.turn(questions=questions).times(size.turns), specs
     return "guessed", guessed(size, overhead, spec), ()
 
 
-def _judged(judge: Judging, cases: int, memory: _Memory, pace: Pace) -> Forecast:
+def _judged(judge: Judging, cases: int, memory: Memory, pace: Pace) -> Forecast:
     opinion = memory.opinion()
     load = (opinion or Load.of(OPINION)).times(judge.samples * cases)
     return Forecast(
@@ -226,14 +254,6 @@ def _judged(judge: Judging, cases: int, memory: _Memory, pace: Pace) -> Forecast
         cost=_cost(load, judge.price, pace),
         grounds={"judged" if opinion else "unjudged": cases},
     )
-
-
-def _load(played: Played) -> Load:
-    return Load.of(played.usage, played.seconds)
-
-
-def _mean(trials: Sequence[Played]) -> Load:
-    return together(map(_load, trials)).times(1 / sum(played.turns for played in trials))
 
 
 def _cost(load: Load, price: Pricing, pace: Pace) -> float | None:
@@ -271,6 +291,7 @@ def _grounds(forecast: Forecast) -> str:
         "guessed": "are guessed",
         "judged": "are taken to be like those that were judged before",
         "unjudged": "are guessed",
+        "unasked": "are guessed",
     }
     found = [(bills.number(forecast.grounds[each]), told[each]) for each in told if each in forecast.grounds]
     (count, first), *others = found
@@ -284,6 +305,8 @@ def _guesses(grounds: Collection[Ground]) -> Iterator[str]:
         yield assumptions()
     if "unjudged" in grounds:
         yield assumed_opinion()
+    if "unasked" in grounds:
+        yield assumed_roles()
 
 
 def _speed(pace: Pace) -> str:

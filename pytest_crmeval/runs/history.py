@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -17,6 +17,7 @@ JOURNALS = 100
 BYTES = 32 * 1024 * 1024
 """How much is read, the newest first: more would take longer than it is worth."""
 _NO_MATTER = frozenset({"price", "timeout", "retries", "key"})
+_LEARNER = "atlas"
 _PLAYED = {str(Verdict.PASSED), str(Verdict.FAILED)}
 Case = tuple[str, str, str]
 """Suite, id and fingerprint: the same content, whoever plays it."""
@@ -31,7 +32,13 @@ class Played:
     turns: int
     is_question: bool = False
     usage: Usage = field(default_factory=Usage)
-    """Nothing for an agent that asks no model, and was judged."""
+    """Nothing for an agent that asks no model, and was judged; of a learner, its student's."""
+    roles: Mapping[str, Usage] = field(default_factory=dict)
+    """What each of the models that make up a learner took; nothing for others."""
+    learning_seconds: float = 0.0
+    """What came after the conversation."""
+    held_out: bool = False
+    """Whether the student has played it alone, because it was for measuring."""
     seconds: float | None = None
     """None if it was played from a cassette, which takes no time."""
     judged: Usage | None = None
@@ -46,7 +53,8 @@ def case_of(planned: PlannedCase) -> Case:
 def asked(spec: str) -> str:
     """Return what of a spec decides how much a model takes: not its price, nor how patient we are."""
     model, _, query = spec.partition("?")
-    kept = sorted(part for part in query.split("&") if part and part.partition("=")[0] not in _NO_MATTER)
+    no_matter = frozenset() if model == _LEARNER else _NO_MATTER  # its retries are those of its student
+    kept = sorted(part for part in query.split("&") if part and part.partition("=")[0] not in no_matter)
     return f"{model}?{'&'.join(kept)}" if kept else model
 
 
@@ -104,12 +112,17 @@ def _played(trial: dict[str, Any]) -> Iterator[Played]:
     bill, judged = trial.get("bill"), (trial.get("judgement") or {}).get("bill")
     if not (bill or judged):
         return
+    roles = {str(role): Usage.from_dict(each["usage"]) for role, each in trial.get("roles", {}).items()}
+    own = roles.get("student") if roles else None
     yield Played(
         case=(str(trial["suite"]), str(trial["case"]), str(trial["fingerprint"])),
         spec=asked(str(trial["spec"])),
         turns=max(1, len(trial.get("turns", ()))),
         is_question="answer" in trial,
-        usage=Usage.from_dict(bill["usage"]) if bill else Usage(),
+        usage=own or (Usage.from_dict(bill["usage"]) if bill else Usage()),
+        roles=roles,
+        learning_seconds=float(trial.get("learning_seconds", 0.0)),
+        held_out=bool(trial.get("learning", {}).get("held_out")),
         seconds=None if bill and bill.get("replayed") else float(trial["seconds"]),
         judged=Usage.from_dict(judged["usage"]) if judged else None,
     )

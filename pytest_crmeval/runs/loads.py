@@ -33,6 +33,8 @@ class CaseSize:
     """Characters of the prompt and the tools that are sent with each call; None: as with other cases."""
     judged: bool = True
     """Whether a judge, if there is one, is asked about it."""
+    held_out: bool = False
+    """Whether nobody learns from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

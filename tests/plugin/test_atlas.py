@@ -248,9 +248,27 @@ def test_a_learner_is_not_given_to_every_worker(project: Project, providers: Pro
     assert "plays each case once: choose another --dist" in result.stdout.str() + result.stderr.str()
 
 
-def test_an_estimate_says_what_it_leaves_out(project: Project, providers: Providers) -> None:
-    """Nobody knows how often a teacher will step in."""
-    providers(school)
-    result = project(stream(2)).runpytest(*A, "-p", "no:xdist", "--crmeval-estimate")
+def estimated(result: pytest.RunResult) -> dict[str, list[str]]:
+    """Return what an estimate says of each role: cases, calls, tokens and so on."""
+    rows = (line.split() for line in result.outlines if line.startswith("crm  "))
+    return {role: cells for _, _, role, *cells in rows}
 
-    result.stdout.fnmatch_lines(["atlas*: only its student is estimated; teacher, reward and learner come on top, *"])
+
+def test_an_estimate_knows_every_role(project: Project, providers: Providers) -> None:
+    """Guessed at first, each at its own price; then as it was. What is held out is played by the student alone."""
+    server = providers(school)
+    path, estimate = project(stream(2, 1)), (*A, "-p", "no:xdist", "--crmeval-estimate")
+    guessed = path.runpytest(*estimate)
+    asked = len(server.seen)
+    path.runpytest(*A, "-p", "no:xdist")
+    known = estimated(path.runpytest(*estimate))
+
+    guessed.stdout.fnmatch_lines(["guessed: 1 review for a turn, an arbiter for 20% of conversations, *"])
+    assert {"student": "3", "teacher": "2", "reward": "2", "arbiter": "2", "learner": "2"} == {
+        role: cells[0] for role, cells in estimated(guessed).items()
+    }
+    assert (0, True) == (asked, all(cells[5].startswith("$") for cells in estimated(guessed).values()))
+    bills = standing_of(path.path)["learning"]["roles"]
+    assert {"arbiter": 0, **{role: bill["usage"]["calls"] for role, bill in bills.items()}} == {
+        role: int(cells[1]) for role, cells in known.items()
+    }

@@ -9,6 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.providers.limits import Cap
+from pytest_crmeval.runs.casts import Cast
 from pytest_crmeval.runs.estimate import Estimate, Forecast, Judging, Pricing, estimate, lines
 from pytest_crmeval.runs.history import Played
 from pytest_crmeval.runs.loads import CaseSize, Load, Pace
@@ -313,3 +314,71 @@ def test_a_judge_is_asked_only_about_what_it_grades() -> None:
 
     assert 3 == calls(asked(judge=judge))["judge"]
     assert 6 == calls(asked(judge=judge, judged=True))["judge"]
+
+
+LEARNER = "atlas?student=openai:s&teacher=openai:t"
+CAST = Cast(
+    specs={
+        "student": "openai:s",
+        "teacher": "openai:t",
+        "reward": "openai:s",
+        "arbiter": CLAUDE,
+        "learner": "openai:t",
+    },
+    samples=3,
+    learns=True,
+)
+
+
+def taught(name: str, *, held_out: bool = False) -> Played:
+    """Return what an earlier conversation of a learner took."""
+    calls = {"student": 4} if held_out else {"student": 4, "teacher": 2, "reward": 3, "learner": 1}
+    roles = {role: Usage(input=1_000 * count, output=100 * count, calls=count) for role, count in calls.items()}
+    found = replace(played(name, LEARNER), usage=roles["student"], roles=roles, held_out=held_out)
+    return replace(found, learning_seconds=0.0 if held_out else 6.0)
+
+
+def learning(*history: Played, cast: Cast = CAST) -> Estimate:
+    """Return the estimate of two conversations of a learner, and a third one that is held out."""
+    cases = [case(name, LEARNER, "atlas") for name in ("one", "two", "held")]
+    sizes = {each.key: CaseSize(turns=2, characters=400, held_out=each.case == "held") for each in cases}
+    return estimate(cases, history, sizes, price, overhead=4_000, pace=TWO, casts={LEARNER: cast})
+
+
+def test_each_role_of_a_learner_is_guessed_apart() -> None:
+    """What is held out is the student's alone; opinions are asked for so often, and an arbiter now and then."""
+    found = {each.role: each for each in learning().forecasts}
+
+    assert {"student": 15, "teacher": 4, "reward": 6, "arbiter": 0.4, "learner": 2} == {
+        role: each.load.calls for role, each in found.items()
+    }
+    assert {"student": 3, "teacher": 2, "reward": 2, "arbiter": 2, "learner": 2} == {
+        role: each.cases for role, each in found.items()
+    }
+    assert (8_000, 6.0, None) == (found["teacher"].load.input, found["reward"].cost, found["arbiter"].cost)
+    told = list(lines(learning()))
+    assert "nobody knows the price of arbiter of atlas: " in "".join(told)
+    assert any(line.startswith("guessed: 1 review for a turn") for line in told)
+
+
+def test_what_a_learner_took_it_takes_again() -> None:
+    """Role by role; a new conversation takes what others did, which are not held out."""
+    found = {each.role: each for each in learning(taught("one"), taught("held", held_out=True)).forecasts}
+
+    assert {"student": 12, "teacher": 4, "reward": 6, "arbiter": 0, "learner": 2} == {
+        role: each.load.usage.calls for role, each in found.items()
+    }
+    assert {"played": 1, "alike": 1} == found["learner"].grounds
+
+
+def test_a_learner_s_conversations_take_their_time_one_after_the_other() -> None:
+    """Two of 14 seconds each; the third is played beside something else, and so are those of who does not learn."""
+    history = [taught("one"), taught("two"), taught("held", held_out=True)]
+
+    assert 28.0 == learning(*history).elapsed()
+    assert 12.0 == learning(*history, cast=replace(CAST, learns=False)).elapsed()
+
+
+def test_what_a_student_took_is_lent_without_his_teacher() -> None:
+    """Another model is no learner."""
+    assert 4 == forecast([case("one")], taught("one")).load.usage.calls

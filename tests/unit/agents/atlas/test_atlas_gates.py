@@ -32,7 +32,7 @@ def test_what_can_be_acted_on_and_holds_in_general_is_taken() -> None:
         ({"cue": ()}, "cue: give 1 to 6"),
         ({"cue": ("a",)}, "cue: give 1 to 6"),
         ({"cue": ("x" * 41,)}, "cue: give 1 to 6"),
-        ({"cue": ("add" + "!" * 3000,)}, "cue: give 1 to 6"),
+        ({"cue": ("add" + "!" * 40,)}, "cue: give 1 to 6"),
         ({"cue": ("delete",)}, "the user of this conversation has not said it"),
         ({"cue": ("ad",)}, "cue"),
         ({"action": "Create Harbor Foods with its status first."}, "generality: 'harbor foods'"),
