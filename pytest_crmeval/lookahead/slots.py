@@ -8,7 +8,7 @@ from typing import Protocol
 import pytest
 
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.lookahead.ledger import Book, Told
+from pytest_crmeval.lookahead.book import Book, Told
 
 
 class Desk(Protocol):

@@ -12,7 +12,7 @@ from pytest_crmeval.fixtures import AHEAD
 from pytest_crmeval.fixtures.ahead import MAY_BE_AHEAD, Foresight
 from pytest_crmeval.fixtures.cases import PLANNED
 from pytest_crmeval.fixtures.logs import watch
-from pytest_crmeval.lookahead.ledger import Book
+from pytest_crmeval.lookahead.book import Book
 from pytest_crmeval.lookahead.slots import Slots
 from pytest_crmeval.options import INFLIGHT, Options
 from pytest_crmeval.runs.history import asked, case_of, history
