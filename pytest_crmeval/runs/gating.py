@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pytest_crmeval.domain.figures import LEVEL, Figure
-from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, Gate, is_paired
+from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, TIMES, Gate, is_paired
 from pytest_crmeval.domain.interval import Interval, wilson
 from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
 from pytest_crmeval.domain.ruling import Ruling
@@ -113,7 +113,7 @@ class _Court:
         """Hold a value against a number."""
         gate = self._gate
         return replace(
-            self._told(told or f"{gate.metric} is {figure.value:.6g}"),
+            self._told(told or f"{gate.metric} is {figure.value:.6g}{' s' * (gate.metric in TIMES)}"),
             holds=COMPARISONS[gate.comparison](figure.value, bound),
             value=figure.value,
             low=figure.low,
@@ -160,7 +160,7 @@ class _Court:
         gate = self._gate
         before, after = (self._taken(trials) for trials in self._paired())
         if before is None or after is None:
-            return self._told(f"no case has a {gate.metric} in this run and, with the same content, in the baseline")
+            return self._told(self._unpaired())
         bound = round(before.value + gate.bound, 12)  # 0.8 - 0.1 is a little more than 0.7
         after = self._as_changed(after)
         cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
@@ -171,7 +171,7 @@ class _Court:
         """Return a value with the interval of its change: what is hard in both runs does not make it less sure."""
         if not (is_paired(self._gate.metric) and self.pairs):
             return after
-        change = difference_of(self.pairs).figure
+        change = self._change.figure
         low, high = ((end or 0.0) - change.value + after.value for end in (change.low, change.high))
         return replace(change, value=after.value, low=max(0.0, low), high=min(1.0, high))
 
@@ -188,11 +188,10 @@ class _Court:
     def _not_worse(self) -> Ruling:
         """Hold the paired difference against nothing at all; whether it is significant is decided with the others."""
         if not self.pairs:
-            return self._told("no case was scored in this run and, with the same content, in the baseline")
-        found = difference_of(self.pairs)
-        was = sum(pair.before for pair in self.pairs) / len(self.pairs)
+            return self._told(self._unpaired())
+        found = self._change
         return replace(
-            self._told(_change_told(self._gate.metric, was, found)),
+            self._told(""),
             holds=True,
             value=found.figure.value,
             low=found.figure.low,
@@ -207,14 +206,35 @@ class _Court:
         significant = chance < SIGNIFICANT
         worse = (ruling.value or 0.0) < 0 and significant
         by = f", Holm over {tests} gates" if tests > 1 else ""
-        verdict = "significantly worse" if worse else "not significantly worse"
         return replace(
             ruling,
             p=chance,
             holds=not worse,
             needed=0 if significant else to_find(self.pairs, SIGNIFICANT / tests),
-            explanation=f"{ruling.explanation}: {verdict} (p = {chance:.3g}{by})",
+            explanation=self._change_told(f"{'' if worse else 'not '}significantly worse (p = {chance:.3g}{by})"),
         )
+
+    @cached_property
+    def _change(self) -> Difference:
+        return difference_of(self.pairs)
+
+    def _change_told(self, verdict: str) -> str:
+        was = sum(pair.before for pair in self.pairs) / len(self.pairs)
+        cases, now = len(self.pairs), was + self._change.figure.value
+        return (
+            f"{self._gate.metric} went from {was:.6g} to {now:.6g} over {cases} case{'s' * (cases != 1)} that both "
+            f"runs have: {verdict}; {self._change.detectable:.2g} would be seen in four of five runs"
+        )
+
+    def _unpaired(self) -> str:
+        """Return why no case can be held against the baseline."""
+        assert self._baseline is not None  # noqa: S101 (else there was an objection)
+        there = [each.subject for each in self._baseline.standings if each.suite == self._scope.suite]
+        if not there:
+            return f"the baseline has no suite {self._scope.suite!r}"
+        if not {each.subject for each in self._scope.standings} & set(there):
+            return f"the baseline has none of these subjects in {self._scope.suite}, only {', '.join(there)}"
+        return f"no case has a {self._gate.metric} in this run and, with the same content, in the baseline"
 
     def _told(self, explanation: str) -> Ruling:
         scope = self._scope
@@ -242,15 +262,6 @@ def _sure_rate(passed: float, scored: float, level: float) -> Interval | None:
     from pytest_crmeval.scoring.exact import clopper_pearson
 
     return clopper_pearson(passed, scored, level)
-
-
-def _change_told(metric: str, was: float, found: Difference) -> str:
-    figure = found.figure
-    cases = figure.n or 0
-    return (
-        f"{metric} went from {was:.6g} to {was + figure.value:.6g} over {cases} case{'s' * (cases != 1)} that both "
-        f"runs have; {found.detectable:.2g} would be seen in four of five runs"
-    )
 
 
 def _corrected(courts: Sequence[_Court], rulings: Sequence[Ruling]) -> list[Ruling]:

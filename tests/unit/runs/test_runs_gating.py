@@ -354,6 +354,16 @@ def test_what_has_changed_is_not_compared() -> None:
     assert not ruled("crm.pass_rate not worse than baseline", of(*other), of(*played(3, 0))).holds
 
 
+@pytest.mark.parametrize("text", ["crm.pass_rate >= baseline", "crm.pass_rate not worse than baseline"])
+def test_a_baseline_of_others_says_whom_it_has(text: str) -> None:
+    """A renamed agent is another subject; a suite may be new."""
+    run = of(*played(3, 0, "new"))
+
+    told = "the baseline has none of these subjects in crm, only old, older"
+    assert told == ruled(text, run, of(*played(3, 0, "old"), *played(3, 0, "older"))).explanation
+    assert "the baseline has no suite 'crm'" == ruled(text, run, of(*played(3, 0, suite="q"))).explanation
+
+
 def lost(count: int, of_all: int = 40) -> tuple[Report, Report]:
     """Return a baseline that passed everything, and a run that has lost so many."""
     return of(*played(of_all, 0)), of(*played(of_all - count, count))
