@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 
+from pytest_crmeval.domain.comparison import FEWEST
 from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.interval import FEW, Interval, Part, deviations_of
 
 POWER = 0.8
 """How often a difference that is just detectable would be found."""
-FEWEST = 6
-"""Cases that differ, all in one direction, below which no exact test at 5 % finds anything: 2 · 0.5⁵ is 0.0625."""
 NOTHING = 1e-9
 """What is smaller comes of binary fractions."""
 MCNEMAR = "McNemar, exact"
