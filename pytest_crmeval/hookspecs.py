@@ -38,5 +38,6 @@ def pytest_crmeval_report(config: pytest.Config, report: "Report") -> None:
 def pytest_crmeval_gate(config: pytest.Config, report: "Report") -> "Sequence[Ruling] | Ruling | None":
     """Judge a whole run by a rule of your own, on the controller: return rulings, or None if you have none.
 
-    A ruling that does not hold makes the run red, as a gate of the project does. The run of one shard is not judged.
+    A ruling that does not hold makes the run red, as a gate of the project does. The run of one shard is not judged;
+    what was merged of shards is when a run goes on with it.
     """

@@ -15,6 +15,7 @@ Hold gates against a report that is there already: other rules, another baseline
     crmeval gate reports/nightly.json --baseline git:main --gate 'crm.pass_rate not worse than baseline'
 
 Gates are those of the command line, else crmeval_gates of the project's pytest settings; the report is not changed.
+What gates of plugins found when the run was played is told again, and counts; only a run asks them.
 
 Exit status: 0 if all gates hold, the run is complete, and nothing in it errored or is red for other reasons; 1 if not;
 2 if there is no such report, or no gate.

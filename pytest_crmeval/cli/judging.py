@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pytest_crmeval.cli.places import lines_of, project, reports_of
 from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.domain.asked import awaits_plugins
 from pytest_crmeval.domain.gate import Gate, GateSyntaxError, concerned
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.runs import summary
@@ -63,7 +64,8 @@ def judged(
 ) -> tuple[Report, Sequence[Gate]]:
     """Return the report with its comparison and what the gates found, and the gates that say nothing about it.
 
-    ``every``: also those of what nobody has asked for are judged, and breached.
+    ``every``: also those of what nobody has asked for are judged, and breached. What plugins have found is kept: this
+    is not a run, and can't ask them.
     """
     from pytest_crmeval.runs.gating import judge
 
@@ -73,7 +75,8 @@ def judged(
 
         report = replace(report, comparison=compare(report, baseline.report, source=baseline.source))
     rulings = judge(concerning, report, baseline.report if baseline else None)
-    return replace(report, rulings=tuple(rulings)), idle
+    kept = [ruling for ruling in report.rulings if ruling.of_plugin]
+    return replace(report, rulings=(*rulings, *kept)), idle
 
 
 def judgement(report: Report, idle: Sequence[Gate]) -> Iterator[str]:
@@ -86,12 +89,26 @@ def judgement(report: Report, idle: Sequence[Gate]) -> Iterator[str]:
     if not report.complete:
         yield "the run is not complete: no gate can pass"
     yield from summary.idle(idle)
+    yield from _of_plugins(report)
 
 
-def is_fine(report: Report, idle: Sequence[Gate]) -> bool:
-    """Whether a run is good enough: whole, nothing errored or red, all gates hold; without any, nothing failed."""
+def _of_plugins(report: Report) -> Iterator[str]:
+    """Yield what has become of plugins' gates; nothing if there are none."""
+    run, again = report.run["id"], "pytest asks them"
+    if awaits_plugins(report.run):
+        yield f"gates of plugins were not asked: {again} with --crmeval-run {run}"
+    elif any(ruling.of_plugin for ruling in report.rulings):
+        yield f"gates of plugins are as the run found them: {again} again with --crmeval-run {run}"
+
+
+def is_fine(report: Report, idle: Sequence[Gate], *, gated: bool = True) -> bool:
+    """Whether a run is good enough: whole, nothing errored or red, all gates hold; without any, nothing failed.
+
+    A plugin's gate that nobody has asked does not hold, unless nobody wants any (``gated``).
+    """
     errored = any(standing.errored for standing in report.standings)
     whole = report.complete and report.trials and not errored and not report.run.get("red")
     forgiven = bool(report.rulings) or not idle  # shards forgive what a gate is to judge: somebody has to
     failed = any(standing.failed for standing in report.standings)
-    return bool(whole) and all(ruling.holds for ruling in report.rulings) and (forgiven or not failed)
+    holds = all(ruling.holds for ruling in report.rulings) and not (gated and awaits_plugins(report.run))
+    return bool(whole) and holds and (forgiven or not failed)

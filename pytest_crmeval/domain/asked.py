@@ -36,6 +36,12 @@ def left_out_of(run: JsonObject) -> LeftOut:
     return whole
 
 
+def awaits_plugins(run: JsonObject) -> bool:
+    """Whether plugins have gates that nobody has asked about the whole: runs were merged, and none went on with it."""
+    parts = objects(run.get("parts"))
+    return bool(parts) and "merged" in parts[-1] and any(part.get("plugin_gates") for part in parts)
+
+
 def by_reason(left_out: LeftOut) -> Mapping[str, int]:
     """Return why cases are not played, and how many, whatever suite they are of."""
     return sum(map(Counter, left_out.values()), Counter[str]())

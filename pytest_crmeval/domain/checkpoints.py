@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from pytest_crmeval.domain.figures import Figure
-from pytest_crmeval.domain.interval import pass_at, wilson
+from pytest_crmeval.domain.interval import Interval, pass_at, wilson
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.solution import TestVerdict
 
@@ -22,6 +22,8 @@ _TRIES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _NAME = re.compile(r"checkpoint-(?P<step>\d+(?=[_-]|$))?.*")
 Shares = Mapping[str, tuple[int, int]]
 """Label -> solved and judged solutions."""
+Rate = Callable[[float, float, float], Interval | None]
+"""Finds the interval of a share: hits, of how many, at which level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +197,9 @@ def with_lost(figures: CheckpointFigures | None, name: str, lost: int) -> Checkp
     return replace(figures or CheckpointFigures(files=0, whole=FileOutcome(step=step_of(name))), lost=lost)
 
 
-def pass_figures(outcomes: Iterable[FileOutcome | None], level: float) -> dict[str, Figure]:
+def pass_figures(
+    outcomes: Iterable[FileOutcome | None], level: float, rate: Rate = wilson, method: str = "wilson"
+) -> dict[str, Figure]:
     """Return pass@k, and the share of solved among all lines, with their intervals; nothing if there are no files.
 
     Problems are what is independent, not their samples.
@@ -203,18 +207,19 @@ def pass_figures(outcomes: Iterable[FileOutcome | None], level: float) -> dict[s
     found = figures_of(outcomes)
     if found is None:
         return {}
-    figures = {
-        f"pass@{k}": _figure(rate, problems, found.whole.judged, level) for k, (rate, problems) in found.pass_at.items()
-    }
+    shares = {f"pass@{k}": (share, problems, found.whole.judged) for k, (share, problems) in found.pass_at.items()}
     if found.solved_of_all is not None:
         lines = found.whole.lines
-        figures["solved_of_all"] = _figure(found.solved_of_all, min(lines, _lines_apart(found.whole)), lines, level)
-    return figures
+        shares["solved_of_all"] = found.solved_of_all, min(lines, _lines_apart(found.whole)), lines
+    return {
+        name: _figure(share, rate(share * units, units, level), method, n=n, units=units)
+        for name, (share, units, n) in shares.items()
+    }
 
 
-def _figure(rate: float, units: int, n: int, level: float) -> Figure:
-    low, high = wilson(rate * units, units, level) or (None, None)
-    return Figure(value=rate, low=low, high=high, n=n, units=units if units < n else None, method="wilson")
+def _figure(share: float, interval: Interval | None, method: str, *, n: int, units: int) -> Figure:
+    low, high = interval or (None, None)
+    return Figure(value=share, low=low, high=high, n=n, units=units if units < n else None, method=method)
 
 
 def _lines_apart(whole: FileOutcome) -> int:

@@ -10,6 +10,8 @@ from pytest_crmeval.domain.json import JsonObject
 SCHEMA = "crmeval.comparison/1"
 LISTS = ("newly_failing", "newly_passing", "changed", "new", "gone", "unscored")
 """What cases are told apart by; a case is in one list at most."""
+FEWEST = 6
+"""Cases that differ, all in one direction, below which no exact test at 5 % finds anything: 2 · 0.5⁵ is 0.0625."""
 _NUMBERS = ("before", "after", "p", "p_holm", "detectable")
 
 
@@ -85,6 +87,11 @@ class Contrast:
     """Cases that errored, are invalid or were not run in one of the two: not paired."""
 
     @property
+    def is_tested(self) -> bool:
+        """Whether so many cases could show anything at all: fewer never do, and need no correction, either."""
+        return self.p is not None and self.paired >= FEWEST
+
+    @property
     def significant(self) -> bool:
         """Whether the difference is more than chance would make, at 5 %, corrected."""
         return self.p_holm is not None and self.p_holm < 0.05  # noqa: PLR2004 (the usual level)
@@ -130,8 +137,21 @@ class Comparison:
     @property
     def correction(self) -> str:
         """How p-values are corrected; nothing if there is only one."""
-        count = sum(contrast.p is not None for contrast in self.contrasts)
+        count = sum(contrast.is_tested for contrast in self.contrasts)
         return f"Holm over {count} contrasts" if count > 1 else ""
+
+    @property
+    def cautions(self) -> Sequence[str]:
+        """What the reader has to know of runs that were not played to their end."""
+        told = {
+            "this run": (self.run, "gone may only not have been played here"),
+            "the baseline": (self.baseline, "new may only not have been played there"),
+        }
+        return [
+            f"{name} is not complete: a case that is {why}"
+            for name, (run, why) in told.items()
+            if run.get("complete") is False
+        ]
 
     def of(self, suite: str, subject: str) -> Contrast | None:
         """Return the contrast of a subject in a suite; None if the two have none."""

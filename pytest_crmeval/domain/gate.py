@@ -52,6 +52,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0}
 _WITH = re.compile(r"\s+with\s+")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)%")
 _CONFIDENCE = re.compile(r"\s+confidence(?!\w)")
+_WORD = re.compile(r"[\w@^:]+")
 _END = re.compile(r"\s*$")
 
 
@@ -73,6 +74,11 @@ class _Reader:
             return None
         self._position = match.end()
         return match[match.re.groups]  # what is of interest, where there is more
+
+    def peek(self, pattern: re.Pattern[str]) -> str:
+        """Return what is next, and stay before it; nothing if it is something else."""
+        match = pattern.match(self._text, self._position)
+        return match[0] if match else ""
 
     def must(self, wanted: str, pattern: re.Pattern[str]) -> str:
         """Return what is next; GateSyntaxError if it is something else."""
@@ -112,15 +118,16 @@ class Gate:
         suite = reader.must("a suite", SUITE)
         subject = _subject(reader)
         reader.must("a dot", _DOT)
-        metric = reader.must(f"a metric ({', '.join((*METRICS, *OPEN))})", _METRIC)
+        metric = _metric(reader)
         if is_paired(metric) and reader.may(_NOT_WORSE) is not None:
             reader.must("the end", _END)
             return cls(text=text, suite=suite, subject=subject, metric=metric, comparison=NOT_WORSE, baseline=True)
-        comparison = reader.must(f"a comparison ({', '.join(COMPARISONS)})", _COMPARISON)
+        comparison = reader.must(_comparisons(metric), _COMPARISON)
         baseline = reader.may(_BASELINE) is not None
         bound = _offset(reader) if baseline else _number(reader, metric)
         confidence = None if baseline or comparison == "==" or metric in _CERTAIN else _confidence(reader)
-        reader.must("the end", _END)
+        is_bare = metric in TIMES and not baseline
+        reader.must("a unit (ms, s, min) right after the number, or the end" if is_bare else "the end", _END)
         return cls(
             text=text,
             suite=suite,
@@ -152,10 +159,30 @@ def _subject(reader: _Reader) -> str:
     return name
 
 
+def _metric(reader: _Reader) -> str:
+    """Read a metric; who has misspelt one is told what it may be."""
+    found = reader.may(_METRIC)
+    if found is None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(reader.peek(_WORD), METRICS, n=1, cutoff=0.75)
+        meant = f", perhaps {near[0]}," if near else ""
+        raise reader.error(f"a metric{meant} ({', '.join((*METRICS, *OPEN))})")
+    return found
+
+
+def _comparisons(metric: str) -> str:
+    """Return how a metric may be compared."""
+    known = ", ".join(COMPARISONS)
+    if is_paired(metric):
+        return f"a comparison ({known}), or not worse than baseline,"
+    return f"a comparison ({known}; {NOT_WORSE} than baseline is for what each case has for itself, as pass_rate)"
+
+
 def _number(reader: _Reader, metric: str) -> float:
-    written = reader.must("a number or baseline", _NUMBER)
+    written = reader.must("a number, as 0.5, or baseline", _NUMBER)
     number = float(written)
-    if (metric in SHARES or metric.startswith("pass")) and not 0.0 <= number <= 1.0:
+    if (metric in SHARES or metric.startswith(("pass", "score:"))) and not 0.0 <= number <= 1.0:
         raise reader.error("a share, between 0 and 1,", back=len(written))
     unit = reader.may(_UNIT) if metric in TIMES else None
     return number * _UNITS[unit] if unit else number
@@ -173,9 +200,10 @@ _LEAST, _MOST = 50, 100
 def _confidence(reader: _Reader) -> float | None:
     if reader.may(_WITH) is None:
         return None
-    percent = float(reader.must("a percentage, as 95%", _PERCENT))
+    written = reader.must("a percentage, as 95%,", _PERCENT)
+    percent = float(written)
     if not _LEAST < percent < _MOST:
-        raise reader.error("more than 50% and less than 100%", back=1)
+        raise reader.error("more than 50% and less than 100%", back=len(f"{written}%"))
     reader.must("the word confidence", _CONFIDENCE)
     return percent / 100
 

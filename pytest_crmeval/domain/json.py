@@ -24,6 +24,8 @@ def _copied(value: Json) -> Json:
 
 
 LONGEST = 20_000
+TURNING = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+"""Signs that turn around what comes after them, and how they are spelled out where that is ours."""
 
 
 def printable(text: str) -> str:

@@ -76,7 +76,7 @@ class Group:
     """How the cases of one label went; or the turns of one tool, for which no cases are counted."""
 
     cases: int | None = None
-    """Scored ones: what errored or is invalid says nothing."""
+    """Scored ones: what errored or is invalid says nothing. Fewer than passed and failed trials where cases repeat."""
     passed: int | None = None
     failed: int | None = None
     pass_rate: float | None = None
@@ -186,7 +186,7 @@ def _group(trials: Sequence[Trial]) -> Group:
     passed = [trial.passed for trial in trials]
     turns = _turns(trials)
     return Group(
-        cases=len(passed),
+        cases=len({trial.planned.case for trial in trials}),
         passed=sum(passed),
         failed=len(passed) - sum(passed),
         pass_rate=_share(passed),

@@ -33,7 +33,8 @@ def place(suite: str, subject: str, case: str) -> PurePath:
 
 def own_name(case: str, key: str) -> str:
     """Return what the files of a case are called where another test of its suite plays it, too."""
-    return f"{case}~{sha256(key.encode()).hexdigest()[:8]}"
+    digest = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{case}~{digest}"
 
 
 def _marked(name: str) -> str:

@@ -33,6 +33,8 @@ class Ruling:
     """How many more cases would settle it, were the rate to stay as it is; 0 if it is settled, None if nobody knows."""
     p: float | None = None
     """Of a rule on being worse: how likely such a difference is by chance, Holm-corrected."""
+    of_plugin: bool = False
+    """Whether a plugin has found it: only a run can ask it again. Set by us."""
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives; what is not known is absent."""
@@ -43,6 +45,7 @@ class Ruling:
             "explanation": self.explanation,
             **{name: text for name in ("suite", "subject") if (text := getattr(self, name))},
             **{name: value for name, value in found.items() if value is not None},
+            **({"of_plugin": True} if self.of_plugin else {}),
         }
 
     @classmethod
@@ -54,5 +57,6 @@ class Ruling:
             explanation=record["explanation"],
             suite=record.get("suite", ""),
             subject=record.get("subject", ""),
+            of_plugin=bool(record.get("of_plugin")),
             **{name: record.get(name) for name in _FIGURES},
         )

@@ -77,4 +77,4 @@ def _rulings(told: Iterable[object]) -> list[Ruling]:
     for ruling in found:
         if not isinstance(ruling, Ruling):
             raise pytest.UsageError(f"pytest_crmeval_gate returns rulings, or None; somebody has returned {ruling!r}")
-    return [ruling for ruling in found if isinstance(ruling, Ruling)]
+    return [replace(ruling, of_plugin=True) for ruling in found if isinstance(ruling, Ruling)]

@@ -33,7 +33,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
         **_given(chosen=bool(config.getoption("crmeval_agent")), git=commit_at(config.rootpath)),
         "prompts": {kind: fingerprint_of(text()) for kind, text in _PROMPTS.items()},
         "max_steps": options.max_steps,
-        **_given(suites=list(options.suites), partial=is_partial(config)),
+        **_given(suites=list(options.suites), partial=is_partial(config), plugin_gates=_have_gates(config)),
         "tags": list(options.tags),
         "split": options.split or None,
         "sample": options.sample,
@@ -97,6 +97,11 @@ def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject
             raise pytest.UsageError(
                 f"{begun} with --crmeval-invalid=play, and can't go on without: add it, or choose another --crmeval-run"
             )
+
+
+def _have_gates(config: pytest.Config) -> bool:
+    """Whether plugins have gates of their own: a report that nobody has asked them about is not judged yet."""
+    return bool(config.hook.pytest_crmeval_gate.get_hookimpls())
 
 
 def _given(**facts: Json) -> JsonObject:

@@ -68,7 +68,7 @@ def _committed(given: str, root: Path, default: str) -> Report:
     try:
         return reports.read(json.loads(text))
     except (ValueError, KeyError, TypeError) as error:
-        raise BaselineError(f"{given!r}: not a report: {error}") from error
+        raise BaselineError(f"{given!r}: not a report: {reports.why_not(error)}") from error
 
 
 def _shown(given: str, root: Path, thing: str) -> bytes:

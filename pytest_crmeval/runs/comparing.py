@@ -4,14 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pytest_crmeval.domain.checkpoints import PASS_AT_1
 from pytest_crmeval.domain.comparison import CaseChange, Comparison, Contrast
+from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.metrics import SCORED
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import objects
 from pytest_crmeval.domain.standouts import reason_of
-from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.trial import Trial, is_of_checkpoint
 from pytest_crmeval.scoring.figures import case_values
 from pytest_crmeval.scoring.paired import Pair, difference_of, holm, mean_difference
 
@@ -66,7 +68,8 @@ def contrast(
 ) -> Contrast:
     """Hold the trials of a subject in a suite against others."""
     matches = matched(before, after)
-    pairs = pairs_of(matches, "pass_rate")
+    of_files = any(is_of_checkpoint(trial.planned) for trial in after)
+    pairs = pairs_of(matches, f"score:{PASS_AT_1}" if of_files else "pass_rate")
     found = Contrast(
         suite=suite,
         subject=subject,
@@ -79,11 +82,12 @@ def contrast(
     found = replace(found, **changes)
     if not pairs:
         return found
+    found = replace(found, before=_mean([pair.before for pair in pairs]), after=_mean([pair.after for pair in pairs]))
+    if of_files:  # that a file was judged to its end is no success, and how its solutions differ is not known here
+        return replace(found, difference=Figure(value=_mean([pair.difference for pair in pairs]), n=len(pairs)))
     difference = difference_of(pairs)
     return replace(
         found,
-        before=sum(pair.before for pair in pairs) / len(pairs),
-        after=sum(pair.after for pair in pairs) / len(pairs),
         difference=difference.figure,
         p=difference.p,
         p_holm=difference.p,
@@ -116,11 +120,18 @@ def pairs_of(matches: Sequence[Match], metric: str) -> list[Pair]:
 
 def commit_of(report: Report) -> str:
     """Return the commit that the last part of a run was played at; nothing if nobody knows."""
-    for part in reversed(objects(report.run.get("parts"))):
-        git = part.get("git")
-        if isinstance(git, Mapping):
-            return str(git.get("commit", ""))
-    return ""
+    return str(_git_of(report).get("commit", ""))
+
+
+def commit_told(report: Report) -> str:
+    """Return the same as a person reads it: short, and whether files were changed since."""
+    commit, dirty = commit_of(report)[:12], _git_of(report).get("dirty")
+    return f"{commit}, with changes that are not committed" if commit and dirty else commit
+
+
+def _git_of(report: Report) -> JsonObject:
+    known = (part["git"] for part in reversed(objects(report.run.get("parts"))) if "git" in part)
+    return next((git for git in known if isinstance(git, Mapping)), {})
 
 
 def _scores(matches: Sequence[Match]) -> dict[str, list[Pair]]:
@@ -156,6 +167,10 @@ def _change(match: Match) -> CaseChange:
     return CaseChange(case=match.case, before=_rate(match.before), after=_rate(match.after), reason=_why(match.after))
 
 
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
 def _why(trials: Sequence[Trial]) -> str:
     """Return why a case does not pass now; nothing if it does."""
     wrong = [trial for trial in trials if trial.verdict in {Verdict.FAILED, Verdict.ERRORED, Verdict.INVALID}]
@@ -185,9 +200,8 @@ def _missing(before: Mapping[Group, object], after: Mapping[Group, object]) -> I
 
 def _corrected(contrasts: Sequence[Contrast]) -> tuple[Contrast, ...]:
     """Correct p-values for the number of contrasts: who looks often enough finds something."""
-    known = [each.p for each in contrasts if each.p is not None]
-    corrected = iter(holm(known))
-    return tuple(each if each.p is None else replace(each, p_holm=next(corrected)) for each in contrasts)
+    corrected = iter(holm([each.p for each in contrasts if each.p is not None and each.is_tested]))
+    return tuple(replace(each, p_holm=next(corrected)) if each.is_tested else each for each in contrasts)
 
 
 def _side(report: Report, source: str) -> JsonObject:

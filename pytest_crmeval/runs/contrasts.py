@@ -29,6 +29,7 @@ def lines(comparison: Comparison, most: int | None = None) -> Iterator[str]:
         yield from aligned([_HEAD, *map(_row, comparison.contrasts)], names=2)
     if comparison.correction:
         yield f"p-values are corrected: {comparison.correction}"
+    yield from comparison.cautions
     yield from comparison.missing
     for contrast in comparison.contrasts:
         yield from _scores(contrast)
@@ -39,8 +40,7 @@ def lines(comparison: Comparison, most: int | None = None) -> Iterator[str]:
 def _named(comparison: Comparison) -> str:
     other = comparison.baseline
     commit = f" at {str(other['commit'])[:12]}" if "commit" in other else ""
-    part = "" if other.get("complete", True) else ", which is not complete"
-    return f"{other['id']} ({other['started']}{commit}){part}"
+    return f"{other['id']} ({other['started']}{commit})"
 
 
 def _row(contrast: Contrast) -> Row:

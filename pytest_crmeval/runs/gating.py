@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, inf
 
 from pytest_crmeval.domain.figures import LEVEL, Figure
-from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, SHARES, Gate, is_paired
-from pytest_crmeval.domain.interval import deviations_of, settling, wilson, worth
+from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, TIMES, Gate, is_paired
+from pytest_crmeval.domain.interval import Interval, wilson
 from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import listed
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.runs.comparing import matched, pairs_of
+from pytest_crmeval.runs.settling import margin_of, to_be_sure, to_find, to_settle
 from pytest_crmeval.scoring.figures import figures_of
-from pytest_crmeval.scoring.paired import Difference, difference_of, holm
+from pytest_crmeval.scoring.paired import Difference, Pair, difference_of, holm
 
 SIGNIFICANT = 0.05
 _NO_BASELINE = "there is no baseline: name one with --crmeval-baseline, or crmeval_baseline"
@@ -22,9 +22,8 @@ _NO_BASELINE = "there is no baseline: name one with --crmeval-baseline, or crmev
 
 def judge(gates: Sequence[Gate], report: Report, baseline: Report | None = None) -> list[Ruling]:
     """Hold gates against a report; a rule on each subject has a ruling for each. What is not complete can't pass."""
-    asked = [(gate, scope) for gate in gates for scope in _scopes(gate, report)]
-    rulings = [_Court(gate, scope, report, baseline).ruling() for gate, scope in asked]
-    return _corrected(asked, rulings)
+    courts = [_Court(gate, scope, report, baseline) for gate in gates for scope in _scopes(gate, report)]
+    return _corrected(courts, [court.ruling() for court in courts])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +94,9 @@ class _Court:
             return f"{self._standing.not_run} of {self._standing.planned} cases were not run"
         return _NO_BASELINE if self._gate.baseline and self._baseline is None else ""
 
-    def _figure(self, level: float) -> Figure | None:
+    def _figure(self, level: float, *, exact: bool = False) -> Figure | None:
         """Return what the gate is about, with an interval of this level; None if it was taken from nothing."""
-        return _figure_of(self._gate.metric, self._standing, self._trials, level)
+        return _figure_of(self._gate.metric, self._standing, self._trials, level, exact=exact)
 
     def _missing(self) -> str:
         """Return why there is no value."""
@@ -114,31 +113,34 @@ class _Court:
         """Hold a value against a number."""
         gate = self._gate
         return replace(
-            self._told(told or f"{gate.metric} is {figure.value:.6g}"),
+            self._told(told or f"{gate.metric} is {figure.value:.6g}{' s' * (gate.metric in TIMES)}"),
             holds=COMPARISONS[gate.comparison](figure.value, bound),
             value=figure.value,
             low=figure.low,
             high=figure.high,
             bound=bound,
-            margin=_margin(gate.comparison, figure.value, bound),
-            needed=_needed(gate, figure, bound),
+            margin=margin_of(gate.comparison, figure.value, bound),
+            needed=to_settle(gate, figure, bound),
         )
 
     def _sure(self, figure: Figure) -> Ruling:
         """Hold the one-sided bound of a value against a number: it is to be so with that confidence."""
         gate, sure = self._gate, self._gate.confidence or LEVEL
         level = 2 * sure - 1  # the ends of such an interval are each passed with the rest of the confidence
-        at_level = self._figure(level)
+        at_level = self._figure(level, exact=True)
         below = gate.comparison.startswith(">")
         end = (at_level.low if below else at_level.high) if at_level else None
         if end is None:
             return self._told(f"{gate.metric} is {figure.value:.6g}, and too few trials tell how sure that is")
         side = "at least" if below else "at most"
         told = f"{gate.metric} is {figure.value:.6g}, and {side} {end:.6g} with {sure:.4g} confidence"
-        ruling = self._compared(figure, gate.bound, told)
-        needed = _wanted(gate, figure, level) if not COMPARISONS[gate.comparison](end, gate.bound) else 0
-        margin = _margin(gate.comparison, end, gate.bound)
-        return replace(ruling, holds=COMPARISONS[gate.comparison](end, gate.bound), margin=margin, needed=needed)
+        holds = COMPARISONS[gate.comparison](end, gate.bound)
+        return replace(
+            self._compared(figure, gate.bound, told),
+            holds=holds,
+            margin=margin_of(gate.comparison, end, gate.bound),
+            needed=0 if holds else to_be_sure(gate, figure, end, level),
+        )
 
     def _paired(self) -> tuple[list[Trial], list[Trial]]:
         """Return the trials, before and after, of the cases that both runs have scored with the same content."""
@@ -158,7 +160,7 @@ class _Court:
         gate = self._gate
         before, after = (self._taken(trials) for trials in self._paired())
         if before is None or after is None:
-            return self._told(f"no case has a {gate.metric} in this run and, with the same content, in the baseline")
+            return self._told(self._unpaired())
         bound = round(before.value + gate.bound, 12)  # 0.8 - 0.1 is a little more than 0.7
         after = self._as_changed(after)
         cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
@@ -167,10 +169,9 @@ class _Court:
 
     def _as_changed(self, after: Figure) -> Figure:
         """Return a value with the interval of its change: what is hard in both runs does not make it less sure."""
-        pairs = pairs_of(matched(*self._paired()), self._gate.metric) if is_paired(self._gate.metric) else []
-        if not pairs:
+        if not (is_paired(self._gate.metric) and self.pairs):
             return after
-        change = difference_of(pairs).figure
+        change = self._change.figure
         low, high = ((end or 0.0) - change.value + after.value for end in (change.low, change.high))
         return replace(change, value=after.value, low=max(0.0, low), high=min(1.0, high))
 
@@ -179,16 +180,18 @@ class _Court:
             return None
         return _figure_of(self._gate.metric, standing_of(self._scope.suite, "", trials, 0), trials, LEVEL)
 
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The cases that both runs have scored with the same content, with what they had and have."""
+        return pairs_of(matched(*self._paired()), self._gate.metric)
+
     def _not_worse(self) -> Ruling:
         """Hold the paired difference against nothing at all; whether it is significant is decided with the others."""
-        before, after = self._paired()
-        pairs = pairs_of(matched(before, after), self._gate.metric)
-        if not pairs:
-            return self._told("no case was scored in this run and, with the same content, in the baseline")
-        found = difference_of(pairs)
-        was = sum(pair.before for pair in pairs) / len(pairs)
+        if not self.pairs:
+            return self._told(self._unpaired())
+        found = self._change
         return replace(
-            self._told(_change_told(self._gate.metric, was, found)),
+            self._told(""),
             holds=True,
             value=found.figure.value,
             low=found.figure.low,
@@ -198,6 +201,41 @@ class _Court:
             p=found.p,
         )
 
+    def decided(self, ruling: Ruling, chance: float, tests: int) -> Ruling:
+        """Return a ruling on being worse, now that all such tests are known: ``chance`` is corrected for them."""
+        significant = chance < SIGNIFICANT
+        worse = (ruling.value or 0.0) < 0 and significant
+        by = f", Holm over {tests} gates" if tests > 1 else ""
+        return replace(
+            ruling,
+            p=chance,
+            holds=not worse,
+            needed=0 if significant else to_find(self.pairs, SIGNIFICANT / tests),
+            explanation=self._change_told(f"{'' if worse else 'not '}significantly worse (p = {chance:.3g}{by})"),
+        )
+
+    @cached_property
+    def _change(self) -> Difference:
+        return difference_of(self.pairs)
+
+    def _change_told(self, verdict: str) -> str:
+        was = sum(pair.before for pair in self.pairs) / len(self.pairs)
+        cases, now = len(self.pairs), was + self._change.figure.value
+        return (
+            f"{self._gate.metric} went from {was:.6g} to {now:.6g} over {cases} case{'s' * (cases != 1)} that both "
+            f"runs have: {verdict}; {self._change.detectable:.2g} would be seen in four of five runs"
+        )
+
+    def _unpaired(self) -> str:
+        """Return why no case can be held against the baseline."""
+        assert self._baseline is not None  # noqa: S101 (else there was an objection)
+        there = [each.subject for each in self._baseline.standings if each.suite == self._scope.suite]
+        if not there:
+            return f"the baseline has no suite {self._scope.suite!r}"
+        if not {each.subject for each in self._scope.standings} & set(there):
+            return f"the baseline has none of these subjects in {self._scope.suite}, only {', '.join(there)}"
+        return f"no case has a {self._gate.metric} in this run and, with the same content, in the baseline"
+
     def _told(self, explanation: str) -> Ruling:
         scope = self._scope
         return Ruling(
@@ -205,7 +243,9 @@ class _Court:
         )
 
 
-def _figure_of(metric: str, standing: Standing, trials: Sequence[Trial], level: float) -> Figure | None:
+def _figure_of(
+    metric: str, standing: Standing, trials: Sequence[Trial], level: float, *, exact: bool = False
+) -> Figure | None:
     """Return a metric of a standing and its trials; what was counted needs no trials."""
     name = {"cost_usd": "cost", "strict_success": "pass_rate"}.get(metric, metric)
     if name in {*COUNTS, *MONEY}:
@@ -213,78 +253,22 @@ def _figure_of(metric: str, standing: Standing, trials: Sequence[Trial], level: 
         return None if value is None else Figure(value=value)
     if name == "pass_rate" and not trials and standing.pass_rate is not None:
         scored = standing.passed + standing.failed
-        low, high = wilson(standing.passed, scored, level) or (None, None)
-        return Figure(value=standing.pass_rate, low=low, high=high, n=scored, method="wilson")
-    return figures_of(trials, level, only=name).get(name)
+        low, high = (_sure_rate if exact else wilson)(standing.passed, scored, level) or (None, None)
+        return Figure(value=standing.pass_rate, low=low, high=high, n=scored)
+    return figures_of(trials, level, name, exact=exact).get(name)
 
 
-def _change_told(metric: str, was: float, found: Difference) -> str:
-    figure = found.figure
-    cases = figure.n or 0
-    return (
-        f"{metric} went from {was:.6g} to {was + figure.value:.6g} over {cases} case{'s' * (cases != 1)} that both "
-        f"runs have; {found.detectable:.2g} would be seen in four of five runs"
-    )
+def _sure_rate(passed: float, scored: float, level: float) -> Interval | None:
+    from pytest_crmeval.scoring.exact import clopper_pearson
+
+    return clopper_pearson(passed, scored, level)
 
 
-def _corrected(asked: Sequence[tuple[Gate, _Scope]], rulings: Sequence[Ruling]) -> list[Ruling]:
+def _corrected(courts: Sequence[_Court], rulings: Sequence[Ruling]) -> list[Ruling]:
     """Decide who is significantly worse, corrected for the number of such rules."""
     tested = [ruling.p for ruling in rulings if ruling.p is not None]
     corrected = iter(holm(tested))
     return [
-        ruling if ruling.p is None else _decided(ruling, next(corrected), len(tested))
-        for (_, ruling) in zip(asked, rulings, strict=True)
+        ruling if ruling.p is None else court.decided(ruling, next(corrected), len(tested))
+        for court, ruling in zip(courts, rulings, strict=True)
     ]
-
-
-def _decided(ruling: Ruling, chance: float, tests: int) -> Ruling:
-    worse = (ruling.value or 0.0) < 0 and chance < SIGNIFICANT
-    by = f", Holm over {tests} gates" if tests > 1 else ""
-    verdict = "significantly worse" if worse else "not significantly worse"
-    return replace(
-        ruling, p=chance, holds=not worse, explanation=f"{ruling.explanation}: {verdict} (p = {chance:.3g}{by})"
-    )
-
-
-def _margin(comparison: str, value: float, bound: float) -> float:
-    if comparison == "==":
-        return 0.0 - abs(value - bound)  # not minus nothing
-    return value - bound if comparison.startswith(">") else bound - value
-
-
-def _needed(gate: Gate, figure: Figure, bound: float) -> int | None:
-    """Return how many more cases would settle a rule; 0 if its interval is on one side of the bound."""
-    if figure.low is None or figure.high is None:
-        return 0 if gate.metric in {*COUNTS, *MONEY} else None
-    if not figure.low <= bound <= figure.high:
-        return 0
-    return _more(gate, figure, bound, LEVEL)
-
-
-def _wanted(gate: Gate, figure: Figure, level: float) -> int | None:
-    """Return how many more cases would make a rule sure; None if the value is on the wrong side of the bound."""
-    right = _margin(gate.comparison, figure.value, gate.bound) > 0
-    return _more(gate, figure, gate.bound, level) if right else None
-
-
-def _more(gate: Gate, figure: Figure, bound: float, level: float) -> int | None:
-    """Return how many cases more would have an interval without the bound, were the value to stay."""
-    units = figure.units or figure.n or 0
-    times = _times(gate, figure, bound, level)
-    return None if times == inf or not units else max(1, ceil(units * (times - 1)))
-
-
-def _times(gate: Gate, figure: Figure, bound: float, level: float) -> float:
-    """Return how many times as many observations that would be."""
-    half = ((figure.high or 0.0) - (figure.low or 0.0)) / 2
-    if figure.value == bound or not half:
-        return inf
-    if _is_share(gate.metric) and 0.0 < bound < 1.0 and not gate.baseline:
-        drawn = figure.value * (1 - figure.value) * (deviations_of(LEVEL) / half) ** 2
-        size = drawn if figure.method == "bootstrap" else worth(figure.value, 2 * half)
-        return settling(figure.value, bound, level) / size
-    return (half * deviations_of(level) / deviations_of(LEVEL) / (figure.value - bound)) ** 2
-
-
-def _is_share(metric: str) -> bool:
-    return metric in SHARES or metric.startswith(("pass@", "pass^", "score:"))

@@ -4,10 +4,12 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_crmeval.domain.comparison import LISTS, CaseChange, Comparison, Contrast
+from pytest_crmeval.domain.json import TURNING
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import objects
 from pytest_crmeval.runs.bills import dollars
+from pytest_crmeval.runs.comparing import commit_told
 from pytest_crmeval.runs.outcome import outcome_of
 from pytest_crmeval.runs.summary import found
 
@@ -27,7 +29,7 @@ _COLUMNS = (
 _ALWAYS = frozenset(_COLUMNS) - {"invalid", "cost", "per pass", "p95", *(f"{name} (95 %)" for name in _TRIES)}
 SHOWN = 10
 """How many cases of a list, and reasons, are shown."""
-_MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"})
+_MARKS = TURNING | str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"})
 
 
 def report_page(report: Report) -> str:
@@ -48,7 +50,7 @@ def escaped(text: str) -> str:
 
 def _in_html(text: str) -> str:
     """Return the same inside of HTML, where Markdown's own escapes are none."""
-    return html.escape(" ".join(text.split())).replace("@", "@\u200b")
+    return html.escape(" ".join(text.split()).translate(TURNING)).replace("@", "@\u200b")
 
 
 def told(value: float | None, interval: tuple[float, float] | None = None) -> str:
@@ -121,8 +123,7 @@ def _reasons(report: Report) -> Iterator[str]:
 
 def _origin(report: Report) -> Iterator[str]:
     """Yield where the figures come from."""
-    parts, git = objects(report.run.get("parts")), report.run.get("git")
-    commit = str(git.get("commit", ""))[:12] if isinstance(git, Mapping) else ""
+    parts, commit = objects(report.run.get("parts")), commit_told(report)
     spent = report.run.get("spent")
     facts = [
         f"begun {escaped(str(report.run['started']))}",
@@ -135,7 +136,7 @@ def _origin(report: Report) -> Iterator[str]:
 
 def _code(text: object) -> str:
     """Return text as it may stand between two backticks, on one line."""
-    return " ".join(str(text).replace("`", "'").split())
+    return " ".join(str(text).replace("`", "'").split()).translate(TURNING)
 
 
 def _small(text: str) -> str:
@@ -158,7 +159,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
     if comparison.correction:
         yield f"p-values are corrected: {comparison.correction}."
         yield ""
-    for line in comparison.missing:
+    for line in (*comparison.cautions, *comparison.missing):
         yield f"- {escaped(line)}"
     for contrast in comparison.contrasts:
         yield from _changes(contrast)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from pytest_crmeval.domain.asked import awaits_plugins
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.shard import listed
 
@@ -26,11 +27,21 @@ def outcome_of(report: Report) -> Outcome:
         return Outcome(mood="bad", sign="✗", told=f"{len(breached)} of {_gates(len(report.rulings))} breached")
     if errored := sum(standing.errored for standing in report.standings):
         return Outcome(mood="warn", sign="!", told=f"{errored:,} errored: the world broke")
+    if why := _not_green(report):
+        return Outcome(mood="warn", sign="!", told=why)
     if report.rulings:
         return Outcome(
             mood="good", sign="✓", told=f"{_gates(len(report.rulings))} hold{'s' * (len(report.rulings) == 1)}"
         )
     return Outcome(mood="plain", sign="·", told="Complete; no gate was judged")
+
+
+def _not_green(report: Report) -> str:
+    """Return why the run is not good, though its gates hold; nothing if it is."""
+    red = report.run.get("red")
+    if isinstance(red, list | tuple) and red:
+        return f"{len(red):,} test{'s are' if len(red) != 1 else ' is'} red for another reason"
+    return "Gates of plugins were not asked" if awaits_plugins(report.run) else ""
 
 
 def _gates(count: int) -> str:

@@ -1,6 +1,7 @@
 """Reports on disk: one JSON document per run."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from pytest_crmeval.domain.comparison import Comparison
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import SCHEMA, Report, Standing, standing_of
 from pytest_crmeval.domain.ruling import Ruling
+from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import missing_shards
 from pytest_crmeval.domain.trial import PlannedCase, Trial, is_of_checkpoint
 from pytest_crmeval.runs.ids import LATEST
@@ -101,16 +103,24 @@ def load(path: Path) -> Report:
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ReportError(f"{path}: not a report ({SCHEMA}): {error}") from error
+        raise ReportError(f"{path}: not a report ({SCHEMA}): {why_not(error)}") from error
+
+
+def why_not(error: Exception) -> str:
+    """Return what is wrong with a document, as ``read`` has found it."""
+    return f"it has no {error}" if isinstance(error, KeyError) else str(error)
 
 
 def read(document: Mapping[str, Any]) -> Report:
     """Return the report that a document is; KeyError, TypeError or ValueError if it is none."""
+    if not isinstance(document, Mapping):
+        raise TypeError("it is no JSON object")
     if document["schema"] != SCHEMA:
         raise ValueError(f"its schema is {document['schema']!r}")
     run = document["run"]
     standings = [Standing.from_dict(result) for result in document["results"]]
     trials = [Trial.from_dict(trial) for trial in document["trials"]]
+    _check_counts(standings, trials)
     facts = {**run, "id": run["id"], "started": run["started"]}
     missing_shards(facts.get("parts"))  # what it tells of shards can be read
     return Report(
@@ -120,3 +130,15 @@ def read(document: Mapping[str, Any]) -> Report:
         rulings=tuple(map(Ruling.from_dict, document.get("gates", ()))),
         comparison=Comparison.from_dict(document["comparison"]) if "comparison" in document else None,
     )
+
+
+def _check_counts(standings: Sequence[Standing], trials: Sequence[Trial]) -> None:
+    """Refuse results that are not those of the trials: gates count by the ones, and take rates from the others."""
+    counted = Counter((trial.planned.suite, trial.planned.subject, trial.verdict) for trial in trials)
+    told = {
+        (each.suite, each.subject, verdict): getattr(each, str(verdict)) for each in standings for verdict in Verdict
+    }
+    for suite, subject, verdict in sorted(told.keys() | counted.keys()):
+        says, has = told.get((suite, subject, verdict), 0), counted[suite, subject, verdict]
+        if says != has:
+            raise ValueError(f"of {suite} × {subject} {says} {verdict} by its results, {has} by its trials")

@@ -38,16 +38,19 @@ class _Taken:
     n: int
 
 
-def figures_of(trials: Sequence[Trial], level: float = LEVEL, only: str = "") -> dict[str, Figure]:
+def figures_of(
+    trials: Sequence[Trial], level: float = LEVEL, only: str = "", *, exact: bool = False
+) -> dict[str, Figure]:
     """Return all figures that the trials, of one subject or of several, give; ``level`` is that of their intervals.
 
-    Who wants one of them says so (``only``), and does not wait for the others.
+    Who wants one of them says so (``only``), and does not wait for the others. ``exact``: the ends of a share's
+    interval are passed no more often than the level says, whatever the share is.
 
     Where a subject has tried cases several times, or cases share a chain, whole cases or chains are drawn again and
     again (bootstrap). Otherwise each case is independent, and no library is loaded.
     """
     scored = [trial for trial in trials if trial.verdict in SCORED]
-    taker = _Taker(level, only, resampled=_repeat(scored))
+    taker = _Exact(level, only) if exact else _Taker(level, only, resampled=_repeat(scored))
     found: dict[str, Figure | None] = {
         **taker.shares(scored),
         **taker.repeats(scored),
@@ -55,7 +58,7 @@ def figures_of(trials: Sequence[Trial], level: float = LEVEL, only: str = "") ->
         **taker.latency(scored),
         **(_calibration(scored) if only in {"", "calibration_error"} else {}),
         **taker.tallies(trials),
-        **pass_figures((trial.solutions for trial in scored), level),
+        **taker.solved(scored),
     }
     return {name: figure for name, figure in found.items() if figure is not None and only in {"", name}}
 
@@ -134,6 +137,10 @@ class _Taker:
         sums = {name: _summed(trial.tallies[name] for trial in trials if name in trial.tallies) for name in names}
         return {name: self._counted(*tally) for name, tally in sums.items()}
 
+    def solved(self, scored: Sequence[Trial]) -> dict[str, Figure]:
+        """Return figures of checkpoints."""
+        return pass_figures((trial.solutions for trial in scored), self._level)
+
     def _counted(self, hits: int, of: int) -> Figure | None:
         interval = wilson(hits, of, self._level)
         return _figure(hits / of, interval, "wilson", n=of) if of else None
@@ -162,6 +169,31 @@ class _Taker:
     def _percentile(self, ordered: Sequence[float], share: float, units: int) -> Figure:
         interval = percentile_interval(ordered, share, self._level, units)
         return _figure(percentile(ordered, share), interval, "order statistics", n=len(ordered), units=units)
+
+
+class _Exact(_Taker):
+    """Takes the same figures; the ends of shares are sure."""
+
+    def __init__(self, level: float, only: str) -> None:
+        super().__init__(level, only, resampled=False)
+
+    def solved(self, scored: Sequence[Trial]) -> dict[str, Figure]:
+        """Return figures of checkpoints."""
+        from pytest_crmeval.scoring.exact import METHOD, clopper_pearson
+
+        return pass_figures((trial.solutions for trial in scored), self._level, clopper_pearson, METHOD)
+
+    def _counted(self, hits: int, of: int) -> Figure | None:
+        from pytest_crmeval.scoring.exact import METHOD, clopper_pearson
+
+        return _figure(hits / of, clopper_pearson(hits, of, self._level), METHOD, n=of) if of else None
+
+    def _share(self, taken: _Taken) -> Figure | None:
+        from pytest_crmeval.scoring.exact import METHOD, exact_clustered
+
+        parts = [part for part in taken.units.values() if part[1]]
+        interval = exact_clustered(parts, self._level)
+        return _figure(ratio(parts), interval, METHOD, n=taken.n, units=len(parts)) if parts else None
 
 
 def _figure(value: float, interval: Interval | None, method: str, *, n: int, units: int | None = None) -> Figure:

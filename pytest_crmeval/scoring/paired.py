@@ -3,15 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 
+from pytest_crmeval.domain.comparison import FEWEST
 from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.interval import FEW, Interval, Part, deviations_of
 
 POWER = 0.8
 """How often a difference that is just detectable would be found."""
-FEWEST = 6
-"""Cases that differ, all in one direction, below which no exact test at 5 % finds anything: 2 · 0.5⁵ is 0.0625."""
+NOTHING = 1e-9
+"""What is smaller comes of binary fractions."""
 MCNEMAR = "McNemar, exact"
 PERMUTATION = "permutation of signs"
 
@@ -94,8 +95,8 @@ def bonett_price(better: int, worse: int, count: int, level: float = LEVEL) -> I
 def detectable(count: int, discordant: float) -> float:
     """Return the least difference that so many cases show with POWER, when at least such a share of them differs.
 
-    Connor, Biometrics 43 (1987), solved for the difference. The exact test is never significant with fewer than six
-    cases that differ, all of them in one direction.
+    Connor, Biometrics 43 (1987), solved for the difference; the exact test takes one case that differs more than the
+    usual one, and is never significant with fewer than six, all of them in one direction.
     """
     chance, found = deviations_of(LEVEL), deviations_of(2 * POWER - 1)
     low, high = 0.0, 1.0
@@ -103,7 +104,7 @@ def detectable(count: int, discordant: float) -> float:
         middle = (low + high) / 2
         differing = max(discordant, middle)
         shown = (chance * sqrt(differing) + found * sqrt(differing - middle**2)) ** 2
-        low, high = (low, middle) if count * middle**2 >= shown else (middle, high)
+        low, high = (low, middle) if (count * middle - 1) * middle >= shown else (middle, high)
     return min(1.0, max(high, FEWEST / count))
 
 
@@ -117,6 +118,41 @@ def _detectable(parts: Sequence[Part]) -> float:
         return detectable(len(parts), 1 / (len(parts) + 2))
     fewest = FEWEST * sum(differing) / len(differing) / sum(size for _, size in parts)
     return min(1.0, max(fewest, _deviations() * _error(parts)))
+
+
+def times_to_find(pairs: Sequence[Pair], chance: float) -> float:
+    """Return how many times as many cases that change as these do would have a p-value below ``chance``.
+
+    Infinite where nothing speaks for either side.
+    """
+    if _is_plain(pairs):
+        better = sum(pair.difference > 0 for pair in pairs)
+        return _more_coins(better, better + sum(pair.difference < 0 for pair in pairs), chance)
+    parts = list(_by_unit(pairs).values())
+    mean, differing = sum(gained for gained, _ in parts) / len(pairs), sum(bool(gained) for gained, _ in parts)
+    if abs(mean) < NOTHING:
+        return inf
+    return max(FEWEST / differing, (deviations_of(1 - chance) * _error(parts) / mean) ** 2)
+
+
+def _more_coins(better: int, differing: int, chance: float) -> float:
+    """Return the same of verdicts: coins that fall as unequally, until McNemar's test takes none of it for chance."""
+    from pytest_crmeval.scoring.resampling import mcnemar
+
+    if 2 * better == differing:
+        return inf
+
+    def is_found(coins: int) -> bool:
+        heads = round(coins * better / differing)
+        return mcnemar(heads, coins - heads) < chance
+
+    low = high = differing
+    while not is_found(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_found(middle) else (middle, high)
+    return high / differing
 
 
 def holm(chances: Sequence[float]) -> list[float]:

@@ -12,6 +12,8 @@ SEED = 20261117
 """The same trials have the same interval, whoever computes it."""
 BATCH = 250
 """Resamples at a time: a run of thousands of cases fits into little memory."""
+WHOLE = 720_720
+"""What all shares of up to 16 trials are whole numbers of: thirds do not add up to one in binary, and this is exact."""
 
 
 def ratio_interval(parts: Sequence[Part], level: float) -> Interval:
@@ -44,7 +46,7 @@ def sign_permutation(differences: Sequence[float]) -> float:
 
     Exact where there are few differences; of differences of one size, it is McNemar's.
     """
-    found = [difference for difference in differences if difference]
+    found = [whole for difference in differences if (whole := float(round(difference * WHOLE)))]
     if len(found) < 2:  # noqa: PLR2004 (a single sign is as likely as the other)
         return 1.0
     from scipy.stats import permutation_test

@@ -92,7 +92,10 @@ def test_a_gate_of_ones_own(
     assert status == result.ret
     holds = "holds" if status == pytest.ExitCode.OK else "BREACHED"
     result.stdout.fnmatch_lines([f"gate few tools fail: {holds} (failed at: create_new_client)"])
-    assert [status == pytest.ExitCode.OK] == [ruling["holds"] for ruling in report_of(pytester.path)["gates"]]
+    report = report_of(pytester.path)
+    told = [(ruling["holds"], ruling["of_plugin"]) for ruling in report["gates"]]
+    assert [(status == pytest.ExitCode.OK, True)] == told
+    assert report["run"]["parts"][0]["plugin_gates"]
 
 
 def test_a_gate_that_breaks_loses_no_report(project: Project) -> None:

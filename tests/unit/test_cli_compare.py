@@ -1,12 +1,15 @@
 """``crmeval compare`` and ``crmeval gate``."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_crmeval import cli
+from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.runs import reports
 from tests.fakes import planned, trial
 from tests.kept_runs import keep, part
 
@@ -156,3 +159,20 @@ def test_a_gate_that_somebody_names_is_judged_though_its_subject_is_misspelt(
     assert 2 == capsys.readouterr().out.count(": not judged")
     assert 1 == cli.main(["gate", "chosen", *(word for gate in gates for word in ("--gate", gate))])
     assert 2 == capsys.readouterr().out.count(": BREACHED")
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_what_plugins_found_is_told_again_and_counts(
+    folder: Path, *, holds: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only a run can ask them; a gate of the project that was judged then is not told twice."""
+    report = keep(folder, "own", [trial("a")])
+    found = Ruling(gate="few tools fail", holds=holds, explanation="2 do", of_plugin=True)
+    rule = Ruling(gate="crm.failed == 0", holds=False, explanation="of another day")
+    reports.save(replace(report, rulings=(rule, found)), folder / "own.json")
+
+    assert (0 if holds else 1) == cli.main(["gate", "own"])
+    told = capsys.readouterr().out.splitlines()
+    assert f"gate few tools fail: {'holds' if holds else 'BREACHED'} (2 do)" in told
+    assert "gates of plugins are as the run found them: pytest asks them again with --crmeval-run own" == told[-1]
+    assert not [line for line in told if "of another day" in line]

@@ -29,6 +29,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "reports"
 
 
+def of_project(folder: Path, *gates: str) -> None:
+    """Give the project gates."""
+    (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_gates =" + "".join(f"\n    {gate}" for gate in gates))
+
+
 def report_of(folder: Path) -> dict[str, Any]:
     """Return the merged report."""
     document: dict[str, Any] = json.loads((folder / "out.json").read_text())
@@ -73,12 +78,38 @@ def test_gates_of_suites_that_no_shard_was_asked_for_are_not_judged(
     """As in one run; if everything was asked for, they are breached."""
     keep(folder, "a", [trial("one")], parts=[part("1/2", **named)])
     keep(folder, "b", [trial("two")], parts=[part("2/2", **named)])
+    of_project(folder, "crm.pass_rate >= 0.6", "q.passed > 0")
 
-    status = cli.main(["merge", "a", "b", "-o", "out", *GATE, "--gate", "q.passed > 0"])
+    status = cli.main(["merge", "a", "b", "-o", "out"])
 
     assert (0 if named else 1) == status
     told = "not judged (there is no q in this run)" if named else "BREACHED (the run has no suite 'q')"
     assert f"gate q.passed > 0: {told}" in capsys.readouterr().out.splitlines()
+
+
+def test_a_gate_that_somebody_names_is_judged(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As in a run: a misspelt one must not pass, whatever the shards were asked for."""
+    keep(folder, "a", [trial("one")], parts=[part("1/2", suites=["crm"])])
+    keep(folder, "b", [trial("two")], parts=[part("2/2", suites=["crm"])])
+
+    assert 1 == cli.main(["merge", "a", "b", "-o", "out", *GATE, "--gate", "crn.passed > 0"])
+    assert "gate crn.passed > 0: BREACHED (the run has no suite 'crn')" in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(("options", "status"), [([], 1), (GATE, 1), (["--no-gates"], 0)])
+def test_gates_of_plugins_that_nobody_has_asked_do_not_hold(
+    folder: Path, options: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only a run can ask them; what was merged is judged when one has gone on with it."""
+    keep(folder, "a", [trial("one")], parts=[part("1/2", plugin_gates=True)])
+    keep(folder, "b", [trial("two")], parts=[part("2/2", plugin_gates=True)])
+
+    assert status == cli.main(["merge", "a", "b", "-o", "out", *options])
+    told = "gates of plugins were not asked: pytest asks them with --crmeval-run out"
+    assert told in capsys.readouterr().out.splitlines()
+    assert 1 == cli.main(["gate", "out", *GATE])
+    keep(folder, "on", [trial("one")], parts=[part(merged={}), part(plugin_gates=True)])
+    assert 0 == cli.main(["gate", "on", *GATE])
 
 
 def test_what_the_shards_have_left_out_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,8 +117,9 @@ def test_what_the_shards_have_left_out_is_told(folder: Path, capsys: pytest.Capt
     keep(folder, "a", [trial("one")], parts=[part("1/2", left_out={"q": {"no judge": 2}})])
     keep(folder, "b", [trial("two")], parts=[part("2/2", left_out={"q": {"no judge": 1}, "crm": {"secret": 1}})])
     left_out = ["3 cases of q were left out: no judge", "1 case of crm was left out: secret"]
+    of_project(folder, "q.passed > 0", "crn.passed > 0")
 
-    assert 1 == cli.main(["merge", "a", "b", "-o", "out", "--gate", "q.passed > 0", "--gate", "crn.passed > 0"])
+    assert 1 == cli.main(["merge", "a", "b", "-o", "out"])
     told = capsys.readouterr().out.splitlines()
     cli.main(["report", "out"])
     assert [
@@ -103,7 +135,9 @@ def test_where_no_gate_says_anything_failures_are_not_forgiven(folder: Path) -> 
     keep(folder, "a", [trial("one", Verdict.FAILED)], parts=[part("1/2", suites=["crm"])])
     keep(folder, "b", [trial("two")], parts=[part("2/2", suites=["crm"])])
 
-    assert 1 == cli.main(["merge", "a", "b", "-o", "out", "--gate", "q.passed > 0"])
+    of_project(folder, "q.passed > 0")
+
+    assert 1 == cli.main(["merge", "a", "b", "-o", "out"])
 
 
 def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

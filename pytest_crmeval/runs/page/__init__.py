@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.json import TURNING, JsonObject
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import encoded
@@ -99,7 +99,16 @@ def _place(trial: Trial) -> tuple[str, str, str]:
 def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_readable
+    )
+
+
+def _readable(value: object) -> object:
+    """Return what a page shows: what would turn the rest of a line around, our numbers included, is spelled out."""
+    from markupsafe import Markup
+
+    return value.translate(TURNING) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache

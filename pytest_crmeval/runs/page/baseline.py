@@ -110,6 +110,7 @@ class BaselineView:
     contrasts: Sequence[ContrastView]
     correction: str
     missing: Sequence[str]
+    """What only one of the two has, and which of them is not complete."""
 
 
 def baseline_of(comparison: Comparison) -> BaselineView:
@@ -123,7 +124,7 @@ def baseline_of(comparison: Comparison) -> BaselineView:
         facts=[*map(moment, [told["started"]] if told.get("started") else []), *source, *commit],
         contrasts=[ContrastView(contrast=each, lists=_lists(each), widest=widest) for each in comparison.contrasts],
         correction=comparison.correction,
-        missing=comparison.missing,
+        missing=[*comparison.cautions, *comparison.missing],
     )
 
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from pytest_crmeval.domain.ruling import Ruling
-from pytest_crmeval.runs.page.words import NOTHING, rate, signed
+from pytest_crmeval.runs.page.words import NOTHING, rate, seconds, signed
 
-_NO_RATES = (".latency", ".cost", ".seconds")
+_TIME = ".latency_"
+_NO_RATES = (_TIME, ".cost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +19,7 @@ class GateView:
     def text(self) -> str:
         """The rule; of one that is held against each subject, with the subject."""
         gate, subject = self.found.gate, self.found.subject
-        return f"{gate} ({subject})" if subject and subject not in gate else gate
+        return f"{gate} ({subject})" if subject and f"[{subject}]" not in gate else gate
 
     @property
     def mood(self) -> str:
@@ -40,36 +41,58 @@ class GateView:
         """Whether it can be drawn between 0 and 1."""
         found = self.found
         numbers = [number for number in (found.value, found.low, found.high, found.bound) if number is not None]
-        is_another = any(name in found.gate for name in _NO_RATES)
+        is_another = self._is_change or any(name in found.gate for name in _NO_RATES)
         return found.low is not None and not is_another and all(0 <= number <= 1 for number in numbers)
+
+    @property
+    def _is_change(self) -> bool:
+        """Whether what was found is a difference from the baseline."""
+        return self.found.p is not None
 
     @property
     def value(self) -> str:
         """What was found."""
+        if self._is_change and self.found.value is not None:
+            return signed(self.found.value)
+        if _TIME in self.found.gate:
+            return seconds(self.found.value)
         return rate(self.found.value) if self.is_rate else _number(self.found.value)
 
     @property
     def interval(self) -> str:
         """How far that can be believed."""
         low, high = self.found.low, self.found.high
-        return "" if low is None or high is None else f"{_number(low)}{' to ' if low < 0 else NOTHING}{_number(high)}"
+        if low is None or high is None:
+            return ""
+        if self._is_change:
+            return f"{signed(low)} to {signed(high)}"
+        if _TIME in self.found.gate:
+            return f"{seconds(low)} to {seconds(high)}"
+        return f"{_number(low)}{NOTHING}{_number(high)}"
 
     @property
     def margin(self) -> str:
-        """How far it is on the right side."""
+        """How far it is on the right side; a difference is what it is."""
         margin = self.found.margin
-        return NOTHING if margin is None else signed(margin)
+        if margin is None or self._is_change:
+            return NOTHING
+        if _TIME in self.found.gate:
+            return f"{signed(margin)[0]}{seconds(abs(margin))}"
+        return signed(margin) if self.found.low is not None else _number(margin, sign="+")
 
     @property
     def why(self) -> str:
         """What it says of itself, and what would settle it."""
         found = self.found
         is_told = not found.needed or "more case" in found.explanation
-        return found.explanation if is_told else f"{found.explanation}; {found.needed:,} more cases would settle it"
+        if is_told:
+            return found.explanation
+        return f"{found.explanation}; open: {found.needed:,} more case{'s' * (found.needed != 1)} would settle it"
 
 
-def _number(value: float | None) -> str:
+def _number(value: float | None, sign: str = "") -> str:
     """Return a number, whatever it counts."""
     if value is None:
         return NOTHING
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.3f}"
+    digits = 0 if value == int(value) else 3
+    return f"{value:{sign},.{digits}f}".replace("-", "\N{MINUS SIGN}")

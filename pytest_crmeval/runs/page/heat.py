@@ -23,7 +23,7 @@ class Cell:
 
     shown: str
     size: int
-    """Cases, or turns of a tool, that it is taken from."""
+    """Cases, solutions, or turns of a tool, that it is taken from."""
     share: float | None
     """What it is coloured by; None if there is nothing to colour."""
     told: str
@@ -58,6 +58,12 @@ class _Labelled:
     standing: Standing
     by: Breakdown
 
+    def counts(self, kind: str) -> str:
+        """Return what there are so many of: of a checkpoint solutions are judged, and a file of them is one case."""
+        if self.by is not self.standing.by:
+            return "solutions"
+        return "turns" if kind == "tool" else "cases"
+
 
 def _breakdown(standing: Standing) -> Breakdown:
     """Return how it went by label: cases, or, of a checkpoint, the solutions that were judged."""
@@ -81,7 +87,7 @@ def _heat(kind: str, found: Sequence[_Labelled]) -> Heat:
     shown = sorted(sizes, key=lambda label: (-sizes[label], label))[:LABELS]
     return Heat(
         kind=kind,
-        of="turns" if kind == "tool" else "cases",
+        of=" or ".join(dict.fromkeys(each.counts(kind) for each in found)),
         subjects=[each.standing.subject for each in found],
         rows=[(label, [_cell(kind, label, each) for each in found]) for label in sorted(shown, key=reading_order)],
         more=len(sizes) - len(shown),
@@ -93,12 +99,12 @@ def _cell(kind: str, label: str, found: _Labelled) -> Cell:
     share = None if group is None else _share(group)
     if group is None or share is None:
         return Cell(shown=NOTHING, size=0, share=None, told=f"{standing.subject} was not scored in {label}")
-    counted = f"{_size(group)} {'turns' if group.cases is None else 'cases'}"
+    size, counted = _size(group), found.counts(kind)
     return Cell(
         shown=percent(share),
-        size=_size(group),
+        size=size,
         share=round(share, 3),
-        told=f"{standing.subject}, {label}: {percent(share)} of {counted}",
+        told=f"{standing.subject}, {label}: {percent(share)} of {size:,} {counted if size != 1 else counted[:-1]}",
         link=_link(kind, label, standing) if found.by is standing.by else "",
     )
 

@@ -8,8 +8,9 @@ _DIFFERENT = re.compile(r"[#…]")
 
 
 def to_trials(**wanted: str) -> str:
-    """Return a link to the list of trials, with filters set."""
-    return f"#trials?{urlencode({name: value for name, value in wanted.items() if value})}"
+    """Return a link to the list of trials, with filters set; what can't be in an address (half an emoji) is a mark."""
+    chosen = {name: value for name, value in wanted.items() if value}
+    return f"#trials?{urlencode(chosen, errors='replace')}"
 
 
 def in_common(reason: str) -> str:

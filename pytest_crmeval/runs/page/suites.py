@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.report import Report, Standing
@@ -194,7 +195,7 @@ def _figures(standings: Sequence[Standing]) -> Iterator[Figures]:
     names = dict.fromkeys(name for figures in found for name in figures)
     if names:
         rows = [(words(name), *(figures.get(name, bills.NOTHING) for figures in found)) for name in names]
-        yield Figures(title="Metrics", head=head, rows=rows)
+        yield Figures(title="Metrics with 95 % intervals", head=head, rows=rows)
     if judged := list(_judges(standings)):
         yield Figures(title="Judge", head=head, rows=judged)
     if paid := list(bills.details("", standings))[1:]:
@@ -233,14 +234,34 @@ def _reasons(places: Sequence[Place]) -> Sequence[ReasonView]:
 
 
 def _flat(standing: Standing) -> Mapping[str, str]:
-    """Return all metrics by name: a count whole, a rate with three digits."""
-    found: dict[str, str] = {}
+    """Return all metrics by name, with their intervals; then what was counted."""
+    told = {name: figure for name, figure in standing.figures.items() if not _is_of_files(name, standing)}
+    found = {name: _with_interval(name, figure) for name, figure in told.items()}
     for name, value in standing.metrics.to_dict().items():
         if isinstance(value, Mapping):
             found |= {f"{name} {label}": str(count) for label, count in value.items()}
-        else:
+        elif name not in found and not (name == "strict_success" and found):  # that is the pass rate
             found[name] = _number(value)
-    return found | {f"mean {name}": rate(value) for name, value in (standing.scores or {}).items()}
+    means = {f"score:{name}": rate(value) for name, value in (standing.scores or {}).items()}
+    return {**{name: mean for name, mean in means.items() if not _is_of_files(name, standing)}, **found}
+
+
+def _is_of_files(name: str, standing: Standing) -> bool:
+    """Whether a figure counts the files of a checkpoint, where its solutions are of interest."""
+    return standing.checkpoint is not None and name in {"pass_rate", f"score:{PASS_AT_1}"}
+
+
+def _with_interval(name: str, figure: Figure) -> str:
+    """Return a figure as it is read: a time, money, a count, or a share with three digits."""
+    kind = name.partition("_")[0]
+    shown = {"latency": seconds, "cost": dollars, "tokens": _whole}.get(kind, _number)
+    if figure.interval is None:
+        return shown(figure.value)
+    return f"{shown(figure.value)} ({' to '.join(map(shown, figure.interval))})"
+
+
+def _whole(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:,.0f}"
 
 
 def _number(value: Json) -> str:

@@ -9,6 +9,7 @@ from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.shard import listed, objects
 from pytest_crmeval.domain.usage import total
 from pytest_crmeval.runs import bills
+from pytest_crmeval.runs.comparing import commit_told
 from pytest_crmeval.runs.outcome import Outcome, outcome_of
 from pytest_crmeval.runs.page.baseline import BaselineView, baseline_of
 from pytest_crmeval.runs.page.curves import ungradable
@@ -51,7 +52,7 @@ def view_of(report: Report) -> View:
     return View(
         run=str(report.run["id"]),
         outcome=outcome_of(report),
-        facts=list(_facts(report.run)),
+        facts=list(_facts(report)),
         tiles=list(_tiles(report)),
         notes=list(_notes(report)),
         gates=[GateView(found=ruling) for ruling in report.rulings],
@@ -62,18 +63,14 @@ def view_of(report: Report) -> View:
     )
 
 
-def _facts(run: JsonObject) -> Iterator[tuple[str, str]]:
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
     """Yield what is told below the name of the run."""
-    parts = objects(run.get("parts"))
-    yield "begun", moment(run["started"])
+    parts = objects(report.run.get("parts"))
+    yield "begun", moment(report.run["started"])
     if parts and isinstance(command := parts[-1].get("command"), str):
         yield "command", command
-    git = run.get("git")
-    if isinstance(git, Mapping) and git.get("commit"):
-        yield (
-            "commit",
-            f"{str(git['commit'])[:12]}{', with changes that are not committed' if git.get('dirty') else ''}",
-        )
+    if commit := commit_told(report):
+        yield "commit", commit
 
 
 def _tiles(report: Report) -> Iterator[Tile]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -23,7 +24,8 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from tests.fakes import planned, trial
 
-PASSED = Verdict.PASSED
+NUMBERS = count()
+PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
 RIGHT = TurnOutcome(tool="client_search", called=True, replied=True, steps=2, errors=0)
 RECOVERED = replace(RIGHT, steps=4, errors=2)
 MUMBLED = replace(RIGHT, replied=False)
@@ -32,8 +34,8 @@ LUCKY = replace(LOST, replied=True, errors=0)
 
 
 def played(*turns: TurnOutcome, verdict: Verdict = Verdict.PASSED, **labels: str | Sequence[str]) -> Trial:
-    """Return a trial with turns and labels."""
-    return replace(trial(verdict=verdict), turns=turns, labels=Labels.from_dict(labels))
+    """Return a trial of a case of its own, with turns and labels."""
+    return replace(trial(f"case-{next(NUMBERS)}", verdict), turns=turns, labels=Labels.from_dict(labels))
 
 
 def counted(groups: Mapping[str, Group]) -> dict[str, Group]:
@@ -176,6 +178,19 @@ def test_groups_have_intervals() -> None:
     assert wilson(3, 4) == found["category"]["Quotes"].pass_rate_interval
     assert clustered([(1, 1), (1, 1), (1, 1), (0, 2)]) == found["category"]["Quotes"].turn_success_interval
     assert wilson(3, 3) == found["tool"]["client_search"].turn_success_interval
+
+
+def test_a_case_that_is_tried_three_times_is_one_case_of_its_label() -> None:
+    """Six trials of two cases."""
+    cases = [replace(planned(case), trial=number) for case in ("one", "two") for number in (1, 2, 3)]
+    group = breakdown_of([labelled(trial(case, PASSED if case.trial > 1 else FAILED)) for case in cases])["tag"]["t"]
+
+    assert (2, 4, 2) == (group.cases, group.passed, group.failed)
+
+
+def labelled(found: Trial) -> Trial:
+    """Return a trial with a tag."""
+    return replace(found, labels=Labels(tags=("t",)))
 
 
 def test_cases_of_one_chain_are_one_unit() -> None:

@@ -55,7 +55,7 @@ def test_what_is_no_figure_is_refused(junk: JsonObject) -> None:
         figures_from({"pass_rate": junk})
 
 
-@pytest.mark.parametrize("ruling", [RULING, Ruling(gate="mine", holds=False, explanation="no")])
+@pytest.mark.parametrize("ruling", [RULING, Ruling(gate="mine", holds=False, explanation="no", of_plugin=True)])
 def test_a_ruling_that_was_written_can_be_read(ruling: Ruling) -> None:
     """Also one of a plugin, which has but three fields."""
     assert ruling == Ruling.from_dict(json.loads(json.dumps(ruling.to_dict())))

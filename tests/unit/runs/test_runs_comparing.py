@@ -218,3 +218,44 @@ def test_a_case_that_passes_less_often_is_told_with_its_shares() -> None:
     told = [CaseChange(case="a", before=before, after=after).shares for before, after in shares]
 
     assert ["1.00 to 0.50", "", ""] == told
+
+
+def test_a_run_that_is_not_complete_says_what_gone_and_new_may_mean() -> None:
+    """In the terminal and in Markdown; where both are complete there is nothing to say."""
+    part = replace(AFTER, standings=[replace(each, not_run=1) for each in AFTER.standings])
+    here = "this run is not complete: a case that is gone may only not have been played here"
+    there = "the baseline is not complete: a case that is new may only not have been played there"
+
+    assert here in list(contrasts.lines(compare(part, BEFORE)))
+    assert f"- {there}" in markdown.comparison_page(compare(BEFORE, part)).splitlines()
+    assert [] == compare(AFTER, BEFORE).cautions
+
+
+def judged(case: str, share: float) -> Trial:
+    """Return the trial of a solution file of which such a share was solved."""
+    file = replace(planned(case, suite="checkpoints", subject="checkpoint-7"), spec="sandbox:local")
+    return trial(file, scores={"pass@1": share})
+
+
+def test_checkpoints_are_compared_by_their_solutions() -> None:
+    """That a file was judged to its end is no success; how sure a difference is, files do not tell."""
+    (contrast,) = compare(of(judged("a", 0.5), judged("b", 0.3)), of(judged("a", 0.25), judged("b", 0.25))).contrasts
+    assert contrast.difference
+
+    assert pytest.approx((0.25, 0.4, 0.15)) == (contrast.before, contrast.after, contrast.difference.value)
+    assert (2, None, None, None) == (contrast.paired, contrast.difference.interval, contrast.p, contrast.detectable)
+
+
+def test_what_can_not_show_anything_is_not_corrected_for() -> None:
+    """Beside six lost cases, a suite of five says nothing, whatever happened: p stays 0.03125."""
+
+    def suites(lost: int) -> Report:
+        crm = [trial(planned(str(n)), FAILED if n < lost else PASSED) for n in range(6)]
+        return of(*crm, *(trial(planned(str(n), suite="q"), FAILED if n < lost else PASSED) for n in range(5)))
+
+    found = compare(suites(6), suites(0))
+
+    assert [("crm", 0.03125, True), ("q", 0.0625, False)] == [
+        (each.suite, each.p_holm, each.significant) for each in found.contrasts
+    ]
+    assert "" == found.correction

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
+from pytest_crmeval.domain.checkpoints import FileOutcome
 from pytest_crmeval.domain.gate import COUNTS, MONEY, Gate
 from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.report import Report, Standing
@@ -263,12 +264,14 @@ def test_times_can_be_gated() -> None:
 
 @pytest.mark.parametrize(("passing", "holds"), [(68, False), (69, True)])
 def test_a_gate_may_want_to_be_sure(passing: int, *, holds: bool) -> None:
-    """One-sided, by Wilson: 68 of 100 are at least 0.5985 with 95 % confidence, 69 at least 0.6088.
+    """One-sided, exactly: 68 of 100 are at least 0.5951 with 95 % confidence, 69 at least 0.6055.
 
-    An independent computation: scipy's interval of 90 % has these ends.
+    An independent computation: 0.6 is refused, as being too little, by scipy's one-sided binomial test or not.
     """
     ruling = ruled("crm.pass_rate >= 0.60 with 95% confidence", of(*played(passing, 100 - passing)))
-    low = binomtest(passing, 100).proportion_ci(0.9, method="wilson").low
+    low = binomtest(passing, 100).proportion_ci(0.9, method="exact").low
+
+    assert holds == (binomtest(passing, 100, 0.6, alternative="greater").pvalue <= 0.05)
 
     assert holds == ruling.holds
     assert pytest.approx(low - 0.6) == ruling.margin
@@ -280,8 +283,46 @@ def test_who_is_not_sure_enough_learns_how_many_cases_it_takes() -> None:
     good = ruled("crm.pass_rate >= 0.60 with 95% confidence", of(*played(66, 34)))
     bad = ruled("crm.pass_rate >= 0.60 with 95% confidence", of(*played(59, 41)))
 
-    assert (False, 181 - 100) == (good.holds, good.needed)  # 1.6449² · 0.6 · 0.4 / 0.06² = 180.4
+    assert good.needed
+    lows = [binomtest(n * 66 // 100, n).proportion_ci(0.9).low for n in (150, 200)]
+    assert lows[0] < 0.6 < lows[1]
+    assert (False, True) == (good.holds, 150 < 100 + good.needed < 200)
     assert (False, None) == (bad.holds, bad.needed)
+
+
+@pytest.mark.parametrize("bound", [0.7, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("count", [20, 50, 200])
+def test_a_gate_that_wants_to_be_sure_is_passed_by_chance_no_more_often_than_it_says(count: int, bound: float) -> None:
+    """An agent just at the bound passes in 5 of 100 runs at most: all outcomes, by their probability."""
+    gate = f"crm.pass_rate > {bound} with 95% confidence"
+    by_chance = [float(binom.pmf(n, count, bound)) for n in range(count + 1) if _holds(gate, n, count)]
+
+    assert sum(by_chance) <= 0.05
+
+
+def _holds(gate: str, passing: int, count: int) -> bool:
+    return ruled(gate, report(crm(passed=passing, failed=count - passing))).holds
+
+
+def test_repeats_are_not_taken_for_cases_by_a_gate_that_wants_to_be_sure() -> None:
+    """Ten cases that pass always and two that never do, three times each: a binomial test of twelve, or fewer."""
+    repeated = [replace(each, planned=replace(each.planned, trial=n)) for each in played(9, 3) for n in (1, 2, 3)]
+    ruling = ruled("crm.pass_rate >= 0.45 with 95% confidence", of(*repeated))
+    once = binomtest(9, 12).proportion_ci(0.9).low
+
+    assert ruling.margin is not None
+    assert once - 0.05 < 0.45 + ruling.margin < once
+
+
+def test_solutions_of_a_checkpoint_are_as_sure() -> None:
+    """By problems; and what a kind has counted for itself."""
+    case = planned("f", subject="c", suite="checkpoints")
+    solved = FileOutcome(verdicts={"AC": 82, "WA": 82}, samples={(1, 1): 82, (1, 0): 82})
+    low = binomtest(82, 164).proportion_ci(0.9).low
+
+    for found in (replace(trial(case), solutions=solved), replace(trial(case), tallies={"pass@1": (82, 164)})):
+        margin = ruled("checkpoints.pass@1 >= 0.4 with 95% confidence", of(found)).margin
+        assert pytest.approx(low - 0.4) == margin
 
 
 def test_a_gate_on_the_baseline_needs_one() -> None:
@@ -313,6 +354,16 @@ def test_what_has_changed_is_not_compared() -> None:
     assert not ruled("crm.pass_rate not worse than baseline", of(*other), of(*played(3, 0))).holds
 
 
+@pytest.mark.parametrize("text", ["crm.pass_rate >= baseline", "crm.pass_rate not worse than baseline"])
+def test_a_baseline_of_others_says_whom_it_has(text: str) -> None:
+    """A renamed agent is another subject; a suite may be new."""
+    run = of(*played(3, 0, "new"))
+
+    told = "the baseline has none of these subjects in crm, only old, older"
+    assert told == ruled(text, run, of(*played(3, 0, "old"), *played(3, 0, "older"))).explanation
+    assert "the baseline has no suite 'crm'" == ruled(text, run, of(*played(3, 0, suite="q"))).explanation
+
+
 def lost(count: int, of_all: int = 40) -> tuple[Report, Report]:
     """Return a baseline that passed everything, and a run that has lost so many."""
     return of(*played(of_all, 0)), of(*played(of_all - count, count))
@@ -325,6 +376,57 @@ def test_a_gate_on_being_worse_wants_to_be_shown(count: int, *, holds: bool) -> 
     ruling = ruled("crm.pass_rate not worse than baseline", after, before)
 
     assert (holds, 1.0 if not count else 2 * 0.5**count) == (ruling.holds, ruling.p)
+
+
+def test_a_gate_on_being_worse_says_how_many_more_cases_would_settle_it() -> None:
+    """Five of forty lost: six of 48 would be significant. So would four gained and ten lost, if there were more."""
+    before, after = lost(5)
+    ruling = ruled("crm.pass_rate not worse than baseline", after, before)
+    assert (True, 8) == (ruling.holds, ruling.needed)
+
+    was, now = of(*played(90, 10)), of(*played(80, 10), *renumbered(played(4, 6), 90))
+    split = ruled("crm.pass_rate not worse than baseline", now, was)
+    assert split.needed
+    scale = (100 + split.needed) / 100
+    assert binomtest(round(4 * scale), round(14 * scale)).pvalue < 0.05
+
+
+@pytest.mark.parametrize("count", [0, 6])
+def test_a_settled_gate_on_being_worse_needs_no_more(count: int) -> None:
+    """Six lost are enough; and where nothing has changed no number of such cases says more."""
+    before, after = lost(count)
+
+    assert (0 if count else None) == ruled("crm.pass_rate not worse than baseline", after, before).needed
+
+
+def test_several_gates_on_being_worse_need_more() -> None:
+    """Five lost: alone six are enough, beside another rule seven: 0.5⁶ is less than half of 0.05, 0.5⁵ is not."""
+    before = of(*played(40, 0), *played(40, 0, suite="q"))
+    after = of(*played(35, 5), *played(40, 0, suite="q"))
+    gates = [Gate.parse(f"{suite}.pass_rate not worse than baseline") for suite in ("crm", "q")]
+
+    assert 16 == judge(gates, after, before)[0].needed
+
+
+def test_repeats_that_are_worse_by_chance_need_more_cases() -> None:
+    """Three of forty cases fail one of two trials: six such differences are the least that is significant."""
+
+    def twice(failing: int) -> list[Trial]:
+        found = []
+        for each in played(40, 0):
+            for n in (1, 2):
+                verdict = FAILED if n == 1 and int(each.planned.case) < failing else PASSED
+                found.append(replace(trial(each.planned, verdict), planned=replace(each.planned, trial=n)))
+        return found
+
+    ruling = ruled("crm.pass_rate not worse than baseline", of(*twice(3)), of(*twice(0)))
+
+    assert (True, 40) == (ruling.holds, ruling.needed)
+
+
+def renumbered(trials: Sequence[Trial], first: int) -> list[Trial]:
+    """Return trials of other cases: their numbers begin later."""
+    return [trial(planned(str(n)), each.verdict) for n, each in enumerate(trials, start=first)]
 
 
 def test_who_is_better_is_not_worse() -> None:

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.runs import reports
-from pytest_crmeval.runs.markdown import report_page
+from pytest_crmeval.runs.markdown import escaped, report_page
 from tests.fakes import trial
 from tests.pages import FACTS, MARKUP, failed_scores, planned_case, rulings, trials_of
 
@@ -78,9 +79,14 @@ def test_nothing_that_a_run_says_is_markup(evil: str) -> None:
     assert not [line for line in page.splitlines() if "<script" in line.replace("\\<", "")]
 
 
+def test_nobody_turns_a_line_around() -> None:
+    """A sign that writes from right to left is spelled out, where ours follows."""
+    assert r"a\u202eb" == escaped("a\u202eb")
+
+
 def test_where_the_figures_come_from_is_the_last_line() -> None:
     """Time, commit, money and command; a backtick in it ends nothing."""
-    facts = {**FACTS, "git": {"commit": "0123456789abcdef"}, "parts": [{"command": "pytest -k 'a`b'"}]}
+    facts: JsonObject = {**FACTS, "parts": [{"command": "pytest -k 'a`b'", "git": {"commit": "0123456789abcdef"}}]}
     last = report_page(replace(report(), run=facts)).splitlines()[-1]
 
     assert "commit 0123456789ab · spent $12.34 · `pytest -k 'a'b'`</sub>" in last

@@ -386,6 +386,24 @@ def test_junk_is_no_report(tmp_path: Path, junk: object) -> None:
     assert str(caught.value).startswith(f"{path}: not a report (crmeval.report/1): ")
 
 
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"trials": []}, "of browsecomp × oracle 1 passed by its results, 0 by its trials"),
+        ({"results": []}, "of browsecomp × oracle 0 passed by its results, 1 by its trials"),
+        ({"schema": ...}, "it has no 'schema'"),
+    ],
+)
+def test_results_that_are_not_those_of_the_trials_are_refused(changes: dict[str, Any], why: str) -> None:
+    """A gate counts by the ones and takes rates from the others: whoever changed a report is not believed."""
+    changed = {name: value for name, value in document(**changes).items() if value is not ...}
+
+    with pytest.raises((ValueError, KeyError)) as caught:
+        reports.read(changed)
+
+    assert why == reports.why_not(caught.value)
+
+
 def test_another_schema_is_named(tmp_path: Path) -> None:
     """Whoever wrote it was newer than we are."""
     path = tmp_path / "newer.json"

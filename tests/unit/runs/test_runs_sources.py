@@ -61,7 +61,7 @@ def test_a_report_alone_does_not_know_what_was_not_run(tmp_path: Path) -> None:
         (
             "mine.json",
             SHARDLESS,
-            "not a report (crmeval.report/1): 'index'",
+            "not a report (crmeval.report/1): it has no 'index'",
         ),
         ("mine.json", "[]", "not a report (crmeval.report/1)"),
         ("mine.json", '{"schema": "crmeval.report/2", "run": {"id": "mine"}}', "not a report (crmeval.report/1)"),

@@ -3,6 +3,7 @@
 import random
 from itertools import product
 from math import sqrt
+from operator import mul
 
 import pytest
 
@@ -51,6 +52,15 @@ def test_signs_of_fractions_are_counted() -> None:
     tail = sum(total >= sum(differences) - 1e-9 for total in sums)
 
     assert pytest.approx(2 * tail / 2**5) == sign_permutation(differences)
+
+
+@pytest.mark.parametrize("thirds", [(2, 1, -1, -2), (2, 3, -3, -2), (1, 1, 1, -3), (3, -1, -1, -1, 2, 2)])
+def test_signs_of_thirds_are_counted_as_if_thirds_added_up(thirds: tuple[int, ...]) -> None:
+    """An independent computation, in whole numbers: what is just as far counts, whatever binary fractions say."""
+    sums = [sum(map(mul, signs, thirds)) for signs in product((1, -1), repeat=len(thirds))]
+    as_far = sum(abs(each) >= abs(sum(thirds)) for each in sums)
+
+    assert as_far / len(sums) == sign_permutation([each / 3 for each in thirds])
 
 
 def test_cases_are_drawn_whole() -> None:

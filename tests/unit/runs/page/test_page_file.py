@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Labels
 from pytest_crmeval.runs import page, reports
 from pytest_crmeval.runs.page import in_script
 from tests.fakes import trial
-from tests.pages import MARKUP, comparison, dialogue_of, failed_scores, keep, planned_case, rulings, trials_of
+from tests.pages import FACTS, MARKUP, comparison, dialogue_of, failed_scores, keep, planned_case, rulings, trials_of
 
 SOURCES = Path(page.__file__).parent / "templates"
 
@@ -193,3 +194,22 @@ def test_a_report_that_was_renamed_finds_the_folder_of_its_run(tmp_path: Path) -
     (tmp_path / "shown").rename(tmp_path / "other")
     assert tmp_path / "other" == page.folder_beside(tmp_path / "other.json", report)
     assert report.trials == reports.load(tmp_path / "other.json").trials
+
+
+def test_half_an_emoji_leaves_the_page_whole(tmp_path: Path) -> None:
+    """In a name, a label or a reason: no address can have it, and a report may."""
+    half = "\ud83e"
+    case = replace(planned_case(f"case{half}", f"gpt{half}", f"crm{half}"), key=f"test.py::test[{half}]")
+    wrong = replace(trial(case, Verdict.FAILED), scores=failed_scores(half), labels=Labels(tags=(half,)))
+    links = [told["href"] for tag, told in shown(tmp_path, wrong, rulings=rulings()).tags if tag == "a"]
+
+    assert [link for link in links if link and "label=tag%3A%3F" in link]
+
+
+def test_nobody_turns_our_numbers_around(tmp_path: Path) -> None:
+    """A name with a sign that writes from right to left would make 20 cases 02."""
+    found = replace(keep(tmp_path, [trial("one")]), run={**FACTS, "parts": [{"left_out": {"q\u202e": {"x": 20}}}]})
+    text = page.write(found, tmp_path).read_text(encoding="utf-8")
+
+    assert "Left out of q\\u202e: 20, x." in text
+    assert "\u202e" not in text

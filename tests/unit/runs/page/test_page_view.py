@@ -1,14 +1,17 @@
 """What the page shows, from the top to the bottom."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pytest_crmeval.domain.checkpoints import FileOutcome
 from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Labels
 from pytest_crmeval.runs import reports
 from pytest_crmeval.runs.outcome import outcome_of
 from pytest_crmeval.runs.page.baseline import baseline_of, changes_of
@@ -62,11 +65,14 @@ def test_tiles_count_all_suites_together() -> None:
     }
 
 
+PART = {"command": "pytest evals/ -n 3", "agents": {}, "seed": 0}
+
+
 def test_where_the_numbers_come_from_is_told() -> None:
     """Every fact of the run, whatever others add to it."""
     facts: dict[str, Any] = {
         **FACTS,
-        "git": {"commit": "0123456789abcdef", "dirty": True},
+        "parts": [{**PART, "git": {"commit": "0123456789abcdef", "dirty": True}}],
         "other": [1, None, {"deep": False}],
     }
     view = view_of(replace(report(trial("one")), run=facts))
@@ -143,8 +149,71 @@ def test_a_gate_tells_value_interval_margin_and_what_would_settle_it() -> None:
     )
 
     assert ("0.520", "0.440\N{EN DASH}0.600", "\N{MINUS SIGN}0.160") == (gate.value, gate.interval, gate.margin)
-    assert gate.why.endswith("; 420 more cases would settle it")
+    assert gate.why.endswith("; open: 420 more cases would settle it")
     assert (True, False) == (gate.is_rate, slow.is_rate)
+    assert ("500 ms", "400 ms to 600 ms") == (slow.value, slow.interval)
+
+
+def test_margins_have_the_unit_of_what_they_are_margins_of() -> None:
+    """Seconds of a time, whole ones of a count."""
+    slow = Ruling(gate="crm.latency_p95 <= 20s", holds=True, explanation="e", value=0.5, bound=20, margin=19.5)
+    count = Ruling(gate="crm.failed <= 3", holds=False, explanation="e", value=7, bound=3, margin=-4)
+
+    assert ["+20 s", "\N{MINUS SIGN}4"] == [GateView(found=each).margin for each in (slow, count)]
+
+
+def test_a_gate_on_being_worse_tells_a_difference() -> None:
+    """With its sign; it is no rate, and has no margin but itself."""
+    change: dict[str, Any] = {
+        "value": 0.05,
+        "low": 0.01,
+        "high": 0.1,
+        "bound": 0.0,
+        "margin": 0.05,
+        "p": 0.3,
+        "needed": 1,
+    }
+    gate = GateView(found=Ruling(gate="crm.pass_rate not worse than baseline", holds=True, explanation="e", **change))
+
+    told = (gate.value, gate.interval, gate.margin, gate.is_rate, gate.why)
+    assert ("+0.050", "+0.010 to +0.100", "\N{EN DASH}", False, "e; open: 1 more case would settle it") == told
+
+
+def test_what_is_red_for_another_reason_is_not_green() -> None:
+    """Nor is what plugins were not asked about; gates that hold do not help."""
+    holding = replace(report(trial("one")), rulings=rulings()[:1])
+    red = replace(holding, run={**FACTS, "red": ["a"]})
+    unasked = replace(holding, run={**FACTS, "parts": [{"plugin_gates": True}, {"merged": {}}]})
+
+    assert ("good", "1 gate holds") == (view_of(holding).outcome.mood, view_of(holding).outcome.told)
+    assert ("warn", "1 test is red for another reason") == (view_of(red).outcome.mood, view_of(red).outcome.told)
+    assert ("warn", "Gates of plugins were not asked") == (view_of(unasked).outcome.mood, view_of(unasked).outcome.told)
+
+
+def test_metrics_have_their_intervals() -> None:
+    """Those of repeats, too; and the pass rate is told once."""
+    first = planned("one")
+    again = [trial(replace(first, trial=n, key=str(n)), verdict) for n, verdict in enumerate(Verdict, start=1)]
+    (suite,) = suites_of(report(*again, *(trial(str(n), seconds=n) for n in range(9))))
+    (table,) = [each for each in suite.figures if each.title.startswith("Metrics")]
+    rows = {name: told for name, told in table.rows}  # noqa: C416 (a row is a sequence)
+
+    assert {"score:state", "pass rate", "pass@2", "pass^2", "latency mean"} <= set(rows)
+    assert "strict success" not in rows
+    assert re.fullmatch(r"0\.\d{3} \(0\.\d{3} to [01]\.\d{3}\)", rows["pass rate"])
+    assert re.fullmatch(r"[\d.]+ s \(.* to [\d.]+ s\)", rows["latency mean"])
+
+
+def test_what_a_heat_map_counts_is_named() -> None:
+    """Cases of an agent, solutions of a checkpoint; a case that is tried twice is one."""
+    twice = [replace(trial(replace(planned("one"), trial=n, key=str(n))), labels=Labels(tags=("t",))) for n in (1, 2)]
+    solved = FileOutcome(verdicts={"AC": 1}, samples={(1, 1): 1}, by={"tag": {"dp": (1, 1)}})
+    file = replace(trial(planned("f", suite="checkpoints", subject="checkpoint-1")), solutions=solved)
+    found = {suite.name: suite.heats[0] for suite in suites_of(report(*twice, file))}
+
+    assert ("cases", "oracle, t: 100 % of 1 case") == (found["crm"].of, found["crm"].rows[0][1][0].told)
+    told = found["checkpoints"].of, found["checkpoints"].rows[0][1][0].told
+    assert ("solutions", "checkpoint-1, dp: 100 % of 1 solution") == told
 
 
 def test_a_gate_of_each_subject_names_the_subject() -> None:

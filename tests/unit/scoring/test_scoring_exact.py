@@ -1,0 +1,84 @@
+"""How sure a share is, exactly: checked against scipy, and by counting all outcomes."""
+
+import subprocess
+import sys
+from math import comb, inf
+
+import pytest
+from scipy.stats import binomtest
+
+from pytest_crmeval.scoring.exact import clopper_pearson, exact_clustered, size_with
+
+
+@pytest.mark.parametrize("level", [0.8, 0.9, 0.98])
+@pytest.mark.parametrize(("passed", "scored"), [(0, 1), (1, 1), (0, 7), (3, 7), (7, 7), (130, 200), (3599, 3600)])
+def test_intervals_are_those_of_scipy(passed: int, scored: int, level: float) -> None:
+    """Also of nothing and of everything."""
+    theirs = binomtest(passed, scored).proportion_ci(level, method="exact")
+
+    assert pytest.approx((theirs.low, theirs.high)) == clopper_pearson(passed, scored, level)
+
+
+def test_nothing_scored_has_no_interval() -> None:
+    """It is not the interval of zero."""
+    assert clopper_pearson(0, 0, 0.9) is None
+    assert exact_clustered([], 0.9) is None
+
+
+@pytest.mark.parametrize("share", [0.5, 0.75, 0.9, 0.97, 0.99, 0.999])
+@pytest.mark.parametrize("count", [1, 20, 50, 200])
+def test_an_end_is_beyond_the_truth_no_more_often_than_it_says(count: int, share: float) -> None:
+    """All outcomes, by their probability: each end of an interval of 90 % in 5 % at most."""
+    chances = [comb(count, n) * share**n * (1 - share) ** (count - n) for n in range(count + 1)]
+    ends = [clopper_pearson(n, count, 0.9) or (1.0, 0.0) for n in range(count + 1)]
+
+    assert sum(chance for chance, (low, _) in zip(chances, ends, strict=True) if low > share) <= 0.05
+    assert sum(chance for chance, (_, high) in zip(chances, ends, strict=True) if high < share) <= 0.05
+
+
+def test_cases_that_are_tried_once_are_as_many_as_they_are() -> None:
+    """Then the interval is that of all of them."""
+    assert clopper_pearson(7, 10, 0.9) == exact_clustered([(1.0, 1.0)] * 7 + [(0.0, 1.0)] * 3, 0.9)
+
+
+def test_what_was_told_from_few_units_counts_for_less() -> None:
+    """Twelve cases, each three times the same: eleven observations (a mean was estimated), or by Student fewer."""
+    alike = [(3.0, 3.0)] * 8 + [(0.0, 3.0)] * 4
+    found, eleven = exact_clustered(alike, 0.9), clopper_pearson(11 * 2 / 3, 11, 0.9)
+    assert found
+    assert eleven
+
+    size = 11 * (1.68957 / 1.79588) ** 2  # Student's t at 95 %, of 35 and of 11 degrees of freedom, from a table
+    assert pytest.approx(clopper_pearson(size * 2 / 3, size, 0.9), abs=1e-4) == found
+    assert found[0] < eleven[0]
+
+
+@pytest.mark.parametrize("parts", [[(3.0, 3.0), (5.0, 5.0)], [(0.0, 4.0)], [(99.0, 99.0), (0.0, 1.0)]])
+def test_where_units_hardly_differ_each_counts_once(parts: list[tuple[float, float]]) -> None:
+    """All right, alone, or one that is large and one that is not."""
+    share = sum(hits for hits, _ in parts) / sum(size for _, size in parts)
+
+    assert clopper_pearson(share * len(parts), len(parts), 0.9) == exact_clustered(parts, 0.9)
+
+
+@pytest.mark.parametrize(("share", "end"), [(0.66, 0.6), (1.0, 0.99), (0.3, 0.35), (0.0, 0.05)])
+def test_so_many_observations_have_an_interval_that_ends_there(share: float, end: float) -> None:
+    """Below the share or above it."""
+    size = size_with(share, end, 0.9)
+    found = clopper_pearson(share * size, size, 0.9)
+    assert found
+
+    assert pytest.approx(end) == found[end > share]
+
+
+def test_what_is_all_but_the_share_itself_takes_more_than_anybody_has() -> None:
+    """Nobody is told to play a billion cases."""
+    assert inf == size_with(0.6, 0.6 - 1e-7, 0.9)
+
+
+def test_a_gate_that_wants_no_confidence_does_not_load_it() -> None:
+    """Nor scipy."""
+    code = "import sys, pytest_crmeval.runs.gating; print([name for name in ('scipy', 'numpy') if name in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+    assert "[]\n" == told.stdout
