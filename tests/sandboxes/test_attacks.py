@@ -17,7 +17,7 @@ from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Lim
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from tests.sandboxes import attacks
-from tests.sandboxes.conftest import allowed
+from tests.sandboxes.conftest import allowed, open_to_all
 from tests.sandboxes.processes import alive, children, descendants
 
 LIMITS = Limits(cpu_seconds=0.3, wall_seconds=0.7, memory_bytes=128 << 20, output_bytes=1 << 20)
@@ -174,11 +174,24 @@ def _hears(server: socket.socket) -> bool:
     return True
 
 
+def test_the_kernel_keeps_little_for_a_program(sandbox: LocalSandbox) -> None:
+    """What waits in a socket is nobody's memory: a program can't have it hold more than the kernel likes."""
+    source = (
+        "import socket\n"
+        "for one in socket.socketpair():\n"
+        "    try: one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30); print('more')\n"
+        "    except PermissionError: print('refused')\n"
+    )
+
+    assert b"refused\nrefused\n" == run(sandbox, source, PATIENT).stdout
+
+
 def test_nothing_is_written_outside(sandbox: LocalSandbox, tmp_path: Path) -> None:
     """Not even the rights and times of a file, in a folder where everybody may write."""
     kept = tmp_path / "kept"
     kept.write_text("kept")
-    for path in (tmp_path, kept, *list(tmp_path.parents)[:2]):
+    open_to_all(tmp_path)
+    for path in (tmp_path, kept):
         path.chmod(0o777)
     before = _state(tmp_path)
     name = f"crmeval-escape-{os.getpid()}"

@@ -25,7 +25,7 @@ _NO_FILES = (
     "{} can't be written by a program here: the local sandbox has no more than seccomp on this machine, and at that"
     " level nobody can write files. Use a Piston server (--crmeval-sandbox http://localhost:2000)"
 )
-_FORMAT = 1
+_FORMAT = 2
 """Goes up with every change that could change a verdict."""
 
 
