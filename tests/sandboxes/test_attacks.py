@@ -62,6 +62,11 @@ def keeper_of(sandbox: LocalSandbox) -> int:
     return cell.process.pid
 
 
+def _reads_all(sandbox: LocalSandbox) -> bool:
+    """Whether a level says that programs can read what the user can."""
+    return "seccomp:" in sandbox.name and os.getuid() != 0
+
+
 @pytest.fixture
 def decoy() -> Iterator[int]:
     """Start a process with a secret in its environment, for attacks on somebody else."""
@@ -94,7 +99,8 @@ def test_an_attack_is_held(sandbox: LocalSandbox, attack: str, decoy: int, secre
 
     assert ended.ending in ENDINGS.get(attack, set(Ending))
     assert {} == ended.files
-    assert SECRET.encode() not in ended.stdout + ended.stderr
+    if not _reads_all(sandbox):
+        assert SECRET.encode() not in ended.stdout + ended.stderr
     assert alive(decoy)
     assert alive(keeper)
     assert_unharmed(sandbox)
@@ -113,7 +119,7 @@ def test_a_secret_is_not_found(
     sandbox: LocalSandbox, secret: Path, decoy: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither in a file, nor in the environment of the judge, of another process or of the program."""
-    if "seccomp:" in sandbox.name and os.getuid():
+    if _reads_all(sandbox):
         pytest.skip("this level says that programs can read what the user can")
     monkeypatch.setenv("CRMEVAL_SECRET", SECRET)
     source = attacks.SEARCH.replace("SECRET_FILE", str(secret)).replace("JUDGE", str(decoy))
