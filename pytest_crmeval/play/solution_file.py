@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from pytest_crmeval.domain.problem import Problem
-from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
+from pytest_crmeval.domain.program import Execution, Feed, Limits, Program
 from pytest_crmeval.domain.solution import Solution, SolutionOutcome, TestVerdict, Ungradable
+from pytest_crmeval.play.behind import SandboxBehind
 from pytest_crmeval.play.solution import Judge, ungradable
 from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
 
@@ -44,7 +45,7 @@ class Clock:
         return self.stopped.is_set() or self.elapsed >= self.seconds
 
 
-class Timed:
+class Timed(SandboxBehind):
     """A sandbox that begins no more runs when the time of a file is up."""
 
     def __init__(self, sandbox: Sandbox, clock: Clock) -> None:
@@ -52,23 +53,9 @@ class Timed:
         self._clock = clock
 
     @property
-    def name(self) -> str:
-        """Return the sandbox's own."""
-        return self._sandbox.name
-
-    @property
-    def identity(self) -> str:
-        """Return the sandbox's own."""
-        return self._sandbox.identity
-
-    @property
-    def slots(self) -> int:
-        """Return the sandbox's own."""
-        return self._sandbox.slots
-
-    def missing(self, language: Language) -> str:
-        """Return what the sandbox says."""
-        return self._sandbox.missing(language)
+    def behind(self) -> Sandbox:
+        """The sandbox itself."""
+        return self._sandbox
 
     def prepared(self, program: Program) -> AbstractContextManager[Prepared]:
         """Make a program ready, if there is time."""

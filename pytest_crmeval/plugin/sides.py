@@ -190,6 +190,10 @@ class Controller:
         if self._config.getoption("dist", "no") == "each":
             if foresight.streams:
                 raise pytest.UsageError("crmeval: an agent that learns plays each case once: choose another --dist")
+            if any(is_of_checkpoint(planned) for _, planned in plan):
+                raise pytest.UsageError(
+                    "crmeval: a solution file is judged once, into one place: choose another --dist"
+                )
             alone = {"every worker plays everything": len(plan)}
             foresight = Foresight(weights={}, alone=alone, left_out=foresight.left_out)
         return plan, foresight

@@ -29,6 +29,39 @@ READERS = {
     "future": "from __future__ import annotations\nprint(input(), input())",
     "rebound": "import sys; input = sys.stdin.readline\nprint(input().strip(), input().strip())",
 }
+OWN_STREAM = """
+import os, sys
+from io import BytesIO, IOBase
+class Own(IOBase):
+    def __init__(self, file):
+        self.number, self.kept, self.writes = file.fileno(), BytesIO(), "r" not in file.mode
+    def write(self, text): self.kept.write(text.encode())
+    def readline(self): return os.read(self.number, os.fstat(self.number).st_size).decode()
+    def flush(self):
+        if self.writes:
+            os.write(self.number, self.kept.getvalue())
+            self.kept.truncate(0), self.kept.seek(0)
+sys.stdin, sys.stdout = Own(sys.stdin), Own(sys.stdout)
+input = lambda: sys.stdin.readline().rstrip()
+print(input())
+"""
+"""How fast programs read and write on Codeforces, for instance."""
+WRITERS = {
+    "own stream": OWN_STREAM,
+    "a stream that can't be closed": (
+        "import sys\nclass Out:\n    def write(self, text): sys.__stdout__.write(text)\n    def flush(self): pass\n"
+        "sys.stdout = Out()\nprint(input())"
+    ),
+    "taken away": "import sys\nprint(input())\nsys.stdout = None",
+    "a second one": "import sys\nsys.stdout = open(1, 'w')\nprint(input())",
+    "a last word": (
+        "import os, sys\nclass Last:\n    def __del__(self): os.write(1, text.encode())\n"
+        "last = Last(); last.own = last\ntext = sys.stdin.read()"
+    ),
+    "as it ends": "import atexit\natexit.register(print, input())",
+    "deep": "def f(n): return n and 1 + f(n - 1)\nprint(input() if f(998) == 998 else '')",
+    "another alphabet": "print(input().encode('cp037').decode('cp037'))",
+}
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
 
@@ -79,6 +112,19 @@ class TestSandbox:
 
         assert (b"one two\n", True) == (ended.stdout, ended.succeeded), ended.stderr
 
+    @pytest.mark.parametrize("writer", WRITERS)
+    def test_every_way_to_write_works(self, sandbox: Sandbox, writer: str) -> None:
+        """The program ends as an interpreter ends: with all that it has written, and no error of its own making."""
+        ended = run(sandbox, WRITERS[writer], Feed(stdin=b"one\n"))
+
+        assert (b"one\n", 0) == (ended.stdout, ended.exit_code), ended.stderr
+
+    def test_line_ends_come_as_they_are(self, sandbox: Sandbox) -> None:
+        """An interpreter changes none of them on Linux."""
+        ended = run(sandbox, "import sys; print(repr(input()), repr(sys.stdin.read()))", Feed(stdin=b"1\r\n2\r3\n"))
+
+        assert b"'1\\r' '2\\r3\\n'\n" == ended.stdout
+
     def test_a_large_input_comes_whole(self, sandbox: Sandbox) -> None:
         """Beyond the size of any pipe."""
         ended = run(sandbox, "import sys; print(len(sys.stdin.read()))", Feed(stdin=b"x" * 3_000_000))
@@ -94,7 +140,15 @@ class TestSandbox:
 
     @pytest.mark.parametrize(
         ("source", "code"),
-        [("pass", 0), ("exit()", 0), ("import sys; sys.exit(7)", 7), ("exit('no')", 1), ("1/0", 1), ("def f(:", 1)],
+        [
+            ("pass", 0),
+            ("exit()", 0),
+            ("import sys; sys.exit(7)", 7),
+            ("exit(2**70)", 255),
+            ("exit('no')", 1),
+            ("1/0", 1),
+            ("def f(:", 1),
+        ],
     )
     def test_the_exit_code_is_the_programs(self, sandbox: Sandbox, source: str, code: int) -> None:
         """Whatever it is."""
@@ -111,11 +165,12 @@ class TestSandbox:
         assert 'main.py", line 3' in said
         assert said.endswith("ZeroDivisionError: division by zero\n")
 
-    def test_a_crash_is_a_signal(self, sandbox: Sandbox) -> None:
-        """Told by its name."""
-        ended = run(sandbox, "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    @pytest.mark.parametrize(("number", "name"), [(11, "SIGSEGV"), (36, "SIGRTMIN+2")])
+    def test_a_crash_is_a_signal(self, sandbox: Sandbox, number: int, name: str) -> None:
+        """Told by its name, also where Python has none for it."""
+        ended = run(sandbox, f"import os; os.kill(os.getpid(), {number})")
 
-        assert (Ending.SIGNALLED, "SIGSEGV", None) == (ended.ending, ended.signal, ended.exit_code)
+        assert (Ending.SIGNALLED, name, None) == (ended.ending, ended.signal, ended.exit_code)
 
     def test_files_go_in_and_come_back(self, sandbox: Sandbox) -> None:
         """Only those that are wanted, and only if they are there; also one that was not closed."""

@@ -201,6 +201,15 @@ def test_checkpoints_are_chosen_by_pattern_and_by_keyword(judging: Made) -> None
     assert not Path(pytester.path, "reports").exists()
 
 
+def test_a_file_is_not_given_to_every_worker(judging: Made) -> None:
+    """Both would write the same results."""
+    pytester = judging()
+    result = pytester.runpytest("-n", "2", "--dist", "each")
+
+    assert "a solution file is judged once, into one place: choose another --dist" in result.stderr.str()
+    assert not Path(pytester.path, "reports").exists()
+
+
 def test_files_and_problems_of_the_command_line_take_the_place_of_the_markers(judging: Made) -> None:
     """From where the command is typed."""
     pytester = judging()
@@ -218,6 +227,7 @@ def test_files_and_problems_of_the_command_line_take_the_place_of_the_markers(ju
     [
         pytest.param("'runs'", "*name the problems: *--crmeval-problems FILE*", id="no problems"),
         pytest.param("'runs', problems='no.jsonl'", "*no.jsonl: there is no such file of problems*", id="gone"),
+        pytest.param("'runs', problems='test_it.py'", "*test_it.py:1: *", id="no problem in it"),
         pytest.param("'nowhere', problems='problems.jsonl'", "*nowhere*", id="no solutions"),
         pytest.param("'runs', problems='problems.jsonl', threshold=2", "*threshold=2: give a share*", id="threshold"),
         pytest.param("'runs', limit=3", "*@pytest.mark.solutions('checkpoints/'), one path, *problems=*", id="unknown"),

@@ -52,8 +52,10 @@ def test_fresh_judges_anew(judged: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*verdicts of checkpoints are from*")
 
 
-@pytest.mark.parametrize("change", ["solutions", "problems", "sandbox", "terms"])
-def test_what_has_changed_is_judged_again(judged: pytest.Pytester, change: str) -> None:
+@pytest.mark.parametrize("change", ["solutions", "problems", "sandbox", "judge", "terms"])
+def test_what_has_changed_is_judged_again(
+    judged: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
     """A file alone, or all of them, if it is something that all depend on."""
     here, arguments, expected = Path(judged.path), list[str](), 5
     if change == "solutions":
@@ -63,6 +65,8 @@ def test_what_has_changed_is_judged_again(judged: pytest.Pytester, change: str) 
         write_lines(here / "problems.jsonl", *PROBLEMS, problem("more"))
     elif change == "sandbox":
         judged.makepyfile(conftest=CONFTEST.replace("Box()", "Box(identity='paper 2')"))
+    elif change == "judge":
+        monkeypatch.setattr("pytest_crmeval.fixtures.solutions.JUDGING", 0)
     else:
         arguments, expected = ["--crmeval-all-tests"], 6
 

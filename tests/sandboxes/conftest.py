@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,14 @@ def walled() -> Iterator[dict[str, LocalSandbox]]:
     yield sandboxes
     for sandbox in sandboxes.values():
         sandbox.close()
+
+
+def open_to_all(folder: Path) -> None:
+    """Let everybody come to a folder of a test, however many are above it: a worker of xdist has one more."""
+    for place in (folder, *folder.parents):
+        mode = place.stat().st_mode
+        if not mode & 0o001:
+            place.chmod(mode | 0o055)
 
 
 def allowed(sandbox: LocalSandbox) -> LocalSandbox:

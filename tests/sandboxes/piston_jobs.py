@@ -19,10 +19,12 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from pytest_crmeval.sandboxes.signals import name_of
+
 PIPE = 219_264
 """Bytes of stdin after which the real server ends the pipe."""
 _KEEPER = "Sandbox keeper received fatal signal 6\n"
-_SAID = {signal.SIGSEGV: "Segmentation fault", signal.SIGKILL: "Killed", signal.SIGABRT: "Aborted"}
+_SAID: Mapping[int, str] = {signal.SIGSEGV: "Segmentation fault", signal.SIGKILL: "Killed", signal.SIGABRT: "Aborted"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +260,7 @@ def _ended(end: _End, out: _Pump, err: _Pump) -> dict[str, Any]:
     if end.spent:
         return _told(stdout, stderr, "TO", "Time limit exceeded", killed)
     if code < 0:  # a shell tells of it, and exits with a code
-        said = _SAID.get(signal.Signals(-code), signal.Signals(-code).name)
+        said = _SAID.get(-code, name_of(-code))
         stderr += f"/srv/packages/run: line 2:     3 {said:<23} program\n"
         code = 128 - code
     ended = {"signal": None, "code": code}

@@ -15,6 +15,7 @@ import pytest
 from pytest_crmeval.domain.program import Feed, Language, Limits, Program
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox, slots
+from tests.sandboxes.conftest import open_to_all
 from tests.sandboxes.processes import alive, children, descendants, keepers
 
 ROOT = Path(__file__).parents[2]
@@ -56,8 +57,7 @@ def test_nothing_outlives_a_killed_user(level: str, tmp_path: Path) -> None:
     """SIGKILL leaves no time to clean up, and nothing to be cleaned."""
     source = USER.format(root=str(ROOT), level=level, source="while True: pass")
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)
+    open_to_all(tmp_path)
     with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, env=environment) as user:
         assert user.stdout is not None
         if not user.stdout.readline():

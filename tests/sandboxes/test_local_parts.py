@@ -2,8 +2,11 @@
 
 import os
 import signal
+import socket
 import struct
+import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.sandboxes.local.binaries import image_bytes
 from pytest_crmeval.sandboxes.local.cells import Cell, Unavailable
 from pytest_crmeval.sandboxes.local.compiler import Compiler
+from pytest_crmeval.sandboxes.local.inside import cell as inside
 from pytest_crmeval.sandboxes.local.inside.calls import (
     _MACHINES,
     BY_ARGUMENTS,
@@ -23,7 +27,8 @@ from pytest_crmeval.sandboxes.local.inside.calls import (
     NOT_THERE,
 )
 from pytest_crmeval.sandboxes.local.inside.cleaning import empty, weigh
-from pytest_crmeval.sandboxes.local.inside.orders import Answer
+from pytest_crmeval.sandboxes.local.inside.levels import Ground
+from pytest_crmeval.sandboxes.local.inside.orders import PYTHON, WALL, Answer, Order
 from pytest_crmeval.sandboxes.local.inside.seccomp import Filter
 from pytest_crmeval.sandboxes.local.listening import Ends
 from pytest_crmeval.sandboxes.local.outcomes import execution
@@ -331,3 +336,32 @@ def test_a_program_with_globals_beyond_the_limit_ends_by_memory() -> None:
         ended = prepared.run(Feed(), limits)
 
     assert Ending.MEMORY is ended.ending
+
+
+@pytest.mark.parametrize(("queued", "reason"), [(60.0, ""), (0.0, WALL)])
+def test_time_in_a_queue_is_not_on_the_clock(monkeypatch: pytest.MonkeyPatch, queued: float, reason: str) -> None:
+    """A program that waits for a core which others have is not ended for it; one that waits for nothing is."""
+    monkeypatch.setattr(inside, "_queued_seconds", lambda _: queued)
+    ground = Ground(box="", rooms=(), filters={}, alone=True, counted=False)
+    order = Order(kind=PYTHON, cpu_seconds=9.0, wall_seconds=0.1, memory_bytes=0, file_bytes=0, stack_bytes=0)
+    with socket.socket() as control, subprocess.Popen(["/bin/sleep", "0.5"]) as program:
+        ended = inside.Cell(control, ground)._watch(program.pid, time.monotonic(), order)  # noqa: SLF001 (by itself)
+
+    assert (reason, -signal.SIGKILL if reason else 0) == (ended, program.returncode)
+
+
+def test_time_in_a_queue_is_seen_where_that_is_possible() -> None:
+    """And is none where it is not: nobody is in the queue who is gone."""
+    gone = subprocess.Popen(["/bin/true"])
+    gone.wait()
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(len(cores()) + 1)]
+    deadline = time.monotonic() + 60
+    while not any(inside._queued_seconds(hog.pid) for hog in hogs) and time.monotonic() < deadline:  # noqa: SLF001
+        time.sleep(0.01)
+    queued = [inside._queued_seconds(hog.pid) for hog in hogs]  # noqa: SLF001 (what a cell looks up)
+    for hog in hogs:
+        hog.kill()
+        hog.wait()
+
+    assert 0.0 == inside._queued_seconds(gone.pid)  # noqa: SLF001 (the same)
+    assert any(queued) or not Path("/proc/self/schedstat").exists()

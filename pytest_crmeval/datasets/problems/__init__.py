@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from pytest_crmeval.datasets.conversations import SHOWN, DatasetError
-from pytest_crmeval.datasets.fingerprints import quick
+from pytest_crmeval.datasets.fingerprints import WHOLE, quick
 from pytest_crmeval.datasets.problems.choosing import examples_wanted, skipped_if_large
 from pytest_crmeval.datasets.problems.drafts import Draft, FieldError, draft_of
 from pytest_crmeval.datasets.problems.generated import Generated
@@ -14,6 +14,7 @@ from pytest_crmeval.datasets.problems.rows import Place, Rows, rows_of
 from pytest_crmeval.domain.problem import Problem, ProblemTest, TestChoice
 
 NO_TESTS = "it has no tests"
+_NONE = "{}: the file has no problem; write one JSON object per line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,25 @@ class Problems:
         return tests, ""
 
 
+def check(path: Path) -> None:
+    """Look at a file before anything is judged by it: at all of a small one, at the beginning of a big one.
+
+    DatasetError if it can't be used.
+    """
+    try:
+        if path.stat().st_size <= WHOLE:
+            opened([path])
+            return
+        place, content = next(iter(rows_of(path).all()))
+        draft_of(content)
+    except OSError as error:
+        raise DatasetError(_unreadable(path, error)) from error
+    except StopIteration:
+        raise DatasetError(_NONE.format(path)) from None
+    except FieldError as error:
+        raise DatasetError(f"{path}:{place.line}: {error}") from error
+
+
 def opened(paths: Sequence[Path], choice: TestChoice | None = None, *, testlib: Path | None = None) -> Problems:
     """Validate the files and return their problems; of problems with the same id the first counts, in another file.
 
@@ -133,7 +153,7 @@ def _enter(path: Path, entries: dict[str, _Entry], aliases: dict[str, str], wron
         for alias in draft.aliases:
             aliases.setdefault(alias, id_)
     if empty and not wrong:
-        raise DatasetError(f"{path}: the file has no problem; write one JSON object per line")
+        raise DatasetError(_NONE.format(path))
 
 
 def _drafts(path: Path, wrong: list[str]) -> Iterator[tuple[Place, Draft, Rows]]:
@@ -146,7 +166,11 @@ def _drafts(path: Path, wrong: list[str]) -> Iterator[tuple[Place, Draft, Rows]]
             except FieldError as error:
                 wrong.append(f"{path}:{place.line}: {error}")
     except OSError as error:
-        raise DatasetError(f"{path}: {error.strerror}; give the path of a JSON Lines or parquet file") from error
+        raise DatasetError(_unreadable(path, error)) from error
+
+
+def _unreadable(path: Path, error: OSError) -> str:
+    return f"{path}: {error.strerror}; give the path of a JSON Lines or parquet file"
 
 
 def _fingerprint(problem: Problem) -> str:

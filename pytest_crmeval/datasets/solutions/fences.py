@@ -8,8 +8,10 @@ _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<mark>`{3,}|~{3,})(?P<info>.*)", re.D
 _LISTED = re.compile(r"(?P<indent>[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+)(?P<mark>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
 _BEHIND = re.compile(r"(?P<indent>)[^`~]*[:>][ \t]*(?P<mark>`{3,})(?P<info>[A-Za-z][^\s`~]*)[ \t]*")
 """A fence behind a colon or a tag: only one that names a language, for others are no fences."""
-_TAGS = re.compile(r"\s*(?:</[A-Za-z_]+>\s*)*")
-"""What may follow a fence that closes: ``</answer>``."""
+_TAGS = re.compile(r"\s*(?:</[A-Za-z_]+>\s*)*|[ \t]+[^\s`]+[ \t]+[^\s`][^`]*")
+"""What may follow a fence that closes: ``</answer>``, or a sentence; a single word begins another block."""
+_GLUED = re.compile(r"(?P<code>[^`]*[^\s`>])[ \t]*(?P<mark>`{3,})[ \t]*")
+"""A fence behind the last line of a program: what no other line of it ends with."""
 _WORD = re.compile(r"[^\s`~{}.,:;=]+")
 _DEEPER = 3
 """How much further in than its opening a fence may close, in blanks."""
@@ -39,6 +41,11 @@ class _Open:
         """Tell whether a fence ends it: of the same kind, as long or longer, with no word behind, not far in."""
         near = len(fence["indent"].expandtabs()) <= self.indent + _DEEPER
         return near and self._as_long_as(fence) and _TAGS.fullmatch(fence["info"]) is not None
+
+    def last_line(self, line: str) -> str:
+        """Return what stands before a fence that ends the block behind its last line; nothing for any other line."""
+        glued = _GLUED.fullmatch(line) if line.rstrip(" \t").endswith("```") else None
+        return glued["code"] if glued and self._as_long_as(glued) else ""
 
     def given_up_at(self, fence: re.Match[str]) -> bool:
         """Tell whether a fence with a word begins another block, because nobody has closed this one."""
@@ -70,6 +77,10 @@ def _blocks(text: str) -> Iterator[Block]:
             inside = None
         elif fence and inside.given_up_at(fence):
             inside = _opened(fence)
+        elif last := inside.last_line(line):
+            inside.lines.append(_outdented(last, inside.indent))
+            yield inside.block(closed=True)
+            inside = None
         else:
             inside.lines.append(_outdented(line, inside.indent))
     if inside is not None:

@@ -18,9 +18,9 @@ _OTHERS = """
     rb rs ruby rust scala scheme swift ts typescript vb vbnet zig
 """
 _TEXTS = """
-    bash console css csv diff dot example html http ini input json latex log markdown math md mermaid none out output
-    plain plaintext powershell pseudo pseudocode pycon rst sample sh shell sql stderr stdin stdout svg tex text toml
-    traceback txt xml yaml yml zsh
+    bash console css csv diff doctest dot example html http ini input ipython json latex log markdown math md mermaid
+    none out output plain plaintext powershell pseudo pseudocode pycon python-repl repl rst sample sh shell sql stderr
+    stdin stdout svg tex text toml traceback txt xml yaml yml zsh
 """
 _LANGUAGES: Mapping[str, Language] = {word: language for language, words in _RUN.items() for word in words.split()}
 _FOREIGN = frozenset(_OTHERS.split())

@@ -24,8 +24,8 @@ class SolutionRecord(msgspec.Struct):
     @property
     def problem(self) -> str:
         """Id of the problem; empty if there is none."""
-        if self.id is not None:
-            return str(self.id).strip()
+        if self.id is not None and (named := str(self.id).strip()):
+            return named
         parts = [str(part).strip() for part in (self.contest_id, self.index) if part is not None]
         return "/".join(parts) if len(parts) == 2 and all(parts) else ""  # noqa: PLR2004 (both of them)
 

@@ -11,6 +11,9 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/
 ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"}
 """All that programs see; numpy takes minutes to give up threads that its memory limit forbids."""
 
+_NEEDED = ("/usr/bin", "/usr/include", "/usr/lib", "/usr/libexec", str(Path(os.__file__).parent))
+"""What is shown, whoever works in it."""
+
 EARLY_BINDING = {"LD_BIND_NOW": "1"}
 """For cells: what the linker looks up before the first run is not looked up again in every one."""
 
@@ -20,11 +23,14 @@ def interpreter() -> str:
     return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
 
-def wish(level: str, packages: Sequence[str]) -> Mapping[str, Any]:
-    """Return what a cell is asked to be."""
+def wish(level: str, packages: Sequence[str], hidden: Sequence[str] = ()) -> Mapping[str, Any]:
+    """Return what a cell is asked to be; nothing in ``hidden`` is shown, though it may lie among what is."""
+    whole = _topmost([*SYSTEM, *_libraries(), *packages])
+    view = _without(hidden, whole, [*_NEEDED, *packages])
     return {
         "level": level,
-        "view": _topmost([*SYSTEM, *_libraries(), *packages]),
+        "view": view,
+        "parted": [path for path in whole if path not in view],
         "library": os.path.realpath(sys.base_prefix),
         "packages": list(packages),
         "temporary": tempfile.gettempdir(),
@@ -42,6 +48,25 @@ def _topmost(paths: Iterable[str]) -> Sequence[str]:
     """Return the paths that exist and are in none of the others."""
     there = sorted({path for path in paths if Path(path).exists()}, key=len)
     return [path for path in there if not any(_inside(path, other) for other in there)]
+
+
+def _without(hidden: Iterable[str], paths: Sequence[str], needed: Sequence[str]) -> Sequence[str]:
+    """Return the same paths in parts, if something in them is to be hidden: a project in /usr/src, for one."""
+    for one in map(os.path.realpath, hidden):
+        if not any(one == path or _inside(path, one) for path in (*paths, *needed)):
+            paths = [part for path in paths for part in _beside(one, path)]
+    return paths
+
+
+def _beside(hidden: str, path: str) -> Iterable[str]:
+    """Return all that is in ``path``, and not in ``hidden``."""
+    if path == hidden:
+        return
+    if Path(path).is_symlink() or not _inside(hidden, path):
+        yield path
+        return
+    for part in sorted(map(str, Path(path).iterdir())):
+        yield from _beside(hidden, part)
 
 
 def _inside(path: str, other: str) -> bool:

@@ -5,6 +5,7 @@ import signal
 
 from pytest_crmeval.domain.program import Ending, Execution, Limits
 from pytest_crmeval.sandboxes.local.inside.orders import CPU, FILES, WALL, Answer
+from pytest_crmeval.sandboxes.signals import name_of
 
 _LAST_LINES = 4_096
 
@@ -49,7 +50,7 @@ def execution(  # noqa: PLR0913 (all that is known about a run)
     return Execution(
         ending=how,
         exit_code=os.waitstatus_to_exitcode(answer.status) if os.WIFEXITED(answer.status) else None,
-        signal=signal.Signals(os.WTERMSIG(answer.status)).name if how is Ending.SIGNALLED else "",
+        signal=name_of(os.WTERMSIG(answer.status)) if how is Ending.SIGNALLED else "",
         stdout=stdout[: limits.output_bytes],
         stderr=stderr,
         files={name: content[: limits.output_bytes] for name, content in files.items()},

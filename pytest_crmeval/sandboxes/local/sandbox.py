@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
 from pytest_crmeval.ports.sandbox import Prepared, SandboxError
@@ -25,7 +26,7 @@ _NO_FILES = (
     "{} can't be written by a program here: the local sandbox has no more than seccomp on this machine, and at that"
     " level nobody can write files. Use a Piston server (--crmeval-sandbox http://localhost:2000)"
 )
-_FORMAT = 1
+_FORMAT = 2
 """Goes up with every change that could change a verdict."""
 
 
@@ -61,7 +62,13 @@ class LocalSandbox:
     """Runs programs on this machine, walled in; the first use finds out how strongly that is possible."""
 
     def __init__(
-        self, level: str = AUTO, workers: int | None = None, *, unsafe: bool = False, packages: Sequence[str] = ()
+        self,
+        level: str = AUTO,
+        workers: int | None = None,
+        *,
+        unsafe: bool = False,
+        packages: Sequence[str] = (),
+        hidden: Sequence[str] = (),
     ) -> None:
         if sys.platform != "linux":
             raise SandboxError(
@@ -72,6 +79,8 @@ class LocalSandbox:
         self._workers = workers
         self._unsafe = unsafe
         self._packages = [os.path.realpath(package) for package in packages]
+        # Where we work is hidden, too: the answers are there, and a project may lie in /usr/src.
+        self._hidden = [str(Path.cwd()), *hidden]
         self._lock = threading.RLock()
         self._closed = False
         self._open: tuple[Standing, Pool] | None = None
@@ -137,7 +146,7 @@ class LocalSandbox:
             return self._open
 
     def _started(self, level: str) -> Cell:
-        return Cell(wish(level, self._packages))
+        return Cell(wish(level, self._packages, self._hidden))
 
     def _cpp(self) -> Compiler:
         with self._lock:

@@ -1,7 +1,6 @@
 """How a run ended, by what the server tells: a limit of the server's own is never held against the program."""
 
 import re
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -10,10 +9,11 @@ from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston.answers import Ran, Stage
 from pytest_crmeval.sandboxes.piston.frames import Frame
 from pytest_crmeval.sandboxes.piston.messages import compilers, last
+from pytest_crmeval.sandboxes.signals import HIGHEST, name_of
 
 _SHELL = 128
 """A shell adds the number of a signal to it."""
-_SIGNALS = {number.value: number.name for number in signal.Signals}
+_SIGNALS = {number: name_of(number) for number in range(1, HIGHEST + 1)}
 _NEARLY = 0.95
 """Of the memory limit: who is killed there was killed for it."""
 _NO_MEMORY = re.compile(r"^MemoryError\b|instance of 'std::bad_alloc'", re.MULTILINE)

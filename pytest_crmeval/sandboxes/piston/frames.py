@@ -2,12 +2,12 @@
 
 import base64
 import re
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston.answers import Stage
+from pytest_crmeval.sandboxes.signals import name_of
 
 _HEAD = 4
 """Numbers before the sizes: exit code, signal, room, how many sizes there are."""
@@ -42,7 +42,7 @@ def frame_of(stage: Stage, mark: str, wanted: int) -> Frame | None:
     contents = _contents(body, sizes) if found else None
     return Frame(
         code=None if number else code,
-        signal=_signal(number) if number else "",
+        signal=name_of(number) if number else "",
         room=room,
         sizes=sizes,
         stderr=contents[0] if contents else b"",
@@ -74,10 +74,3 @@ def _spoiled(how: str) -> SandboxError:
         f"what the program has written can't be read ({how}): it has spoiled what the judge sends along to bring it "
         "back, or still had a process that wrote when it had ended"
     )
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a real-time signal has no name
-        return f"signal {number}"

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from pytest_crmeval.datasets import problems
 from pytest_crmeval.datasets.conversations import DatasetError
-from pytest_crmeval.datasets.problems import opened, schema
+from pytest_crmeval.datasets.problems import check, opened, schema
 from pytest_crmeval.domain.problem import (
     CheckerStyle,
     Compare,
@@ -161,6 +161,41 @@ def test_a_table_that_is_none(tmp_path: Path) -> None:
 def test_what_is_no_problem_is_refused(tmp_path: Path, record: dict[str, Any], message: str) -> None:
     """With file, line and field."""
     assert told(lines(tmp_path / "p.jsonl", record)).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("content", "told_small", "told_big"),
+    [
+        ('{"id": "p"}', "p.jsonl:1: line: ", "p.jsonl:1: line: "),
+        ("", "p.jsonl: the file has no problem", "p.jsonl: the file has no problem"),
+        (json.dumps(ours()) + "\n{}", "p.jsonl:2: ", ""),
+        (json.dumps(ours()), "", ""),
+    ],
+)
+def test_a_file_is_looked_at_before_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, told_small: str, told_big: str
+) -> None:
+    """At all of a small one, at the first problem of a big one: every worker does it."""
+    path = tmp_path / "p.jsonl"
+    path.write_text(content, encoding="utf-8")
+    found = []
+    for bound in (2**20, -1):
+        monkeypatch.setattr(problems, "WHOLE", bound)
+        try:
+            check(path)
+            found.append("")
+        except DatasetError as error:
+            found.append(str(error).removeprefix(f"{tmp_path}/"))
+
+    assert [bool(told_small), bool(told_big)] == [bool(one) for one in found]
+    assert found[0].startswith(told_small)
+    assert found[1].startswith(told_big)
+
+
+def test_what_can_not_be_read_is_told_before_it_is_used(tmp_path: Path) -> None:
+    """A folder, here."""
+    with pytest.raises(DatasetError, match="Is a directory; give the path of a JSON Lines or parquet file"):
+        check(tmp_path)
 
 
 def test_other_things_that_are_refused(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def one(tmp_path: Path, record: dict[str, Any] | bytes, **how: Any) -> Solution 
     ("record", "problem", "source"),
     [
         ({"id": "2063/C", "code": "print(1)"}, "2063/C", "print(1)"),
+        ({"id": " ", "contest_id": 2063, "index": "C", "code": "print(1)"}, "2063/C", "print(1)"),
         ({"contest_id": 2063, "index": "C", "code": "print(1)"}, "2063/C", "print(1)"),
         ({"contest_id": "2063", "index": "C1", "solution": "print(1)"}, "2063/C1", "print(1)"),
         ({"id": "a", "raw_response": FENCED, "model": "m", "timestamp": 1.5}, "a", "print(1)\n"),

@@ -22,6 +22,7 @@ _X86_64 = {
     "move_pages": 279, "mbind": 237, "set_mempolicy": 238,
     # the network
     "socket": 41, "connect": 42, "bind": 49, "listen": 50, "accept": 43, "accept4": 288,
+    "setsockopt": 54,
     # what outlives a process
     "keyctl": 250, "add_key": 248, "request_key": 249, "memfd_create": 319, "shmget": 29, "shmat": 30, "shmctl": 31,
     "semget": 64, "semop": 65, "semtimedop": 220, "semctl": 66, "msgget": 68, "msgsnd": 69, "msgrcv": 70,
@@ -55,6 +56,7 @@ _AARCH64 = {
     "sched_setparam": 118, "sched_setattr": 274, "setpriority": 140, "ioprio_set": 30, "migrate_pages": 238,
     "move_pages": 239, "mbind": 235, "set_mempolicy": 237,
     "socket": 198, "connect": 203, "bind": 200, "listen": 201, "accept": 202, "accept4": 242,
+    "setsockopt": 208,
     "keyctl": 219, "add_key": 217, "request_key": 218, "memfd_create": 279, "shmget": 194, "shmat": 196,
     "shmctl": 195, "semget": 190, "semop": 193, "semtimedop": 192, "semctl": 191, "msgget": 186, "msgsnd": 189,
     "msgrcv": 188, "msgctl": 187, "mq_open": 180, "mq_unlink": 181, "mq_timedsend": 182, "mq_timedreceive": 183,

@@ -25,6 +25,8 @@ _COUNTING = 0.05
 _MOST_FILES, _MOST_BYTES = 8_192, 256 * 1024 * 1024
 _TROUBLE_BYTES = 4_096
 _PATIENCE = 10.0
+_MOST_QUEUED = 60.0
+"""Seconds: less than the judge is ready to wait for an answer."""
 
 
 class Gone(Exception):  # noqa: N818 (the normal end of a cell)
@@ -114,6 +116,8 @@ class Cell:
                 return ""
             spare = order.cpu_seconds - _cpu_seconds(child)
             left = order.wall_seconds - (time.monotonic() - start)
+            if left <= 0:
+                left += _queued_seconds(child)
             if reason := self._reason(spare, left):
                 self._kill(child)
                 return reason
@@ -158,6 +162,17 @@ class Cell:
 def _cpu_seconds(child: int) -> float:
     """Return what a process has used so far, with all its threads."""
     return time.clock_gettime((~child << 3) | 2)
+
+
+def _queued_seconds(child: int) -> float:
+    """Return how long a program has waited for a core that others had, where that can be seen: it is not to blame."""
+    threads = f"/proc/{child}/task"
+    try:
+        # Of all threads the one that has waited longest: a program can't gain time by having many.
+        waited = [int(Path(threads, one, "schedstat").read_bytes().split()[1]) for one in os.listdir(threads)]  # noqa: PTH208 (names)
+    except OSError:
+        return 0.0
+    return min(max(waited, default=0) / 1e9, _MOST_QUEUED)
 
 
 def _reap() -> bool:

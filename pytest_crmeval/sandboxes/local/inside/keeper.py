@@ -100,7 +100,9 @@ def _hold_library(ground: levels.Ground, library: str) -> None:
         return
     if not os.access(library, os.R_OK | os.X_OK):
         os.dup2(ground.library, KEPT, inheritable=False)
-        sys.path[:] = [path.replace(library, f"/proc/self/fd/{KEPT}", 1) for path in sys.path]
+        # Packages that are loaded have their own: the rest of them is looked for there, encodings for one.
+        for paths in (sys.path, *(getattr(module, "__path__", []) for module in list(sys.modules.values()))):
+            paths[:] = [path.replace(library, f"/proc/self/fd/{KEPT}", 1) for path in paths]
     os.close(ground.library)
 
 

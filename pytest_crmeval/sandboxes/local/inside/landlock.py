@@ -4,6 +4,7 @@ import ctypes
 import os
 import stat
 from collections.abc import Iterable
+from pathlib import Path
 
 from pytest_crmeval.sandboxes.local.inside import kernel
 
@@ -34,12 +35,19 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-def rules(readable: Iterable[str], changeable: Iterable[str], devices: Iterable[str]) -> int:
+def rules(readable: Iterable[str], listed: Iterable[str], changeable: Iterable[str], devices: Iterable[str]) -> int:
     """Return, as a descriptor, that these may be reached and nothing else; OSError where the kernel can't."""
     version = kernel.syscall(_NR_CREATE_RULESET, 0, 0, _CREATE_RULESET_VERSION)
     known = (1 << max(bits for since, bits in _KNOWN_BITS if since <= version)) - 1
     ruleset = _create(version, known)
-    for paths, rights in ((readable, _READ), (changeable, _CHANGE), (devices, _READ_FILE | _WRITE_FILE)):
+    # What a link leads to is in the list itself, or none of a program's business.
+    shown = [path for path in readable if not Path(path).is_symlink()]
+    for paths, rights in (
+        (shown, _READ),
+        (listed, _READ_DIR),
+        (changeable, _CHANGE),
+        (devices, _READ_FILE | _WRITE_FILE),
+    ):
         for path in paths:
             _allow(ruleset, path, rights & known)
     return ruleset

@@ -34,6 +34,8 @@ class Wish:
     level: str
     view: Sequence[str]
     """What programs may read of the machine."""
+    parted: Sequence[str]
+    """Folders that are not in it as a whole: only names may be read there."""
     library: str
     """Where the interpreter keeps its modules."""
     temporary: str
@@ -158,7 +160,7 @@ def _enter_here(wish: Wish, home: Home, uid: int, gid: int) -> Ground:
     filters = {} if wish.level == RLIMITS else _filters(reads_only=wish.level == SECCOMP)
     # Both while root can still come to them.
     library = os.open(wish.library, os.O_PATH | os.O_DIRECTORY)
-    rules = landlock.rules(wish.view, rooms, mounts.DEVICES) if wish.level == LANDLOCK else None
+    rules = landlock.rules(wish.view, wish.parted, rooms, mounts.DEVICES) if wish.level == LANDLOCK else None
     processes = _PROCESSES
     if os.getuid() == 0:
         for folder in (home.folder, *rooms):

@@ -7,14 +7,16 @@ import io
 import os
 import signal
 import sys
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.machinery import SourceFileLoader
-from types import ModuleType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn, cast
 
 NAME = "main.py"
 _FLUSH_FAILED = 120
+_TOO_LARGE = 2**63
 _OURS = "pytest_crmeval"
 _ANYTHING = "import sys\ndef f(x: int) -> list[int]:\n    return [y for y in range(x) if y % 2]\nprint(f(3))\n"
 
@@ -33,18 +35,32 @@ def make_ready(box: str) -> None:
 
 def run(source: bytes, arguments: Sequence[str], box: str) -> NoReturn:
     """Run a program to its end, which is the end of this process."""
-    main = _main(f"{box}/{NAME}")
-    sys.modules["__main__"] = main
     sys.argv = [NAME, *arguments]
     sys.orig_argv = [sys.executable, *sys.argv]
-    status = 0
+    _finish(_played(source, f"{box}/{NAME}"))
+
+
+def _played(source: bytes, path: str) -> int:
+    """Return the exit status of a program; nobody but ``sys.modules`` holds its module then."""
+    main = _main(path)
+    sys.modules["__main__"] = main
+    sys.setrecursionlimit(sys.getrecursionlimit() + _depth())
     try:
-        exec(compile(source, main.__file__ or NAME, "exec", dont_inherit=True), main.__dict__)  # noqa: S102 (our trade)
+        exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)  # noqa: S102 (our trade)
     except SystemExit as leaving:
-        status = _status(leaving)
+        return _status(leaving)
     except BaseException as error:  # noqa: BLE001 (it is shown, as an interpreter does)
-        status = _show(error)
-    _finish(main, status)
+        return _show(error)
+    return 0
+
+
+def _depth() -> int:
+    """Return how many calls are open below a program that an interpreter would not have there; one is ``exec``."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 (there is no public name)
+    depth = 1
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    return depth
 
 
 def _main(path: str) -> ModuleType:
@@ -98,7 +114,7 @@ def _status(leaving: SystemExit) -> int:
     if leaving.code is None:
         return 0
     if isinstance(leaving.code, int):
-        return leaving.code & 0xFF
+        return leaving.code & 0xFF if -_TOO_LARGE <= leaving.code < _TOO_LARGE else 0xFF
     with suppress(Exception):
         print(leaving.code, file=sys.stderr)  # noqa: T201 (as an interpreter does)
     return 1
@@ -120,18 +136,33 @@ def _show(error: BaseException) -> int:
     return 1
 
 
-def _finish(main: ModuleType, status: int) -> NoReturn:
+def _finish(status: int) -> NoReturn:
     """Do what an interpreter does in the end and a program may count on; the rest is left to the kernel."""
     if threading := sys.modules.get("threading"):
         _attempt(threading._shutdown)  # noqa: SLF001 (there is no public name)
     _attempt(atexit._run_exitfuncs)  # noqa: SLF001 (the same)
     flushed = _flush()
-    # Files that were written and not closed, objects with a __del__: they go with what holds them.
-    for name in [name for name in main.__dict__ if name != "__builtins__"]:
-        main.__dict__[name] = None
-    gc.collect()
-    flushed = _flush() and flushed
+    # What a program has put there instead must not be asked again: all that it needs is about to go.
+    for name in ("stdin", "stdout", "stderr"):
+        setattr(sys, name, getattr(sys, f"__{name}__", None))
+    _let_go_of_main()
+    _flush()
     os._exit(status if flushed or status else _FLUSH_FAILED)
+
+
+def _let_go_of_main() -> None:
+    """Let files that were not closed be written and objects with a ``__del__`` go, while they still have their names.
+
+    Only if somebody holds on to the module its names are taken from it.
+    """
+    main = sys.modules.pop("__main__", None)
+    held = weakref.ref(main) if isinstance(main, ModuleType) else None
+    del main
+    gc.collect()
+    if held is not None and (left := held()) is not None:
+        for name in [name for name in left.__dict__ if name != "__builtins__"]:
+            left.__dict__[name] = None
+        gc.collect()
 
 
 def _attempt(action: object) -> None:
@@ -145,9 +176,10 @@ def _flush() -> bool:
     """Write what is still to be written; return whether stdout took it."""
     with suppress(Exception):
         sys.stderr.flush()
+    stdout = getattr(sys, "stdout", None)
     try:
-        if sys.stdout is not None and not sys.stdout.closed:
-            sys.stdout.flush()
+        if stdout is not None and not getattr(stdout, "closed", False):
+            stdout.flush()
     except Exception:  # noqa: BLE001 (whatever stands there instead of stdout)
         return False
     return True

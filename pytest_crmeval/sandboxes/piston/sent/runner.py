@@ -27,7 +27,8 @@ def feed(path: str) -> None:
     os.close(descriptor)
     # Its old reader has looked at descriptor 0 when that was a pipe, and believes so for ever.
     old = sys.stdin
-    sys.stdin = sys.__stdin__ = open(0, encoding=old.encoding, errors=old.errors, closefd=False)  # type: ignore[misc]  # noqa: SIM115  (it is the program's)
+    fresh = open(0, encoding=old.encoding, errors=old.errors, newline="\n", closefd=False)  # noqa: SIM115  (it is the program's)
+    sys.stdin = sys.__stdin__ = fresh  # type: ignore[misc]
 
 
 def frame(mark: str, most: int, wanted: list[str]) -> None:
@@ -132,6 +133,8 @@ def become(path: str) -> None:
 
 def _hiding(own: str) -> Callable[[type[BaseException], BaseException, TracebackType | None], object]:
     """Return what shows an error without the frames below the program's; it can't use a name of this module by then."""
+    from types import FunctionType
+
     plain = sys.excepthook
 
     def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -139,4 +142,5 @@ def _hiding(own: str) -> Callable[[type[BaseException], BaseException, Traceback
             trace = trace.tb_next
         plain(kind, BaseException.with_traceback(error, trace), trace)
 
-    return show
+    # With names of its own: it stays until the very end, and would hold those of the program as long.
+    return FunctionType(show.__code__, {"__builtins__": __builtins__}, "show", None, show.__closure__)
