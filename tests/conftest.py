@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.fixtures import DATABASES
+from pytest_crmeval.ports.crm import Crm
 from tests.projects import AGENTS_FILE, TEST_FILE, case
+from tests.reference_plays import BUNDLE, ReferencePlay, folder_of_run, plays_of, shared_plays
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 STRANGERS = frozenset({"anyio", "hypothesispytest", "platformdirs", "postgresql", "respx", "syrupy", "timeout"})
@@ -43,6 +45,24 @@ def given_server(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Let the pytest runs of a test use the shared server, which is faster than one of their own."""
     monkeypatch.setenv("CRMEVAL_DSN", server)
     return server
+
+
+@pytest.fixture(scope="module")
+def bundled_plays(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory, crm: Crm
+) -> list[ReferencePlay]:
+    """Return what the reference calls of the bundled conversations come to, played once for all modules and workers."""
+    return shared_plays(folder_of_run(pytestconfig, tmp_path_factory) / "bundled_plays", BUNDLE, crm)
+
+
+@pytest.fixture
+def plays(request: pytest.FixtureRequest, crm: Crm) -> list[ReferencePlay]:
+    """Return what the reference calls of a suite come to; ``parametrize`` names the file."""
+    path: Path = request.param
+    if not path.exists():
+        pytest.skip(f"{path} is not here")
+    shared: list[ReferencePlay] | None = request.getfixturevalue("bundled_plays") if path == BUNDLE else None
+    return shared or plays_of(path, crm)
 
 
 @pytest.fixture

@@ -11,9 +11,7 @@ from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.messages import Tool, ToolCall, ToolResult
 from pytest_crmeval.domain.state import State
 from pytest_crmeval.domain.transcript import Exchange
-from pytest_crmeval.play.conversation import play
 from pytest_crmeval.ports.crm import Crm
-from pytest_crmeval.scoring.oracle import Oracle
 from tests.readings import requests
 from tests.referents import Event, Moment, World
 
@@ -60,17 +58,17 @@ class Step:
     """One, or where the user wants two things at once, one for each way to tell them apart."""
 
 
-def steps_of(case: Conversation, crm: Crm) -> Iterator[Step]:
-    """Play the reference calls of a case, and yield each with what was known by then."""
-    watched = WatchedCrm(crm)
-    with watched.seeded(case.seed, case.now):
-        exchanges = play(case, Oracle(case), watched).exchanges
+def steps_of(case: Conversation, exchanges: Sequence[Exchange], before: Sequence[World]) -> Iterator[Step]:
+    """Yield each reference call of a case as it was played, with what was known by then.
+
+    ``before`` is what the CRM held before each call.
+    """
     events: list[Event] = []
     words: list[str] = []
-    watched.worlds += [World(state={})]  # after the last call nobody looks any more
+    worlds = [*before, World(state={})]  # after the last call nobody looks any more
     for number, exchange in enumerate(exchanges, start=1):
         said = [each.messages[0].text for each in exchanges[:number]]
-        for event, parts in _events(exchange, watched.worlds, sum(bool(event.call.tool) for event in events)):
+        for event, parts in _events(exchange, worlds, sum(bool(event.call.tool) for event in events)):
             past = tuple(events[::-1])
             moments = [Moment(words=(*words, part), events=past, world=event.world) for part in parts]
             yield Step(turn=number, said=said, event=event, moments=moments)

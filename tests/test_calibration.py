@@ -6,20 +6,19 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval.agents.scripted import mute, parrot
-from pytest_crmeval.datasets.conversations import index
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.evidence import Evidence, Reference
+from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.score import Verdict, verdict_of
-from pytest_crmeval.play.conversation import observe, refer
+from pytest_crmeval.play.conversation import observe
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
 from pytest_crmeval.scoring.calibration import Calibration, Observe, Tally, calibrate
 from pytest_crmeval.scoring.named import SCORERS
-from pytest_crmeval.scoring.oracle import Oracle
+from tests.reference_plays import BUNDLE, ReferencePlay, plays_of
 
 ROOT = Path(__file__).parents[1]
-BUNDLED = [ROOT / "evals" / "data" / "crm.jsonl"]
+BUNDLED = [BUNDLE]
 HANDMADE = ROOT / "tests" / "data" / "handmade.jsonl"
 """What no generator thinks of."""
 DEVELOPMENT = ROOT.parent / "shared" / "data" / "clbench_dev.jsonl"
@@ -29,31 +28,22 @@ TRIES = 40
 """Of each kind; ``crmeval calibrate`` tries more."""
 
 
-def cases_of(path: Path) -> list[Conversation]:
-    """Return every case of a suite."""
-    if not path.exists():
-        pytest.skip(f"{path} is not here")
-    return [ref.read() for ref in index([path])]
-
-
-def observer(crm: Crm) -> Observe:
-    """Let agents play on ``crm``; the reference calls of a case are made once."""
-    references: dict[str, Reference] = {}
+def observer(crm: Crm, plays: Sequence[ReferencePlay]) -> Observe:
+    """Let agents play on ``crm``."""
+    references = {play.case.id: play.reference for play in plays}
 
     def played(case: Conversation, agent: Agent) -> Evidence:
-        if case.id not in references:
-            references[case.id] = refer(case, Oracle(case), crm)
         return observe(case, agent, crm, references[case.id])
 
     return played
 
 
-@pytest.mark.parametrize("suite", [*BUNDLED, HANDMADE, DEVELOPMENT], ids=lambda path: path.stem)
-def test_scores_can_be_believed(crm: Crm, suite: Path) -> None:
+@pytest.mark.parametrize("plays", [*BUNDLED, HANDMADE, DEVELOPMENT], ids=lambda path: path.stem, indirect=True)
+def test_scores_can_be_believed(crm: Crm, plays: list[ReferencePlay]) -> None:
     """The figures that ``crmeval calibrate`` prints; they are shown when they are not good enough."""
-    cases = cases_of(suite)
+    cases, observed = [play.case for play in plays], observer(crm, plays)
 
-    found = calibrate(cases, observer(crm), DEFAULT, tools=crm.tools, bluffers=[mute(), parrot()], tries=TRIES)
+    found = calibrate(cases, observed, DEFAULT, tools=crm.tools, bluffers=[mute(), parrot()], tries=TRIES)
 
     told = "\n".join(found.lines())
     assert {"oracle": 1.000, "mute": 0.000, "parrot": 0.000} == found.to_dict()["passed"], told
@@ -74,8 +64,9 @@ def all_tried(tallies: Mapping[str, Tally]) -> int:
 @pytest.fixture(scope="module")
 def published(crm: Crm) -> Calibration:
     """Return what the published benchmark's own rule makes of a suite, played by agents that recite."""
-    cases = cases_of(HANDMADE)
-    return calibrate(cases, observer(crm), [SCORERS["clbench"]], tools=crm.tools, recites=True, tries=20)
+    plays = plays_of(HANDMADE, crm)
+    cases, observed = [play.case for play in plays], observer(crm, plays)
+    return calibrate(cases, observed, [SCORERS["clbench"]], tools=crm.tools, recites=True, tries=20)
 
 
 def test_a_scorer_that_can_not_be_believed_is_found_out(published: Calibration) -> None:
@@ -92,12 +83,12 @@ def test_a_scorer_that_is_unfair_is_found_out(published: Calibration) -> None:
     assert "with updates" in "\n".join(published.lines())
 
 
-@pytest.mark.parametrize("suite", [*BUNDLED, HANDMADE], ids=lambda path: path.stem)
-def test_no_bundled_case_contradicts_itself(crm: Crm, suite: Path) -> None:
+@pytest.mark.parametrize("plays", [*BUNDLED, HANDMADE], ids=lambda path: path.stem, indirect=True)
+def test_no_bundled_case_contradicts_itself(plays: list[ReferencePlay]) -> None:
     """The CRM does what the answer key expects of it: it refuses what is to be refused, and nothing else."""
-    for case in cases_of(suite):
-        transcript = refer(case, Oracle(case), crm).transcript
-        turns = zip(case.turns, transcript.exchanges, strict=True)
+    for play in plays:
+        case = play.case
+        turns = zip(case.turns, play.reference.transcript.exchanges, strict=True)
 
         assert [] == [
             (case.id, call)
@@ -118,11 +109,11 @@ class Declining:
         return Reply(text="I could not do that. Which one do you mean?")
 
 
-@pytest.mark.parametrize("suite", BUNDLED, ids=lambda path: path.stem)
-def test_who_always_declines_passes_nothing(crm: Crm, suite: Path) -> None:
+@pytest.mark.parametrize("plays", BUNDLED, ids=lambda path: path.stem, indirect=True)
+def test_who_always_declines_passes_nothing(crm: Crm, plays: list[ReferencePlay]) -> None:
     """It is right in turns that must not be done as told; no conversation has only those."""
-    played, agent = observer(crm), Declining()
-    short = [case for case in cases_of(suite) if case.complexity == "simple"]
+    played, agent = observer(crm, plays), Declining()
+    short = [play.case for play in plays if play.case.complexity == "simple"]
 
     assert [] == [
         case.id

@@ -1,23 +1,22 @@
 """What every agent keeps to, whoever it is, and what is kept from it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from pytest_crmeval.agents.scripted import Scripted, mute, parrot
-from pytest_crmeval.datasets.conversations import index
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolResult, agent_says, crm_says, user_says
-from pytest_crmeval.play.conversation import observe, play, refer
+from pytest_crmeval.play.conversation import observe, play
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
 from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import PaperCrm, call, calls, conversation, turn
 from tests.projects import DEV_DATA
+from tests.reference_plays import BUNDLE, ReferencePlay, play_of
 from tests.snoops import Snoop, TappedCrm
 
 CASE = conversation(
@@ -95,7 +94,7 @@ class TestAgent:
         assert first == second
 
 
-BUNDLED = [Path(__file__).parents[2] / "evals" / "data" / "crm.jsonl"]
+BUNDLED = [BUNDLE]
 HERE = [*BUNDLED, pytest.param(DEV_DATA, marks=pytest.mark.skipif(not DEV_DATA.is_file(), reason="it is not here"))]
 Leak = Callable[[Expectation, Sequence[Message], Sequence[Tool]], tuple[Sequence[Message], Sequence[Tool]]]
 
@@ -116,19 +115,22 @@ class Leaking:
         return self._agent.reply(*self._leak(self._case.turns[turn - 1].expectation, messages, tools))
 
 
-def found_in(case: Conversation, crm: Crm, leak: Leak | None = None) -> list[str]:
-    """Return what snoops find when a case is played as the harness plays it.
+def found_in(play: ReferencePlay, crm: Crm, leak: Leak | None = None) -> Iterator[str]:
+    """Yield what snoops find when a case is played as the harness plays it.
 
-    One plays like the oracle, so that all tools answer; one says nothing, so that nothing is known by its own words.
+    One says nothing, so that nothing is known by its own words; one plays like the oracle, so that all tools answer.
     """
-    tapped = TappedCrm(crm)
-    reference = refer(case, Oracle(case), tapped)
-    found: list[str] = []
-    for agent in (Oracle(case), mute()):
+    case, tapped = play.case, TappedCrm(crm, said=list(play.said))
+    for agent in (mute(), Oracle(case)):
         snoop = Snoop(agent, case, tapped)
-        observe(case, Leaking(snoop, case, leak) if leak else snoop, tapped, reference)
-        found += snoop.found
-    return found
+        observe(case, Leaking(snoop, case, leak) if leak else snoop, tapped, play.reference)
+        yield from snoop.found
+
+
+def begun(play: ReferencePlay) -> ReferencePlay:
+    """Return the play of a conversation that has its first turn only."""
+    case, first = play.case, play.reference.transcript.exchanges[0]
+    return replace(play, case=replace(case, turns=case.turns[:1]), said=play.said[: len(first.calls)])
 
 
 def hinting(tell: Callable[[Expectation], object], *, place: int = -1) -> Leak:
@@ -202,29 +204,26 @@ class TestTheAnswerKey:
         """Otherwise the next test would test nothing."""
         assert BUNDLED
 
-    @pytest.mark.parametrize("path", HERE, ids=lambda path: path.stem)
-    def test_it_is_not_in_what_an_agent_is_shown(self, crm: Crm, path: Path) -> None:
+    @pytest.mark.parametrize("plays", HERE, ids=lambda path: path.stem, indirect=True)
+    def test_it_is_not_in_what_an_agent_is_shown(self, crm: Crm, plays: list[ReferencePlay]) -> None:
         """All of it was said by the user, by the CRM, or by the agent itself; in every conversation of a file."""
-        cases = [ref.read() for ref in index([path])]
-
-        found = {case.id: found_in(case, crm) for case in cases}
+        found = {play.case.id: list(found_in(play, crm)) for play in plays}
 
         assert {} == {name: finds for name, finds in found.items() if finds}
 
-    @pytest.mark.parametrize("path", HERE, ids=lambda path: path.stem)
-    def test_it_would_be_found_in_any_conversation(self, crm: Crm, path: Path) -> None:
+    @pytest.mark.parametrize("plays", HERE, ids=lambda path: path.stem, indirect=True)
+    def test_it_would_be_found_in_any_conversation(self, crm: Crm, plays: list[ReferencePlay]) -> None:
         """The test above can fail: a user who adds the expected call to his first words is found out."""
-        cases = [ref.read() for ref in index([path])]
         leak = hinting(lambda expected: f"Call {expected.call.tool} with {expected.call.arguments}.")
 
-        assert [] == [case.id for case in cases if not found_in(replace(case, turns=case.turns[:1]), crm, leak)]
+        assert [] == [play.case.id for play in plays if not any(found_in(begun(play), crm, leak))]
 
     @pytest.mark.parametrize("leak", LEAKS)
     def test_it_would_be_found_wherever_it_is(self, leak: str) -> None:
         """In a message, in a result, in a tool; whatever it tells."""
         how, expected = LEAKS[leak]
 
-        assert expected in found_in(SECRET, PaperCrm(), how)
+        assert expected in found_in(play_of(SECRET, PaperCrm()), PaperCrm(), how)
 
     def test_what_was_said_is_no_secret(self) -> None:
         """Neither an id that the user refers to, nor a name that he gives himself."""
@@ -233,4 +232,4 @@ class TestTheAnswerKey:
             turn("Note on {{turn_1.id}}.", call("write", about="row-1", to="{{turn_1.id}}")),
         )
 
-        assert [] == found_in(case, PaperCrm())
+        assert [] == list(found_in(play_of(case, PaperCrm()), PaperCrm()))

@@ -4,19 +4,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import index
 from pytest_crmeval.domain.calls import writes
-from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.ports.crm import Crm
 from tests.facts import DERIVATIONS, Shown, derivation
+from tests.reference_plays import ReferencePlay
 from tests.steps import steps_of
 
-SUITE = Path(__file__).parents[2] / "evals" / "data" / "crm.jsonl"
 PRIME = 7919
 """Draws from any list evenly enough, and always the same."""
 
@@ -42,11 +38,12 @@ class Due:
         return next(filter(None, (derivation(shown, self.facts) for shown in self.shown)), "")
 
 
-def due_in(case: Conversation, crm: Crm) -> Iterator[Due]:
+def due_in(play: ReferencePlay) -> Iterator[Due]:
     """Yield what the replies of a case have to say."""
+    case = play.case
     wanted = {number: turn.expectation for number, turn in enumerate(case.turns, start=1) if turn.expectation.facts}
     shown: dict[int, list[Shown]] = {number: [] for number in wanted}
-    for step in steps_of(case, crm) if wanted else ():
+    for step in steps_of(case, play.reference.transcript.exchanges, play.worlds) if wanted else ():
         call, value = step.event.call, step.event.result.value
         if step.turn in wanted and call.tool and not writes(call.tool):
             asks = wanted[step.turn].asks
@@ -56,9 +53,9 @@ def due_in(case: Conversation, crm: Crm) -> Iterator[Due]:
 
 
 @pytest.fixture(scope="module")
-def due(crm: Crm) -> list[Due]:
+def due(bundled_plays: list[ReferencePlay]) -> list[Due]:
     """Return every fact of the suite."""
-    return [each for ref in index([SUITE]) for each in due_in(ref.read(), crm)]
+    return [each for play in bundled_plays for each in due_in(play)]
 
 
 def test_every_fact_follows_from_what_was_shown(due: list[Due]) -> None:

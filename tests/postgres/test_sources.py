@@ -9,14 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import index
-from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.ports.crm import Crm
+from tests.reference_plays import BUNDLE, ReferencePlay
 from tests.sources import SOURCES, Leaf, Question, is_clear, kind_of, leaves_of, sources_of
 from tests.steps import steps_of
 
-SUITE = Path(__file__).parents[2] / "evals" / "data" / "crm.jsonl"
 PRIME = 7919
 """Draws from any list evenly enough, and always the same."""
 
@@ -52,9 +49,10 @@ class Asked:
         return [source for question in self.questions for source in sources_of(question)]
 
 
-def asked_in(case: Conversation, crm: Crm, implied: Mapping[int, Sequence[str]]) -> Iterator[Asked]:
+def asked_in(play: ReferencePlay, implied: Mapping[int, Sequence[str]]) -> Iterator[Asked]:
     """Yield every value of the reference calls of a case with what was known by then."""
-    for step in steps_of(case, crm):
+    case = play.case
+    for step in steps_of(case, play.reference.transcript.exchanges, play.worlds):
         for leaf in leaves_of(step.event.call):
             ask = partial(Question, call=step.event.call, today=case.now.date(), said=step.said, leaf=leaf)
             exempt = leaf.argument in implied.get(step.turn, ())
@@ -72,11 +70,10 @@ def implied_in(path: Path) -> dict[str, dict[int, Sequence[str]]]:
 
 
 @pytest.fixture(scope="module")
-def asked(crm: Crm) -> list[Asked]:
+def asked(bundled_plays: list[ReferencePlay]) -> list[Asked]:
     """Return every expected value of the suite."""
-    implied = implied_in(SUITE)
-    cases = [ref.read() for ref in index([SUITE])]
-    return [value for case in cases for value in asked_in(case, crm, implied[case.id])]
+    implied = implied_in(BUNDLE)
+    return [value for play in bundled_plays for value in asked_in(play, implied[play.case.id])]
 
 
 def test_every_expected_value_has_a_source(asked: list[Asked]) -> None:

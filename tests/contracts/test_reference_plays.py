@@ -1,0 +1,74 @@
+"""Tests share what came of the reference calls: it is what the harness makes of them, and it is made once."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.domain.messages import ToolCall, ToolResult
+from pytest_crmeval.domain.state import Row, State
+from pytest_crmeval.domain.transcript import Transcript
+from pytest_crmeval.play.conversation import refer
+from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.scoring.oracle import Oracle
+from tests.fakes import PaperCrm
+from tests.projects import case
+from tests.reference_plays import BUNDLE, ReferencePlay, plays_of, shared_plays
+
+ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class ClosedCrm(PaperCrm):
+    """Nobody may call it."""
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Refuse loudly."""
+        raise AssertionError(call)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Return a file of two cases."""
+    path = tmp_path / "small.jsonl"
+    path.write_text("".join(json.dumps(case(name)) + "\n" for name in ("one", "two")), encoding="utf-8")
+    return path
+
+
+def numbered(transcript: Transcript) -> str:
+    """Return a transcript with its ids numbered as they come: new rows have others each time."""
+    found: dict[str, str] = {}
+    return ID.sub(lambda match: found.setdefault(match[0], f"id {len(found)}"), repr(transcript))
+
+
+def in_order(state: State) -> dict[str, list[Row]]:
+    """Return all rows, each table in an order of its own: the CRM shows them in any."""
+    return {table: sorted(rows, key=repr) for table, rows in state.items()}
+
+
+def test_every_bundled_case_is_there_as_it_is(bundled_plays: list[ReferencePlay]) -> None:
+    """In the order of the file."""
+    assert [ref.read() for ref in index([BUNDLE])] == [play.case for play in bundled_plays]
+
+
+def test_the_reference_is_what_the_harness_makes_of_it(crm: Crm, bundled_plays: list[ReferencePlay]) -> None:
+    """The same words, calls, answers and rows, whoever watches; and the worlds are what was before each call."""
+    for play in bundled_plays[::60]:
+        again = refer(play.case, Oracle(play.case), crm)
+        answers = [result for exchange in play.reference.transcript.exchanges for _, result in exchange.calls]
+
+        assert in_order(again.before) == in_order(play.reference.before)
+        assert numbered(again.transcript) == numbered(play.reference.transcript)
+        assert answers == play.said
+        assert len(answers) == len(play.worlds)
+        assert not answers or in_order(play.reference.before) == in_order(play.worlds[0].state)
+
+
+def test_plays_are_made_once(small: Path, tmp_path: Path) -> None:
+    """Who comes second gets what the first has made, and plays nothing."""
+    first = shared_plays(tmp_path / "kept", small, PaperCrm())
+    second = shared_plays(tmp_path / "kept", small, ClosedCrm())
+
+    assert ["one", "two"] == [play.case.id for play in first]
+    assert first == second == plays_of(small, PaperCrm())

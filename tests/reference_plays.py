@@ -1,0 +1,70 @@
+"""What the reference calls of a case come to, for every test that asks: those of the bundled cases are played once.
+
+The play is the real one, of the code as it is, on the run's own PostgreSQL. What came of it is shared, in a file of the
+run's temporary folder.
+"""
+
+import fcntl
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.evidence import Reference
+from pytest_crmeval.domain.messages import ToolResult
+from pytest_crmeval.play.conversation import refer
+from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.scoring.oracle import Oracle
+from tests.referents import World
+from tests.snoops import TappedCrm
+from tests.steps import WatchedCrm
+
+BUNDLE = Path(__file__).parents[1] / "evals" / "data" / "crm.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferencePlay:
+    """A case, what its reference calls come to, and what was to be seen on the way."""
+
+    case: Conversation
+    reference: Reference
+    said: Sequence[ToolResult]
+    """What the CRM really answered, whatever the harness made of it."""
+    worlds: Sequence[World]
+    """What it held before each call."""
+
+
+def play_of(case: Conversation, crm: Crm) -> ReferencePlay:
+    """Play the reference calls of a case, as the harness does."""
+    tapped = TappedCrm(crm)
+    watched = WatchedCrm(tapped)
+    reference = refer(case, Oracle(case), watched)
+    return ReferencePlay(case=case, reference=reference, said=tapped.said, worlds=watched.worlds)
+
+
+def plays_of(path: Path, crm: Crm) -> list[ReferencePlay]:
+    """Play the reference calls of every case of a file."""
+    return [play_of(ref.read(), crm) for ref in index([path])]
+
+
+def shared_plays(kept: Path, path: Path, crm: Crm) -> list[ReferencePlay]:
+    """Return the plays of a file: who comes first makes them, and who comes meanwhile waits; ``kept`` is where."""
+    with kept.open("a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        if written := file.read():
+            plays: list[ReferencePlay] = pickle.loads(written)  # noqa: S301 (one of our own workers wrote it)
+            return plays
+        plays = plays_of(path, crm)
+        file.write(pickle.dumps(plays))
+        return plays
+
+
+def folder_of_run(config: pytest.Config, factory: pytest.TempPathFactory) -> Path:
+    """Return the temporary folder that all workers of a run share; of one without workers, its own."""
+    base = factory.getbasetemp()
+    return base.parent if hasattr(config, "workerinput") else base
