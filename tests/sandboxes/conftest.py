@@ -4,6 +4,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -27,14 +28,6 @@ def walled() -> Iterator[dict[str, LocalSandbox]]:
         sandbox.close()
 
 
-def open_to_all(folder: Path) -> None:
-    """Let everybody come to a folder of a test, however many are above it: a worker of xdist has one more."""
-    for place in (folder, *folder.parents):
-        mode = place.stat().st_mode
-        if not mode & 0o001:
-            place.chmod(mode | 0o055)
-
-
 def allowed(sandbox: LocalSandbox) -> LocalSandbox:
     """Return a sandbox if its level can be had here."""
     try:
@@ -54,6 +47,14 @@ def sandbox(request: pytest.FixtureRequest, walled: dict[str, LocalSandbox]) -> 
 def limited(walled: dict[str, LocalSandbox]) -> LocalSandbox:
     """Return the sandbox that has nothing but limits."""
     return allowed(walled["rlimits"])
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """Make a folder where everybody may write; those of pytest are for their owner, and programs are nobody."""
+    with TemporaryDirectory(prefix="crmeval-public-", dir="/tmp") as folder:  # nobody gets to others
+        Path(folder).chmod(0o777)
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 from pytest_crmeval.domain.program import Feed, Language, Limits, Program
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.sandboxes.local.machine import wish
-from tests.sandboxes.conftest import allowed, open_to_all
+from tests.sandboxes.conftest import allowed
 
 LIMITS = Limits(cpu_seconds=20.0, wall_seconds=90.0, memory_bytes=256 << 20, output_bytes=1 << 20)
 PROGRAMS = {
@@ -31,6 +31,7 @@ def test_an_honest_program_runs(sandbox: LocalSandbox, program: str) -> None:
 def shown() -> Iterator[Path]:
     """Make a folder where programs have no room of their own."""
     with TemporaryDirectory(dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
         yield Path(folder)
 
 
@@ -43,7 +44,6 @@ def test_answers_are_hidden_wherever_they_are(level: str, shown: Path) -> None:
     (shown / "src" / "beside.py").write_text("word = 'beside'")
     (shown / "src" / "link").symlink_to(project)
     (shown / "word.py").write_text("from src.beside import word")
-    open_to_all(project)
     source = (
         "from word import word\nprint(word)\n"
         f"for name in ('project', 'link'):\n    try: print(open(f'{shown}/src/{{name}}/answers.txt').read())\n"
