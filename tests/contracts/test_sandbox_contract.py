@@ -253,6 +253,15 @@ class TestSandbox:
 
         assert [b"1\n", b"2\n", b"3\n"] == outputs
 
+    def test_a_compiled_program_knows_that_it_is_judged(self, cpp: Sandbox) -> None:
+        """At home it would read a file."""
+        source = (
+            '#include <cstdio>\nint main() {\n#ifndef ONLINE_JUDGE\n  freopen("input.txt", "r", stdin);\n#endif\n'
+            '  int n; std::puts(std::scanf("%d", &n) == 1 ? "read" : "nothing"); }\n'
+        )
+
+        assert b"read\n" == run(cpp, source, Feed(stdin=b"5"), language=Language.CPP).stdout
+
     def test_what_does_not_compile_is_refused(self, cpp: Sandbox) -> None:
         """With what the compiler said."""
         with cpp.prepared(Program(language=Language.CPP, source="int main() { return x; }")) as prepared:
