@@ -58,6 +58,7 @@ WRITERS = {
         "import os, sys\nclass Last:\n    def __del__(self): os.write(1, text.encode())\n"
         "last = Last(); last.own = last\ntext = sys.stdin.read()"
     ),
+    "with a guard": "import os\nfor name in ('_exit', 'fork', 'kill'): setattr(os, name, None)\nprint(input())",
     "as it ends": "import atexit\natexit.register(print, input())",
     "deep": "def f(n): return n and 1 + f(n - 1)\nprint(input() if f(998) == 998 else '')",
     "another alphabet": "print(input().encode('cp037').decode('cp037'))",
