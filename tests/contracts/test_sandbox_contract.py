@@ -58,6 +58,7 @@ WRITERS = {
         "import os, sys\nclass Last:\n    def __del__(self): os.write(1, text.encode())\n"
         "last = Last(); last.own = last\ntext = sys.stdin.read()"
     ),
+    "with a guard": "import os\nfor name in ('_exit', 'fork', 'kill'): setattr(os, name, None)\nprint(input())",
     "as it ends": "import atexit\natexit.register(print, input())",
     "deep": "def f(n): return n and 1 + f(n - 1)\nprint(input() if f(998) == 998 else '')",
     "another alphabet": "print(input().encode('cp037').decode('cp037'))",
@@ -252,6 +253,15 @@ class TestSandbox:
             outputs = [prepared.run(Feed(stdin=b"%d 1" % n), LIMITS).stdout for n in range(3)]
 
         assert [b"1\n", b"2\n", b"3\n"] == outputs
+
+    def test_a_compiled_program_knows_that_it_is_judged(self, cpp: Sandbox) -> None:
+        """At home it would read a file."""
+        source = (
+            '#include <cstdio>\nint main() {\n#ifndef ONLINE_JUDGE\n  freopen("input.txt", "r", stdin);\n#endif\n'
+            '  int n; std::puts(std::scanf("%d", &n) == 1 ? "read" : "nothing"); }\n'
+        )
+
+        assert b"read\n" == run(cpp, source, Feed(stdin=b"5"), language=Language.CPP).stdout
 
     def test_what_does_not_compile_is_refused(self, cpp: Sandbox) -> None:
         """With what the compiler said."""

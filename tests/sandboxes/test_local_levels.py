@@ -3,12 +3,13 @@
 import os
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from pytest_crmeval.domain.program import Feed, Language, Limits, Program
+from pytest_crmeval.domain.program import Ending, Feed, Language, Limits, Program
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.sandboxes.local.machine import wish
 from tests.sandboxes.conftest import allowed
@@ -25,6 +26,15 @@ PROGRAMS = {
 def test_an_honest_program_runs(sandbox: LocalSandbox, program: str) -> None:
     """Also where the library can't be reached by its path any more."""
     assert "é\n" == _output(sandbox, PROGRAMS[program])
+
+
+def test_memory_that_nobody_could_do_with_is_not_missed(sandbox: LocalSandbox) -> None:
+    """What a process has before it is the program's is not the program's."""
+    tiny = replace(LIMITS, memory_bytes=4 << 20)
+    with sandbox.prepared(Program(language=Language.PYTHON, source="x = b'x' * (int(input()) << 20)")) as prepared:
+        endings = [prepared.run(Feed(stdin=size), tiny).ending for size in (b"1", b"30")]
+
+    assert [Ending.EXITED, Ending.MEMORY] == endings
 
 
 @pytest.fixture

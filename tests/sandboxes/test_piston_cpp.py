@@ -83,7 +83,7 @@ def test_every_way_to_read_stdin_sees_all_of_it(piston: PistonSandbox) -> None:
 
 
 def test_a_program_may_use_any_name(piston: PistonSandbox) -> None:
-    """Nothing that stands before it is in its way: no header, no macro, no name that people use."""
+    """Nothing that stands before it is in its way: no header, no macro of ours, no name that people use."""
     assert b"8" == printed(piston, NAMES, language="cpp")
 
 

@@ -35,7 +35,23 @@ def test_who_runs_into_a_lower_limit_is_not_judged() -> None:
             ended(sandbox, "import time; time.sleep(60)")
         with pytest.raises(SandboxError, match=r"higher PISTON_RUN_(CPU_TIME|TIMEOUT)"):
             ended(sandbox, "while True: pass")
-        assert Ending.CPU_TIME is ended(sandbox, "while True: pass", limits=replace(BRIEF, cpu_seconds=0.2)).ending
+        assert Ending.CPU_TIME is ended(sandbox, "while True: pass", limits=replace(BRIEF, cpu_seconds=0.1)).ending
+        sandbox.close()
+
+
+def test_who_runs_into_a_lower_limit_is_run_where_there_is_more() -> None:
+    """Of several servers one may allow more: time, output, or a longer input."""
+    low = Settings(maxima={"run_timeout": 1000}, output_max_size=40_000, body_limit=100_000)
+    with PistonServer(low) as first, PistonServer() as second:
+        sandbox = PistonSandbox(f"{first.url},{second.url}", patience=QUICK)
+        ended(sandbox, "")
+        ended(sandbox, "")
+        for source, size in (("time.sleep(1.1)", 9), ("print('x' * 99_999)", 9), ("pass", 200_000)):
+            asked = first.counts["/api/v2/execute"]
+            output = printed(sandbox, f"import time; {source}; print(len(input()))", Feed(stdin=b"y" * size))
+
+            assert output.endswith(b"%d\n" % size)
+            assert first.counts["/api/v2/execute"] > asked
         sandbox.close()
 
 

@@ -46,6 +46,8 @@ class SolutionRef:
 def ref_of(path: Path, id_: str, checkpoint: Checkpoint) -> SolutionRef:
     """Return where a file is, with its fingerprint of now."""
     try:
+        if path.is_fifo():  # nobody may ever write into it
+            raise DatasetError(f"{path}: this is a pipe; a solution file is read more than once")
         size, fingerprint = path.stat().st_size, quick(path)
     except OSError as error:
         raise DatasetError(f"{path}: {error.strerror}; make it readable, or leave it out") from error

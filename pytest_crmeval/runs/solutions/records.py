@@ -37,6 +37,13 @@ def record_of(judged: SolutionOutcome | Ungradable) -> Record:
     }
 
 
+def harmless(text: str) -> str:
+    """Return a text that does nothing to the terminal that shows it, whatever a program has put in it."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)
+
+
 def is_final(record: Record) -> bool:
     """Whether there is no use in judging the line again: what the judge's trouble has kept from a verdict is."""
     return "ungradable" in record or record["verdict"] not in UNJUDGED
@@ -71,7 +78,7 @@ class Count:
         verdict = record["verdict"]
         self.verdicts[verdict] += 1
         if verdict in UNJUDGED:
-            self.trouble = self.trouble or f"line {record['line']}: {record['reason']}"
+            self.trouble = self.trouble or f"line {record['line']}: {harmless(record['reason'])}"
             return
         solved = verdict == TestVerdict.ACCEPTED
         self._problems[record["problem"]] = _added(self._problems.get(record["problem"]), solved=solved)

@@ -14,7 +14,8 @@ from pytest_crmeval.sandboxes.local.runs import Runnable, opened
 Run = Callable[[Runnable, Feed, Limits], Execution]
 
 BINARY_NAME = "main"
-_FLAGS = ("-std=gnu++17", "-O2", "-pipe", "-o", BINARY_NAME, "main.cpp")
+_FLAGS = ("-std=gnu++17", "-O2", "-DONLINE_JUDGE", "-pipe", "-o", BINARY_NAME, "main.cpp")
+"""Without ONLINE_JUDGE, which contests define, programs read ``input.txt`` as at home."""
 _WAYS: Sequence[Sequence[str]] = (("-static",), ())
 """A static binary starts faster; not every machine has the libraries for it."""
 _COMPILING = Limits(cpu_seconds=60.0, wall_seconds=240.0, memory_bytes=2 << 30, output_bytes=256 << 20)

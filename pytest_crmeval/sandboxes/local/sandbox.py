@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +26,8 @@ _NO_FILES = (
     "{} can't be written by a program here: the local sandbox has no more than seccomp on this machine, and at that"
     " level nobody can write files. Use a Piston server (--crmeval-sandbox http://localhost:2000)"
 )
+_LEAST_MEMORY = 20 << 20
+"""A process has about 13 MB before it is the program's: less than that could not be kept by anybody."""
 _FORMAT = 2
 """Goes up with every change that could change a verdict."""
 
@@ -55,7 +57,8 @@ class _Ready:
         """Run once."""
         if feed.wanted and not self.writes:
             raise SandboxError(_NO_FILES.format(", ".join(feed.wanted)))
-        return self.pool.run(self.runnable, feed, limits)
+        granted = replace(limits, memory_bytes=max(limits.memory_bytes, _LEAST_MEMORY))
+        return self.pool.run(self.runnable, feed, granted)
 
 
 class LocalSandbox:

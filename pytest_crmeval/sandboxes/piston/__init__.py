@@ -1,7 +1,8 @@
 """Programs run by Piston servers: somebody else's machines, asked over HTTP."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
 from pytest_crmeval.sandboxes.piston import requests
@@ -67,14 +68,17 @@ class PistonSandbox:
         if program.language is Language.PYTHON:
             yield _Prepared(self._client, program, None)
             return
-        ran, terms = self._client.run(requests.compiling(program))
-        stage = ran.compile
-        refused = refusal(stage, terms.granted, terms.address) if ran.refused and stage is not None else None
-        yield _Prepared(self._client, program, refused)
+        yield _Prepared(self._client, program, self._client.wherever(partial(self._refusal, program)))
 
     def close(self) -> None:
         """Let go of the servers; whoever waits for one is told."""
         self._client.close()
+
+    def _refusal(self, program: Program, unable: Collection[str]) -> Execution | None:
+        """Return how the compiler refuses a program; None if it takes it."""
+        ran, terms = self._client.run(requests.compiling(program), unable)
+        stage = ran.compile
+        return refusal(stage, terms.granted, terms.address) if ran.refused and stage is not None else None
 
     def _languages(self) -> str:
         told = [f"{NAMES[language][0]} {version}" for language, version in self._client.versions.items()]
@@ -95,16 +99,19 @@ class _Prepared:
         return self._refused
 
     def run(self, feed: Feed, limits: Limits) -> Execution:
-        """Run once; a second time if the server has cut what the program has written, or ended it for that."""
+        """Run once; again if the server has cut what the program has written, or ended it for a limit of its own."""
+        return self._client.wherever(partial(self._run, feed, limits))
+
+    def _run(self, feed: Feed, limits: Limits, unable: Collection[str]) -> Execution:
         if feed.wanted:
-            return self._framed(feed, limits)
-        ran, terms = self._client.run(requests.plain(self._program, feed, limits))
+            return self._framed(feed, limits, unable)
+        ran, terms = self._client.run(requests.plain(self._program, feed, limits), unable)
         try:
             return execution(ran, terms)
         except UnseenError:
-            return self._framed(feed, limits)
+            return self._framed(feed, limits, unable)
 
-    def _framed(self, feed: Feed, limits: Limits) -> Execution:
+    def _framed(self, feed: Feed, limits: Limits, unable: Collection[str]) -> Execution:
         request = requests.framed(self._program, feed, limits)
-        ran, terms = self._client.run(request)
+        ran, terms = self._client.run(request, unable)
         return framed_execution(ran, frame_of(ran.run, request.mark, len(feed.wanted)), tuple(feed.wanted), terms)

@@ -35,6 +35,14 @@ class ExceededError(Exception):
         self.maximum = maximum
 
 
+class TooLowError(SandboxError):
+    """A limit of one server is in the way, and nobody knows how the program would have done; another may have more."""
+
+    def __init__(self, told: str, address: str = "") -> None:
+        super().__init__(told)
+        self.address = address
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """How compiling or running ended, as the server tells it."""
@@ -113,7 +121,7 @@ def _refusal(answer: Answer) -> Exception:
     """Return what an answer that is not 200 means."""
     text = answer.body.decode("utf-8", "replace")
     if answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_LARGE in text:
-        return SandboxError(
+        return TooLowError(
             "a program with its input is more than the Piston server takes in one request (100 kB, unless it was "
             "changed); raise the limit of its body parser, or run on --crmeval-sandbox local"
         )

@@ -3,12 +3,13 @@
 import logging
 import socket
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
 from pytest_crmeval.domain.program import Language
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston import answers
-from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, TroubleError
+from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, TooLowError, TroubleError
 from pytest_crmeval.sandboxes.piston.endings import Terms
 from pytest_crmeval.sandboxes.piston.languages import agreed, lacking, versions
 from pytest_crmeval.sandboxes.piston.pool import Endpoint, Patience, Pool
@@ -20,6 +21,7 @@ _LOOK_SECONDS = 10.0
 _LEARNED = 8
 """Limits that a server may name anew while one run is asked for."""
 _LOG = logging.getLogger(__name__)
+_Done = TypeVar("_Done")
 
 
 class StarvedError(TroubleError):
@@ -67,7 +69,22 @@ class Client:
                 return f"Piston server {endpoint.address}: {error}"
         return ""
 
-    def run(self, request: Request) -> tuple[Ran, Terms]:
+    def wherever(self, work: Callable[[Collection[str]], _Done]) -> _Done:
+        """Do something that a server's limits may be too low for, and do it elsewhere then, if there is an elsewhere.
+
+        ``work`` is told the addresses of those that are of no use for it.
+        """
+        refused: set[str] = set()
+        while True:
+            try:
+                return work(refused)
+            except TooLowError as error:
+                known = error.address in refused
+                refused.add(error.address)
+                if known or all(str(each.address) in refused for each in self._pool.healthy):
+                    raise
+
+    def run(self, request: Request, refused: Collection[str] = ()) -> tuple[Ran, Terms]:
         """Have something run; SandboxError when no patience has helped."""
         troubles: list[TroubleError] = []
         told: dict[str, None] = {}
@@ -75,7 +92,7 @@ class Client:
         for attempt in range(self._patience.attempts):
             if attempt:
                 self._pool.pause(self._patience.delay(attempt))
-            with self._pool.lent(last) as last:
+            with self._pool.lent(last, refused) as last:
                 try:
                     return self._tried(last, request)
                 except TroubleError as trouble:
@@ -136,7 +153,11 @@ class Client:
         version = self._agreed[language]
         name = endpoint.versions[language][version]
         body = request.body(name, version, granted)
-        return answers.ran(_asked(endpoint, "/execute", body, self._patience.grace_seconds + seconds))
+        answer = _asked(endpoint, "/execute", body, self._patience.grace_seconds + seconds)
+        try:
+            return answers.ran(answer)
+        except TooLowError as error:
+            raise TooLowError(str(error), str(endpoint.address)) from error
 
     def _look(self, endpoint: Endpoint) -> None:
         """See whether a server is there, and still has what the others have."""

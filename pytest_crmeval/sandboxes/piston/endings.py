@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pytest_crmeval.domain.program import Ending, Execution, Limits
 from pytest_crmeval.ports.sandbox import SandboxError
-from pytest_crmeval.sandboxes.piston.answers import Ran, Stage
+from pytest_crmeval.sandboxes.piston.answers import Ran, Stage, TooLowError
 from pytest_crmeval.sandboxes.piston.frames import Frame
 from pytest_crmeval.sandboxes.piston.messages import compilers, last
 from pytest_crmeval.sandboxes.signals import HIGHEST, name_of
@@ -53,11 +53,12 @@ class Terms:
         """Whether the memory limit is the one that was asked for, but for what is lost by rounding."""
         return self.memory > self.limits.memory_bytes - 2048
 
-    def too_low(self, setting: str, granted: str, wanted: str) -> SandboxError:
+    def too_low(self, setting: str, granted: str, wanted: str) -> TooLowError:
         """Return what to tell when the program ran into a limit of the server, below its own."""
-        return SandboxError(
+        return TooLowError(
             f"the program was ended by the limit of the Piston server {self.address} ({granted}), below that of its "
-            f"problem ({wanted}); start the server with a higher {setting}"
+            f"problem ({wanted}); start the server with a higher {setting}",
+            self.address,
         )
 
 
@@ -98,9 +99,10 @@ def framed_execution(ran: Ran, frame: Frame | None, names: tuple[str, ...], term
 def refusal(stage: Stage, granted: Mapping[str, int], address: str) -> Execution:
     """Tell how the compiler refused a program; SandboxError if it had no chance to."""
     if stage.status in {"OL", "EL"}:
-        raise SandboxError(
+        raise TooLowError(
             f"the compiler's messages are more than the Piston server {address} keeps; start it with a higher "
-            "PISTON_OUTPUT_MAX_SIZE"
+            "PISTON_OUTPUT_MAX_SIZE",
+            address,
         )
     cpu = stage.cpu_seconds or 0.0
     if stage.status == "TO" and 2 * cpu * 1000 < granted["compile_timeout"]:

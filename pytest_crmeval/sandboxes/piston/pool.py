@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -77,9 +77,12 @@ class Pool:
         return [endpoint for endpoint in self.endpoints if not endpoint.reason]
 
     @contextmanager
-    def lent(self, avoided: Endpoint | None = None) -> Iterator[Endpoint]:
-        """Wait for a server that has room, and take it; another one than was avoided, if there is one."""
-        endpoint = self._taken(avoided)
+    def lent(self, avoided: Endpoint | None = None, refused: Collection[str] = ()) -> Iterator[Endpoint]:
+        """Wait for a server that has room, and take it; another one than was avoided, if there is one.
+
+        Those whose addresses are refused are only taken where all others are sick.
+        """
+        endpoint = self._taken(avoided, refused)
         try:
             yield endpoint
         finally:
@@ -124,11 +127,12 @@ class Pool:
         for endpoint in self.endpoints:
             endpoint.wire.close()
 
-    def _taken(self, avoided: Endpoint | None) -> Endpoint:
+    def _taken(self, avoided: Endpoint | None, refused: Collection[str]) -> Endpoint:
         with self._changed:
             while True:
                 self._check_open()
-                free = [each for each in self.healthy if each.in_flight < each.bound]
+                able = [each for each in self.healthy if str(each.address) not in refused] or self.healthy
+                free = [each for each in able if each.in_flight < each.bound]
                 if free:
                     return self._take(min(free, key=lambda each: _order(each, avoided)))
                 due = self._due()

@@ -130,6 +130,7 @@ __attribute__((constructor(101))) static void start() {{
     {_start(request)}
 }}
 }}
+#define ONLINE_JUDGE 1
 #include "{INCLUDED}"
 """
 

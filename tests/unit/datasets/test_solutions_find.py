@@ -1,5 +1,7 @@
 """Solution files are found wherever they are, once each, in the order in which a model was trained."""
 
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -165,6 +167,19 @@ def test_where_there_is_nothing(tree: Tree, source: str, pattern: str, message: 
         find([source], pattern)
 
     assert str(refused.value).startswith(message)
+
+
+def test_a_pipe_is_not_waited_for(tree: Tree) -> None:
+    """Nobody may ever write into it."""
+    os.mkfifo(tree("runs/checkpoint-1/a.jsonl") / "runs/checkpoint-1/b.jsonl")
+    # Where it is waited for, this lets it end, and nothing is refused.
+    writer = threading.Timer(5.0, lambda: Path("runs/checkpoint-1/b.jsonl").write_text("", encoding="utf-8"))
+    writer.daemon = True
+    writer.start()
+
+    with pytest.raises(DatasetError, match=r"b\.jsonl: this is a pipe"):
+        find(["runs"])
+    writer.cancel()
 
 
 def test_no_source_at_all() -> None:

@@ -16,6 +16,7 @@ from pytest_crmeval.domain.solution import (
 from pytest_crmeval.runs.solutions.places import found_before, place_of, run_of
 from pytest_crmeval.runs.solutions.records import OUTPUT, REASON, record_of
 from pytest_crmeval.runs.solutions.results import Earlier, Results, ResultsError, earlier
+from pytest_crmeval.runs.solutions.texts import write_text
 
 HEAD: JsonObject = {"fingerprint": "f", "checkpoint": "checkpoint-1", "lines": 4, "file": "s.jsonl"}
 PLACE = PurePath("eval_checkpoint_1/eval_s.jsonl")
@@ -98,6 +99,24 @@ def test_what_is_no_results_is_passed_over(tmp_path: Path, content: bytes) -> No
     assert earlier(tmp_path / "gone.jsonl") is None
     with pytest.raises(ResultsError, match="not the results of a solution file"):
         Earlier(path)
+
+
+def test_what_a_program_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+    """Neither in the text that people read nor in the reason of a trial, and neither does its problem's name."""
+    hostile = "\x1b]0;mine\x07é\x1b[2J\u202e"
+    outcomes: list[SolutionOutcome | Ungradable] = [
+        SolutionOutcome(problem=hostile, line=1, sample=0, verdict=TestVerdict.JUDGE_ERROR, reason=hostile),
+        Ungradable(defect=Defect.UNSUPPORTED, line=2, problem=hostile, detail=hostile),
+    ]
+    head = {"problems": ["p.jsonl"], "sandbox": "paper"}
+    results = Results.begin(tmp_path / PLACE, {**HEAD, **head})
+    for outcome in outcomes:
+        results.tell(outcome)
+    results.end({"complete": False})
+    text = write_text(Earlier(results.path), results.count.outcome(step=1, results="r")).read_text(encoding="utf-8")
+
+    assert all(line.isprintable() for line in [*text.splitlines(), results.count.trouble])
+    assert 4 == text.count(r"\x1b]0;mine\x07é\x1b[2J\u202e")
 
 
 def test_outputs_and_reasons_are_cut(tmp_path: Path) -> None:

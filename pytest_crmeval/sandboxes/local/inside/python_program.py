@@ -17,6 +17,8 @@ from typing import Any, NoReturn, cast
 NAME = "main.py"
 _FLUSH_FAILED = 120
 _TOO_LARGE = 2**63
+_end = os._exit
+"""By a name of ours: a program may put something else in its place."""
 _OURS = "pytest_crmeval"
 _ANYTHING = "import sys\ndef f(x: int) -> list[int]:\n    return [y for y in range(x) if y % 2]\nprint(f(3))\n"
 
@@ -147,7 +149,7 @@ def _finish(status: int) -> NoReturn:
         setattr(sys, name, getattr(sys, f"__{name}__", None))
     _let_go_of_main()
     _flush()
-    os._exit(status if flushed or status else _FLUSH_FAILED)
+    _end(status if flushed or status else _FLUSH_FAILED)
 
 
 def _let_go_of_main() -> None:
