@@ -1,12 +1,14 @@
-"""Conversations in flight: what ``--crmeval-inflight`` gains, and what it costs. Takes about seven minutes.
+"""Conversations in flight: what ``--crmeval-inflight`` gains, and what it costs. Takes about eight minutes.
 
 A model server, in a process of its own, answers every call after 300 ms. 300 conversations of four calls are played
-with ``-n 3``, one at a time and 16 at a time per worker. All of it is real: SDK, PostgreSQL, scores, journal.
+with ``-n 3``, one at a time, and 16, 32 and 50 at a time per worker. All of it is real: SDK, PostgreSQL, scores,
+journal. The plugins that only our own tests need are off, as with a user who has none of them.
 
 calls a second
-    From the first call to the last; with inspect_ai, which is installed into a folder of its own for this, on the same
-    server in the same run, with the same tools in every request and as many samples and connections as we have
-    conversations, its display and its samples' logs off. It has no CRM, no scores and no tool calls to care for.
+    From the first call to the last; 16 per worker can't make more than 160, because 48 calls of 300 ms are not more.
+    With inspect_ai, which is installed into a folder of its own for this, on the same server in the same run, with the
+    same tools in every request and as many samples and connections as we have conversations, its display and its
+    samples' logs off. It has no CRM, no scores and no tool calls to care for. The better of its rates counts.
 in flight
     Conversations, on average, from when all slots have begun to when there are no more to begin; the limit is n × K.
 tail
@@ -32,8 +34,12 @@ from benchmarks.measuring import embedded_server, heading, pytest_command, timed
 from pytest_crmeval.crm.tools import TOOLS
 
 WORKERS, SLOTS, CASES, CALLS = 3, 16, 300, 4
+MORE = (32, 50)
+"""Slots, too: with 50 each, 300 conversations are two rounds, and no slot waits for the last of them."""
 SECONDS, SOON = 0.3, 0.01
 LONG = 5_000
+TEST_TOOLS = ("syrupy", "respx", "hypothesispytest", "timeout")
+"""Plugins that are here for our tests."""
 SERVER = Path(__file__).with_name("slow_model.py")
 PEER = Path(__file__).with_name("peer_inspect.py")
 
@@ -154,7 +160,8 @@ def fly(folder: Path, dsn: str, url: str, slots: int) -> Flight:
     """Let three workers play all cases."""
     shutil.rmtree(folder / "reports", ignore_errors=True)
     agent = f"openai:m?base_url={url}/v1&price=2/8"
-    options = ("-n", str(WORKERS), "--crmeval-agent", agent, "--crmeval-inflight", str(slots))
+    off = [option for name in TEST_TOOLS for option in ("-p", f"no:{name}")]
+    options = ("-n", str(WORKERS), "--crmeval-agent", agent, "--crmeval-inflight", str(slots), *off)
     timing = timed(pytest_command(*options), folder, CRMEVAL_DSN=dsn)
     seen = seen_by(url)
     noted = [json.loads((folder / f"gw{number}.json").read_text()) for number in range(WORKERS)]
@@ -182,23 +189,31 @@ def _average(played: Sequence[Sequence[tuple[float, float, int]]], slots: int) -
     return area / (end - start)
 
 
-def ask_peer(folder: Path, url: str, at_once: int) -> Seen | None:
-    """Let inspect_ai make the same calls; None if it can't be had."""
+def install_peer(folder: Path) -> str:
+    """Return the Python that has inspect_ai; empty if it can't be had."""
     home = folder / "peer"
     venv.create(home, with_pip=True)
     python = str(home / "bin" / "python")
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "inspect_ai", "openai"]
     if subprocess.run(install, check=False).returncode:
-        return None
+        return ""
     tools = [
         {"name": name, "description": entry.tool.description, "parameters": entry.tool.parameters}
         for name, entry in TOOLS.items()
     ]
     (folder / "tools.json").write_text(json.dumps(tools))
+    return python
+
+
+def ask_peer(python: str, folder: Path, url: str, at_once: int) -> float:
+    """Let inspect_ai make the same calls, and return how many it makes a second."""
     seen_by(url)
     command = [python, str(PEER), f"{url}/v1", str(folder / "tools.json"), str(CASES), str(CALLS), str(at_once)]
     subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    return seen_by(url)
+    seen = seen_by(url)
+    rate = len(seen) // 2 / (seen[-1][0] - seen[0][0])
+    print(f"inspect_ai, {at_once} connections: {rate:.1f} calls a second", flush=True)
+    return rate
 
 
 def show(name: str, flight: Flight, limit: int) -> None:
@@ -211,19 +226,20 @@ def show(name: str, flight: Flight, limit: int) -> None:
 
 
 def measure_flights(folder: Path, dsn: str) -> None:
-    """Print one at a time, 16 at a time, and the peer."""
+    """Print many at a time, the peer, and one at a time."""
     heading(f"{CASES} conversations × {CALLS} calls at {SECONDS * 1e3:.0f} ms, -n {WORKERS}")
     write_project(folder / "evals", CASES)
     with model(SECONDS) as url:
-        many = fly(folder / "evals", dsn, url, SLOTS)
-        show(f"{SLOTS} in flight per worker", many, WORKERS * SLOTS)
-        peer = ask_peer(folder, url, WORKERS * SLOTS)
-        if peer:
-            rate = len(peer) // 2 / (peer[-1][0] - peer[0][0])
-            print(f"inspect_ai: {rate:.1f} calls a second; ours are {many.rate / rate:.1f} times as many", flush=True)
+        flights = {slots: fly(folder / "evals", dsn, url, slots) for slots in (SLOTS, *MORE)}
+        for slots, flight in flights.items():
+            show(f"{slots} in flight per worker", flight, WORKERS * slots)
+        if python := install_peer(folder):
+            best = max(ask_peer(python, folder, url, WORKERS * slots) for slots in (SLOTS, MORE[-1]))
+            for slots, flight in flights.items():
+                print(f"with {slots} per worker ours are {flight.rate / best:.1f} times as many", flush=True)
         one = fly(folder / "evals", dsn, url, 1)
         show("one at a time", one, WORKERS)
-        print(f"{SLOTS} in flight: {one.wall / many.wall:.1f} times as fast", flush=True)
+        print(f"{SLOTS} in flight: {one.wall / flights[SLOTS].wall:.1f} times as fast", flush=True)
 
 
 def measure_memory(folder: Path, dsn: str) -> None:

@@ -92,7 +92,7 @@ class PostgresCrm:
         if self._world is None or self._connection.info.transaction_status is TransactionStatus.IDLE:
             raise RuntimeError("a tool was called outside of seeded(): it would have changed the CRM for good")
         if not self._safe:
-            self._connection.execute("SAVEPOINT before_call")
+            self._command(b"SAVEPOINT before_call")
             self._safe = True
         try:
             result = run(self._world, call)
@@ -121,7 +121,7 @@ class PostgresCrm:
         return ToolResult(error=ToolError(kind=kind, message=message))
 
     def _command(self, command: bytes) -> None:
-        """Begin or roll back by libpq itself: psycopg forgets its prepared statements with every rollback."""
+        """Begin, save or roll back by libpq itself: psycopg forgets its prepared statements with every rollback."""
         result = self._connection.pgconn.exec_(command)
         if result.status != ExecStatus.COMMAND_OK:
             raise psycopg.errors.error_from_result(result)

@@ -121,6 +121,8 @@ _FORMS: Sequence[Form] = (
     ((b"authorization",), _AUTHORIZATION, _is_header),
     (_API_KEY_HINTS, _API_KEY, _is_anything),
 )
+_HINTS = tuple({hint: None for hints, _, _ in _FORMS for hint in hints})
+_WRITTEN = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 class Redactor:
@@ -148,6 +150,8 @@ class Redactor:
             if core in text:
                 text = re.sub(rf"[A-Za-z0-9+/_-]*{re.escape(core)}[A-Za-z0-9+/_-]*={{0,2}}", REDACTED, text)
         lowered = text.encode("utf-8", "surrogatepass").lower()
+        if not any(map(lowered.__contains__, _HINTS)):  # as with nearly every text
+            return text
         for hints, pattern, is_meant in self._forms:
             if any(hint in lowered for hint in hints):
                 text = _without(text, pattern, is_meant)
@@ -156,14 +160,26 @@ class Redactor:
     def json(self, value: Json) -> Json:
         """Return ``value`` without secrets, keys of objects included; itself if there are none."""
         try:
-            written = json.dumps(value, ensure_ascii=False, default=str)
-            return value if self.text(written) == written else self._walked(value)
+            return value if self._is_clean(value) else self._walked(value)
         except RecursionError:
             return REDACTED  # nobody could look into it
 
     def fields(self, record: Mapping[str, Json], kept: Collection[str]) -> JsonObject:
-        """Return an object without secrets in its fields, except for those that are kept as they are."""
+        """Return an object without secrets in its fields, except for those that are kept as they are.
+
+        It is looked at as a whole first, which is nearly always enough; itself if there are none.
+        """
+        try:
+            if self._is_clean(record):
+                return record
+        except RecursionError:  # one of the fields, perhaps, and not the others
+            pass
         return {name: value if name in kept else self.json(value) for name, value in record.items()}
+
+    def _is_clean(self, value: Json) -> bool:
+        """Whether there is no secret in a value; RecursionError if nobody can look into it."""
+        written = _WRITTEN.encode(value)
+        return self.text(written) == written
 
     def _walked(self, value: Json) -> Json:
         if isinstance(value, str):

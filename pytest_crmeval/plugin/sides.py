@@ -19,6 +19,7 @@ from pytest_crmeval.plugin.gauge import Files, Gauge
 from pytest_crmeval.plugin.live import Live
 from pytest_crmeval.plugin.secrecy import keep_secrets
 from pytest_crmeval.plugin.signals import Signals
+from pytest_crmeval.plugin.transit import Packing, Unpacking
 from pytest_crmeval.providers.control import EVERYBODY
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder import Recorder
@@ -363,9 +364,11 @@ def take_side(config: pytest.Config) -> Side:
     if hasattr(config, "workerinput"):
         worker = Worker(config)
         config.pluginmanager.register(worker, "crmeval-worker")
+        config.pluginmanager.register(Packing(), "crmeval-packing")
         return worker
     controller = Controller(config)
     config.pluginmanager.register(controller, "crmeval-controller")
+    config.pluginmanager.register(Unpacking(), "crmeval-unpacking")
     config.pluginmanager.register(controller.recorder, "crmeval-recorder")
     gauge = Gauge(controller.recorder, controller.ledger, controller.control, controller.files)
     config.pluginmanager.register(Live(config, gauge), "crmeval-live")  # around them: it shows how they end, too

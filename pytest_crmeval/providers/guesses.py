@@ -4,6 +4,7 @@ from collections import deque
 
 from pytest_crmeval.domain.prompt import Asking, Prompt
 from pytest_crmeval.providers.account import Account
+from pytest_crmeval.providers.once import Once
 
 PER_CHARACTER = 1 / 3
 """Tokens, more than there are: a bound must not be too small."""
@@ -49,5 +50,8 @@ def _before(prompt: Prompt, account: Account) -> Asking | None:
     return None
 
 
+_LENGTH = Once(lambda tools: len(repr(tools)))
+
+
 def _characters(prompt: Prompt) -> int:
-    return len(prompt.system) + len(repr(prompt.messages)) + len(repr(prompt.tools))
+    return len(prompt.system) + len(repr(prompt.messages)) + _LENGTH.of(prompt.tools)

@@ -194,9 +194,22 @@ def _facts(turn: Played) -> Sequence[Json]:
 def _without(text: str, values: Sequence[Json]) -> str:
     """Return a text without what it quotes: a client may be called No Limits, a status Rejected."""
     for value in values:
-        if isinstance(value, str) and value != NOTHING and value.strip().casefold() in text.casefold():
-            text = re.sub(re.escape(value.strip()), " ", text, flags=re.IGNORECASE)
+        quoted = value.strip() if isinstance(value, str) and value != NOTHING else ""
+        if quoted and quoted.casefold() in text.casefold():
+            text = _blanked(text, quoted)
     return text
+
+
+def _blanked(text: str, quoted: str) -> str:
+    """Return a text with a space for each time that it quotes something, in upper or lower case."""
+    if not (text.isascii() and quoted.isascii()):
+        return re.sub(re.escape(quoted), " ", text, flags=re.IGNORECASE)
+    # The same without a pattern for each name: to compile one takes longer than all the rest of a reply.
+    pieces, start = [], 0
+    for piece in text.lower().split(quoted.lower()):
+        pieces.append(text[start : start + len(piece)])
+        start += len(piece) + len(quoted)
+    return " ".join(pieces)
 
 
 def _says(said: Reading, words: str, fact: Json, facts: Sequence[Json]) -> bool:

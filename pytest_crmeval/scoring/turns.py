@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from threading import local
 
 from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.conversation import Conversation
@@ -115,15 +116,15 @@ def told(faults: Sequence[str]) -> str:
 
 
 class Remembered:
-    """Faults by turn; those of the last trial are kept, because scorers and metrics ask for the same."""
+    """Faults by turn; those of each thread's last trial are kept, because scorers and metrics ask for the same."""
 
     def __init__(self, find: Callable[[Conversation, Evidence], Iterable[str]]) -> None:
         self._find = find
-        self._last: tuple[Conversation, Evidence, Sequence[str]] | None = None
+        self._here = local()
 
     def __call__(self, case: Conversation, evidence: Evidence) -> Sequence[str]:
         """Return for each turn what is wrong with it; empty if nothing is."""
-        last = self._last
+        last: tuple[Conversation, Evidence, Sequence[str]] | None = getattr(self._here, "last", None)
         if last is None or last[0] is not case or last[1] is not evidence:
-            last = self._last = (case, evidence, tuple(self._find(case, evidence)))
+            last = self._here.last = (case, evidence, tuple(self._find(case, evidence)))
         return last[2]

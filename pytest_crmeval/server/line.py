@@ -15,6 +15,7 @@ import pytest
 
 from pytest_crmeval.domain.wire import plain
 
+_ENCODER = json.JSONEncoder(default=plain)
 BREATH = 0.05
 """Seconds until the controller listens again after it could not."""
 
@@ -146,4 +147,4 @@ def _reply(call: BufferedRWPair, question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _line(message: Mapping[str, Any]) -> bytes:
-    return json.dumps(message, default=plain).encode() + b"\n"
+    return _ENCODER.encode(message).encode() + b"\n"

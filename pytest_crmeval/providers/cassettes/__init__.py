@@ -68,11 +68,11 @@ def write(folder: Path, account: Account, redactor: Redactor | None = None) -> N
 
 def write_prompts(folder: Path, askings: Iterable[Asking], redactor: Redactor | None = None) -> None:
     """Write the system prompts and tools that exchanges refer to, once; OSError if they can't be written."""
-    for asking in askings:
-        path = prompt_path(folder, prompt_id(asking.prompt))
+    for digest, prompt in {prompt_id(asking.prompt): asking.prompt for asking in askings}.items():
+        path = prompt_path(folder, digest)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            document: JsonObject = {"system": asking.prompt.system.split("\n"), "tools": tools_of(asking.prompt)}
+            document: JsonObject = {"system": prompt.system.split("\n"), "tools": tools_of(prompt)}
             clean = (redactor or Redactor()).careful().json(document)
             text = json.dumps(clean, ensure_ascii=False, indent=1, default=dict) + "\n"
             _replace(path, text.encode("utf-8", "backslashreplace"))

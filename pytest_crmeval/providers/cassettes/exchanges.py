@@ -141,16 +141,16 @@ def _completion(line: Any) -> Completion:  # noqa: ANN401 (JSON from a file)
 def _line(asking: Asking, dialogue: Dialogue, redactor: Redactor) -> JsonObject:
     identity, prompt, completion = asking.identity, asking.prompt, asking.completion
     continued, messages = dialogue.hear(prompt.messages)
-    said: list[Json] = [dict(identity.settings), messages, _reply(completion)]
-    settings, heard, reply = clean = [redactor.json(part) for part in said]
+    said: JsonObject = {"settings": dict(identity.settings), "messages": messages, "reply": _reply(completion)}
+    clean = redactor.fields(said, ())
     return {
         "provider": identity.provider,
         "model": identity.model,
-        "settings": settings,
+        "settings": clean["settings"],
         "prompt": prompt_id(prompt),
         **({"must_call": prompt.must_call} if prompt.must_call else {}),
-        "added" if continued else "messages": heard,
-        "reply": reply,
+        "added" if continued else "messages": clean["messages"],
+        "reply": clean["reply"],
         **({"redacted": True} if clean != said else {}),
         "ending": completion.ending,
         "usage": {name: count for name, count in completion.usage.to_dict().items() if count and name not in _WEATHER},

@@ -9,7 +9,8 @@ from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause
-from pytest_crmeval.providers.sdks.dialect import Converted, UnusableError, count, counted, of_type, shaped
+from pytest_crmeval.providers.once import Once
+from pytest_crmeval.providers.sdks.dialect import UnusableError, count, counted, of_type, shaped
 from pytest_crmeval.providers.sdks.settings import TOOL_CHOICE, Settings
 from pytest_crmeval.providers.sdks.wording import arguments_object, call_id, called, called_name, result_text
 from pytest_crmeval.providers.specs import ModelSpec
@@ -28,7 +29,7 @@ class Messages:
         sent = {"temperature": spec.temperature, "max_tokens": spec.max_output_tokens}
         self.settings = Settings(spec.model, sent, needed=frozenset({"max_tokens"}), notes=notes)
         self._model = spec.model
-        self._tools = Converted(_tools)
+        self._tools = Once(_tools)
 
     def body(self, prompt: Prompt) -> Mapping[str, Any]:
         """Return the request; everything up to its end is to be cached, and what was cached before is found again."""

@@ -1,11 +1,10 @@
 """How a server is spoken to: what the kinds of API have in common."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from pytest_crmeval.domain.messages import Tool
 from pytest_crmeval.domain.prompt import Completion, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause
@@ -78,24 +77,3 @@ def of_type(name: str, items: Sequence[Mapping[str, Any]], shape: type[T]) -> li
 def count(number: float | None) -> int:
     """Return a count of tokens; none if a server does not tell."""
     return max(0, int(number or 0))
-
-
-class Converted:
-    """Tools as a server wants them, converted once: a trial asks with the same tuple again and again."""
-
-    MOST = 16
-
-    def __init__(self, convert: Callable[[Sequence[Tool]], list[dict[str, Any]]]) -> None:
-        self._convert = convert
-        self._known: dict[int, tuple[Sequence[Tool], list[dict[str, Any]]]] = {}
-
-    def of(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
-        """Return what to send."""
-        known = self._known.get(id(tools))
-        if known is None:
-            known = (tools, self._convert(tools))
-        if isinstance(tools, tuple):
-            if len(self._known) >= self.MOST:
-                self._known = {}
-            self._known[id(tools)] = known  # with the tuple, whose id is its own while it lives
-        return known[1]

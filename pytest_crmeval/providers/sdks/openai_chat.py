@@ -9,7 +9,8 @@ from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause
-from pytest_crmeval.providers.sdks.dialect import Converted, UnusableError, count, counted, shaped
+from pytest_crmeval.providers.once import Once
+from pytest_crmeval.providers.sdks.dialect import UnusableError, count, counted, shaped
 from pytest_crmeval.providers.sdks.settings import TOOL_CHOICE, Settings
 from pytest_crmeval.providers.sdks.wording import call_id, called, called_name, result_text, text_of_arguments
 from pytest_crmeval.providers.specs import ModelSpec
@@ -26,7 +27,7 @@ class Chat:
         self.settings = Settings(spec.model, sent, swaps={tokens[0]: tokens[1], tokens[1]: tokens[0]})
         self._model = spec.model
         self._own = own
-        self._tools = Converted(_tools)
+        self._tools = Once(_tools)
 
     def body(self, prompt: Prompt) -> Mapping[str, Any]:
         """Return the request."""

@@ -219,6 +219,30 @@ def test_who_is_careful_looks_at_the_value_of_such_a_field() -> None:
     assert {"api_key": "[redacted]", "Authorization": "[redacted]", "name": "Ada"} == NOBODY.careful().json(value)
 
 
+def test_a_record_without_a_secret_is_itself() -> None:
+    """It is looked at once, as a whole."""
+    record: Json = {"case": "harbor", "reason": "it said nothing", "bill": {"cost": 0.25}}
+    assert isinstance(record, dict)
+
+    assert record is Redactor([CANARY]).fields(record, {"case"})
+
+
+def test_fields_that_are_kept_are_not_looked_at() -> None:
+    """The user has written them himself; the others are."""
+    record = {"case": CANARY, "reason": f"it said {CANARY}"}
+
+    assert {"case": CANARY, "reason": "it said [redacted]"} == Redactor([CANARY]).fields(record, {"case"})
+
+
+def test_of_a_record_only_the_field_that_is_too_deep_is_taken_out() -> None:
+    """The others are what they were."""
+    value: Json = "x"
+    for _ in range(100_000):
+        value = [value]
+
+    assert {"case": "harbor", "reason": "[redacted]"} == NOBODY.fields({"case": "harbor", "reason": value}, ())
+
+
 def test_what_is_too_deep_to_be_looked_into_is_taken_out() -> None:
     """Rather than shown."""
     value: Json = "x"

@@ -421,6 +421,22 @@ def test_a_status_may_sound_like_a_refusal() -> None:
     assert not after_one_call(REJECT, rejected, "I was unable to set the quote to Rejected.").passed
 
 
+@pytest.mark.parametrize("status", ["No Limits", "Nicht m\u00f6glich"])
+def test_a_name_may_sound_like_a_refusal_in_upper_and_lower_case(status: str) -> None:
+    """However often it is quoted, and in whichever letters."""
+    renamed = case_of(asks("Rename the client.", call("modify_client", client_id=uid("harbor"), name=status)))
+    result = found({**HARBOR, "name": status})
+
+    assert after_one_call(renamed, result, f"{status.upper()} it is: the client is {status} now.").passed
+
+
+def test_an_argument_that_is_empty_is_not_quoted() -> None:
+    """It would be everywhere, between any two letters."""
+    emptied = case_of(asks("Reject it, and no prefix.", call("modify_quote", quote_id=uid("small"), quote_prefix="")))
+
+    assert not after_one_call(emptied, found(SMALL_QUOTE), "I was unable to change the quote.").passed
+
+
 CLOSED = case_of(asks("Raise its amount to 70,000.", call("modify_opportunity", amount=70000), refusal="closed"))
 TAKEN = refused("Cannot modify closed opportunity fields ['amount'] while stage is 'Closed-Won'.", "refused_by_rule")
 

@@ -1,5 +1,7 @@
 """A trial turn by turn."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.expectation import NO_CALL
@@ -88,6 +90,25 @@ def test_the_faults_of_the_last_trial_are_remembered() -> None:
     one, other = trial(CASE, ANSWERS, "One."), trial(CASE, ANSWERS, "One.")
 
     assert ["1", "1", "2", "3"] == [*faults(CASE, one), *faults(CASE, one), *faults(CASE, other), *faults(CASE, one)]
+
+
+def test_two_slots_that_score_at_the_same_time_each_remember_their_own() -> None:
+    """Or what one has found out would be found out again whenever the other one came in between."""
+    asked: list[Evidence] = []
+
+    @Remembered
+    def faults(case: Conversation, evidence: Evidence) -> list[str]:
+        del case
+        asked.append(evidence)
+        return [""]
+
+    trials = [trial(CASE, ANSWERS, "One."), trial(CASE, ANSWERS, "One.")]
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        for _ in range(3):
+            for slot, evidence in zip((one, other), trials, strict=True):
+                slot.submit(faults, CASE, evidence).result()
+
+    assert trials == asked
 
 
 NOTE = call("add_note", entity_type="Opportunity", entity_id="{{turn_1.opportunity_id}}", content="Call back.")
