@@ -11,6 +11,7 @@ from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.metrics import SCORED
+from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, total
 
@@ -308,8 +309,8 @@ def _is_alone(trial: Trial, student: str) -> bool:
     """Whether a trial was played by the student's model, and nothing else."""
     lesson = trial.learning
     if lesson is None:
-        return trial.planned.spec == student
-    return (lesson.learning, lesson.mode, lesson.student) == ("off", "solo", student)
+        return asked(trial.planned.spec) == asked(student)
+    return (lesson.learning, lesson.mode, asked(lesson.student)) == ("off", "solo", asked(student))
 
 
 def _roles(trials: Sequence[Trial]) -> Mapping[str, Bill]:
