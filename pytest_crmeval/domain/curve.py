@@ -11,6 +11,7 @@ from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.metrics import SCORED
+from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, total
 
@@ -229,7 +230,7 @@ def learning_of(
     lesson = taught[0][1]
     stream = [trial for trial, lesson in sorted(taught, key=lambda pair: pair[1].position) if not lesson.held_out]
     held_out = [trial for trial, lesson in taught if lesson.held_out]
-    asked = [trial for trial, lesson in taught if lesson.reviews]
+    reviewed = [trial for trial, lesson in taught if lesson.reviews]
     return Learning(
         learning=stream[0].learning.learning if stream and stream[0].learning else lesson.learning,
         mode=stream[0].learning.mode if stream and stream[0].learning else lesson.mode,
@@ -244,8 +245,8 @@ def learning_of(
         comparison=_comparison(lesson, held_out, others),
         counts=_counts([lesson for _, lesson in taught]),
         reviews=dict(sum((Counter(lesson.reviews) for _, lesson in taught), Counter[str]())),
-        intervened=Share.of(trial for trial in asked if trial.learning and trial.learning.interventions),
-        not_intervened=Share.of(trial for trial in asked if trial.learning and not trial.learning.interventions),
+        intervened=Share.of(trial for trial in reviewed if trial.learning and trial.learning.interventions),
+        not_intervened=Share.of(trial for trial in reviewed if trial.learning and not trial.learning.interventions),
         roles=_roles(trials),
         learnt_from=sum(lesson.learns for _, lesson in taught),
         seconds_to_play=sum(trial.seconds for trial, _ in taught),
@@ -308,8 +309,8 @@ def _is_alone(trial: Trial, student: str) -> bool:
     """Whether a trial was played by the student's model, and nothing else."""
     lesson = trial.learning
     if lesson is None:
-        return trial.planned.spec == student
-    return (lesson.learning, lesson.mode, lesson.student) == ("off", "solo", student)
+        return asked(trial.planned.spec) == asked(student)
+    return (lesson.learning, lesson.mode, asked(lesson.student)) == ("off", "solo", asked(student))
 
 
 def _roles(trials: Sequence[Trial]) -> Mapping[str, Bill]:

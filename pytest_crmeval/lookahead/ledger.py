@@ -235,13 +235,15 @@ class Ledger:
             self._course.settle(key)
             self._changed.notify_all()
 
-    def gone(self, player: str) -> None:
+    def gone(self, player: str, *, replaced: bool = False) -> None:
         """Know that a player is gone. One of the cases that he had begun may have been too much for him.
 
-        So their items play them, one at a time: if it happens again, xdist knows which one it was.
+        So their items play them, one at a time: if it happens again, xdist knows which one it was. Where he is
+        ``replaced``, another one will come, and may be dealt what somebody waits for.
         """
         with self._changed:
             self._gone.add(player)
+            self._players += replaced
             self._slots.pop(player, None)
             for key, entry in self._entries.items():
                 if entry.state is _State.PLAYING and entry.player == player:

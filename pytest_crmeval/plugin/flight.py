@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.stream import Stream
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.fixtures import AHEAD
@@ -15,7 +16,7 @@ from pytest_crmeval.fixtures.logs import watch
 from pytest_crmeval.lookahead.book import Book
 from pytest_crmeval.lookahead.slots import Slots
 from pytest_crmeval.options import INFLIGHT, Options
-from pytest_crmeval.runs.history import asked, case_of, history
+from pytest_crmeval.runs.history import case_of, history
 
 GRACE = 60.0
 """Seconds that cases in flight have to come to their end when a run is interrupted."""

@@ -145,9 +145,10 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Node, error: object) -> None:
         """Know that a worker is gone, with all who played there; and that the run is over, if none replaces it."""
-        self.ledger.gone(node.workerinput["workerid"])
         self._crashes += error is not None
-        if self._crashes > _replacements(self._config):
+        is_last = self._crashes > _replacements(self._config)
+        self.ledger.gone(node.workerinput["workerid"], replaced=error is not None and not is_last)
+        if is_last:
             self.control.stop(EVERYBODY, "a worker has crashed, and is not replaced")
             self.ledger.close()
 

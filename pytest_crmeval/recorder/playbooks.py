@@ -31,13 +31,16 @@ class RunPlaybooks:
     def begin(self, parts: Sequence[JsonObject], trials: Iterable[Trial], planned: Iterable[PlannedCase]) -> None:
         """Know what was learnt before this part of the run; UsageError if it is to be taken from where there is none.
 
-        What a run has begun with it goes on with.
+        What a run has begun with it goes on with. What was learnt from a case that has changed since was learnt from
+        another one, of which nothing will be on record.
         """
-        learners = {case.spec: case for case in planned if is_atlas(case.spec)}.values()
+        cases = {case.key: case for case in planned}
+        learners = {case.spec: case for case in cases.values() if is_atlas(case.spec)}.values()
+        kept = [trial for trial in trials if trial.planned.same_as(cases.get(trial.planned.key, trial.planned))]
         with self._guard:
             self._met = met_in(parts)
             self._inherited = inherited_in(parts) if parts else self._taken_over(bool(learners))
-            self._found = dict(playbooks_of(trials, self._inherited))
+            self._found = dict(playbooks_of(kept, self._inherited))
         for case in learners:
             self._check(case)
 

@@ -116,7 +116,7 @@ def measured(standing: Standing) -> Iterator[str]:
             f"{standing.subject}, add --crmeval-agent '{learning.student}'"
         )
     else:
-        yield 'held out: nothing; what was learnt is measured with cases of "split": "test"'
+        yield 'held out: nothing was played; what was learnt is measured with cases of "split": "test"'
 
 
 def _numbers(found: Sequence[int]) -> str:

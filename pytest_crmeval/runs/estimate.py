@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
+from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.runs import bills
 from pytest_crmeval.runs.casts import STUDENT, Cast, assumed_roles
-from pytest_crmeval.runs.history import Played, asked, case_of
+from pytest_crmeval.runs.history import Played, case_of
 from pytest_crmeval.runs.loads import (
     OPINION,
     CaseSize,

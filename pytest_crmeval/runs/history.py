@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.runs.ids import JOURNAL
@@ -16,8 +17,6 @@ from pytest_crmeval.runs.ids import JOURNAL
 JOURNALS = 100
 BYTES = 32 * 1024 * 1024
 """How much is read, the newest first: more would take longer than it is worth."""
-_NO_MATTER = frozenset({"price", "timeout", "retries", "key"})
-_LEARNER = "atlas"
 _PLAYED = {str(Verdict.PASSED), str(Verdict.FAILED)}
 Case = tuple[str, str, str]
 """Suite, id and fingerprint: the same content, whoever plays it."""
@@ -48,14 +47,6 @@ class Played:
 def case_of(planned: PlannedCase) -> Case:
     """Return what a case is known by."""
     return planned.suite, planned.case, planned.fingerprint
-
-
-def asked(spec: str) -> str:
-    """Return what of a spec decides how much a model takes: not its price, nor how patient we are."""
-    model, _, query = spec.partition("?")
-    no_matter = frozenset() if model == _LEARNER else _NO_MATTER  # its retries are those of its student
-    kept = sorted(part for part in query.split("&") if part and part.partition("=")[0] not in no_matter)
-    return f"{model}?{'&'.join(kept)}" if kept else model
 
 
 def history(folder: Path, wanted: Iterable[PlannedCase] = ()) -> Sequence[Played]:

@@ -123,9 +123,10 @@ HELD_OUT = [
     "others",
     [
         [alone(number, P if number == 0 else F) for number in range(5)],
+        [alone(number, P if number == 0 else F, spec="openai:m?price=1/2") for number in range(5)],
         [taught(number, P if number == 0 else F, learning="off", mode="solo") for number in range(5)],
     ],
-    ids=["the model itself", "an atlas that is off and solo"],
+    ids=["the model itself", "at another price", "an atlas that is off and solo"],
 )
 def test_the_student_is_held_against_himself(others: Sequence[Trial]) -> None:
     """On the cases that are held out, one by one."""

@@ -179,6 +179,23 @@ class TestInItems:
         ledger.gone("gw0")
         assert ("alone", None) == last.result(SOON)
 
+    def test_who_replaces_a_dead_worker_is_waited_for(self, ledger: Ledger, threads: ThreadPoolExecutor) -> None:
+        """He is dealt what the dead one had; if he has nothing to play, either, nobody waits."""
+        ledger.open({}, at_once=4, streams=[STREAM], players=2)
+        ledger.join("gw0", 0)
+        ledger.join("gw1", 0)
+        last = threads.submit(ledger.take, "t[s2]", "gw1", patient=True)
+        ledger.gone("gw0", replaced=True)
+
+        assert is_waiting(last)
+        ledger.join("gw2", 0)
+        assert is_waiting(last)
+        assert ("alone", None) == ledger.take("t[s0]", "gw2", patient=True)
+        ledger.finish("t[s0]", outcome("t[s0]"))
+        assert is_waiting(last)
+        ledger.settle("gw2", over=False)
+        assert ("alone", None) == last.result(SOON)
+
     def test_a_closed_ledger_keeps_nobody_waiting(self, ledger: Ledger, threads: ThreadPoolExecutor) -> None:
         """The run is over."""
         ledger.open({}, at_once=4, streams=[STREAM], players=2)

@@ -79,6 +79,15 @@ def test_what_is_on_record_is_known(tmp_path: Path) -> None:
     assert (2, ["p1.1", "p2.1"]) == (found.find(KEY).played, [each.id for each in found.find(KEY).entries])
 
 
+def test_what_was_learnt_from_another_content_is_forgotten(tmp_path: Path) -> None:
+    """As it will be when the run is resumed once more: the trial is not on record any more."""
+    changed = replace(atlas("c2"), fingerprint="new")
+    found = books(tmp_path)
+    found.begin([{}], [taught(1, added=(entry(),)), taught(2, added=(entry("p2.1"),))], [changed, atlas("c3")])
+
+    assert ["p1.1"] == [each.id for each in found.find(KEY).entries]
+
+
 def test_another_run_may_be_gone_on_with(tmp_path: Path) -> None:
     """Its conversations are not counted; and what was begun with is kept, so the other run may go."""
     keep(tmp_path, taught(added=(entry(),)))
