@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from pytest_crmeval.domain.comparison import FEWEST
 from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, TIMES, Gate, is_paired
 from pytest_crmeval.domain.interval import Interval, wilson
@@ -186,9 +187,14 @@ class _Court:
         return pairs_of(matched(*self._paired()), self._gate.metric)
 
     def _not_worse(self) -> Ruling:
-        """Hold the paired difference against nothing at all; whether it is significant is decided with the others."""
+        """Hold the paired difference against nothing at all; whether it is significant is decided with the others.
+
+        Of too few cases nothing ever is: they can't be judged, and a rule that can't does not hold.
+        """
         if not self.pairs:
             return self._told(self._unpaired())
+        if (units := len({pair.unit for pair in self.pairs})) < FEWEST:
+            return self._told(f"only {units} of the six cases that can show a run to be worse are in both runs")
         found = self._change
         return replace(
             self._told(""),

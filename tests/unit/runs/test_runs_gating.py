@@ -448,6 +448,23 @@ def test_several_gates_on_being_worse_are_corrected() -> None:
     assert "Holm over 2 gates" in rulings[0].explanation
 
 
+@pytest.mark.parametrize("lost_of_five", [0, 5])
+def test_a_gate_on_too_few_cases_can_not_be_judged_and_does_not_hold(lost_of_five: int) -> None:
+    """Five that are lost have p = 0.0625, and never less: such a rule would pass whatever happens.
+
+    Nor are others corrected for it.
+    """
+    before = of(*played(40, 0), *played(5, 0, suite="q"))
+    after = of(*played(34, 6), *played(5 - lost_of_five, lost_of_five, suite="q"))
+    gates = [Gate.parse(f"{suite}.pass_rate not worse than baseline") for suite in ("crm", "q")]
+
+    enough, few = judge(gates, after, before)
+
+    assert (False, 0.03125) == (enough.holds, enough.p)
+    told = "only 5 of the six cases that can show a run to be worse are in both runs"
+    assert (False, None, told) == (few.holds, few.p, few.explanation)
+
+
 def test_turns_can_be_compared_too() -> None:
     """Each case by its share of right turns."""
     right = TurnOutcome(tool="t", called=True, replied=True, steps=1, errors=0)
