@@ -364,6 +364,14 @@ def test_a_baseline_of_others_says_whom_it_has(text: str) -> None:
     assert "the baseline has no suite 'crm'" == ruled(text, run, of(*played(3, 0, suite="q"))).explanation
 
 
+@pytest.mark.parametrize("text", ["crm.pass_rate >= baseline", "crm.pass_rate not worse than baseline"])
+def test_who_is_not_in_the_baseline_is_named(text: str) -> None:
+    """Of two agents that are judged together the new one is held against nothing."""
+    ruling = ruled(text, of(*played(8, 0, "new"), *played(8, 0, "old")), of(*played(8, 0, "old")))
+
+    assert "over 8 cases that both runs have, without new, not in the baseline" in ruling.explanation
+
+
 def lost(count: int, of_all: int = 40) -> tuple[Report, Report]:
     """Return a baseline that passed everything, and a run that has lost so many."""
     return of(*played(of_all, 0)), of(*played(of_all - count, count))
