@@ -40,7 +40,8 @@ def clustered(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:
 def effective(parts: Sequence[Part]) -> float:
     """Return how many independent observations of a share would say as much; never more than there are.
 
-    Where units hardly differ nobody knows, and each counts once: a single miss must not make a share surer than none.
+    Where units hardly differ nobody knows, and each counts once, by its size: a single miss must not make a share surer
+    than none.
     """
     parts = [part for part in parts if part[1]]
     whole = sum(size for _, size in parts)
@@ -48,14 +49,23 @@ def effective(parts: Sequence[Part]) -> float:
         return 0.0
     share, variance = ratio(parts), variance_of(parts)
     if not variance or share in {0.0, 1.0} or all(size == 1 and hits in {0, 1} for hits, size in parts):
-        return float(len(parts))
-    return min(whole if is_varied(parts) else len(parts), share * (1 - share) / variance)
+        return equal_units(parts)
+    return min(whole if is_varied(parts) else equal_units(parts), share * (1 - share) / variance)
+
+
+def equal_units(parts: Sequence[Part]) -> float:
+    """Return how many units of one size would weigh as much: one of forty cases and eight of one are hardly two.
+
+    Kish, Survey Sampling (1965).
+    """
+    whole = sum(size for _, size in parts)
+    return whole**2 / sum(size**2 for _, size in parts)
 
 
 def is_varied(parts: Sequence[Part]) -> bool:
     """Whether units that differ are enough to tell from them how far a share can be believed."""
     share = ratio(parts)
-    return variance_of(parts) > 0.0 and min(share, 1 - share) * len(parts) >= FEW
+    return variance_of(parts) > 0.0 and min(share, 1 - share) * equal_units(parts) >= FEW
 
 
 def spread(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:

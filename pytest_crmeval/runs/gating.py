@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from pytest_crmeval.domain.comparison import FEWEST
 from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, TIMES, Gate, is_paired
 from pytest_crmeval.domain.interval import Interval, wilson
@@ -165,7 +166,7 @@ class _Court:
         after = self._as_changed(after)
         cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
         told = f"{gate.metric} is {after.value:.6g} and was {before.value:.6g}, over {cases} that both runs have"
-        return self._compared(after, bound, told)
+        return self._compared(after, bound, f"{told}{self._strangers()}")
 
     def _as_changed(self, after: Figure) -> Figure:
         """Return a value with the interval of its change: what is hard in both runs does not make it less sure."""
@@ -186,9 +187,14 @@ class _Court:
         return pairs_of(matched(*self._paired()), self._gate.metric)
 
     def _not_worse(self) -> Ruling:
-        """Hold the paired difference against nothing at all; whether it is significant is decided with the others."""
+        """Hold the paired difference against nothing at all; whether it is significant is decided with the others.
+
+        Of too few cases nothing ever is: they can't be judged, and a rule that can't does not hold.
+        """
         if not self.pairs:
             return self._told(self._unpaired())
+        if (units := len({pair.unit for pair in self.pairs})) < FEWEST:
+            return self._told(f"only {units} of the six cases that can show a run to be worse are in both runs")
         found = self._change
         return replace(
             self._told(""),
@@ -223,17 +229,26 @@ class _Court:
         cases, now = len(self.pairs), was + self._change.figure.value
         return (
             f"{self._gate.metric} went from {was:.6g} to {now:.6g} over {cases} case{'s' * (cases != 1)} that both "
-            f"runs have: {verdict}; {self._change.detectable:.2g} would be seen in four of five runs"
+            f"runs have{self._strangers()}: {verdict}; {self._change.detectable:.2g} would be seen in four of five runs"
         )
+
+    def _strangers(self) -> str:
+        """Return whom the baseline does not know, of several who are judged together; nothing if it knows all."""
+        strange = [each.subject for each in self._scope.standings if each.subject not in self._known]
+        return f", without {', '.join(strange)}, not in the baseline" if strange else ""
+
+    @property
+    def _known(self) -> list[str]:
+        """Whom the baseline has in the suite."""
+        found = self._baseline.standings if self._baseline else ()
+        return [each.subject for each in found if each.suite == self._scope.suite]
 
     def _unpaired(self) -> str:
         """Return why no case can be held against the baseline."""
-        assert self._baseline is not None  # noqa: S101 (else there was an objection)
-        there = [each.subject for each in self._baseline.standings if each.suite == self._scope.suite]
-        if not there:
+        if not self._known:
             return f"the baseline has no suite {self._scope.suite!r}"
-        if not {each.subject for each in self._scope.standings} & set(there):
-            return f"the baseline has none of these subjects in {self._scope.suite}, only {', '.join(there)}"
+        if not {each.subject for each in self._scope.standings} & set(self._known):
+            return f"the baseline has none of these subjects in {self._scope.suite}, only {', '.join(self._known)}"
         return f"no case has a {self._gate.metric} in this run and, with the same content, in the baseline"
 
     def _told(self, explanation: str) -> Ruling:

@@ -7,7 +7,7 @@ the truth in up to 8 of 100 runs. Who asks for confidence is given no less than 
 from collections.abc import Sequence
 from math import inf, sqrt
 
-from pytest_crmeval.domain.interval import Interval, Part, effective, is_varied, ratio
+from pytest_crmeval.domain.interval import Interval, Part, effective, equal_units, is_varied, ratio
 
 METHOD = "Clopper-Pearson"
 MOST = 1e8
@@ -38,12 +38,12 @@ def exact_clustered(parts: Sequence[Part], level: float) -> Interval | None:
     size = effective(parts)
     if not size:
         return None
-    count, whole = len(parts), sum(part[1] for part in parts)
-    if 1 < count < whole and is_varied(parts):
+    whole = sum(part[1] for part in parts)
+    if len(parts) < whole and is_varied(parts):
         from scipy.special import stdtrit
 
         tail = (1 + level) / 2
-        size *= float(stdtrit(whole - 1, tail) / stdtrit(count - 1, tail)) ** 2
+        size *= float(stdtrit(whole - 1, tail) / stdtrit(equal_units(parts) - 1, tail)) ** 2
     return clopper_pearson(ratio(parts) * size, size, level)
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from pytest_crmeval.domain.checkpoints import FileOutcome
 from pytest_crmeval.domain.judgement import Grade, Judgement
-from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
 from pytest_crmeval.runs import page as pages
 from tests.browser.conftest import PATIENCE
@@ -302,6 +303,19 @@ def test_a_small_screen_does_not_scroll_sideways(shown: Path, open_page: Open) -
 
     assert (375, 375) == whole
     assert [375, 375] == inner
+
+
+def test_long_names_of_scores_and_half_an_emoji_leave_the_page_whole(tmp_path: Path, open_page: Open) -> None:
+    """Nothing pushes a wide page beyond its width, and what can't be an address is none."""
+    solved = FileOutcome(verdicts={"AC": 1}, samples={(1, 1): 1}, results="half-\ud83e/verdicts.jsonl")
+    scores = tuple(Score(name=f"{name}-{'x' * 300}", value=0.0) for name in "abc")
+    trial = replace(hostile(), scores=scores, solutions=solved)
+    page = open_page(pages.write(keep(tmp_path, [trial]), tmp_path))
+    whole = width_of(page)
+    page.locator("#trial-table tbody a").click()
+
+    expect(opened(page).get_by_role("link", name="verdicts.jsonl")).to_be_visible(timeout=PATIENCE)
+    assert (1280, 1280) == whole
 
 
 def test_light_and_dark_can_be_chosen(shown: Path, open_page: Open) -> None:

@@ -75,7 +75,8 @@ def test_a_run_is_compared_with_another(project: Project, xdist: list[str]) -> N
 
 def test_who_is_not_worse_is_forgiven_what_failed_before(project: Project) -> None:
     """The same case fails as before; gates of the command line are instead of those of the project."""
-    pytester = project([case("one"), failing("two")], ini="crmeval_gates = crm.pass_rate >= 0.9")
+    cases = [failing("two"), *(case(f"right-{n}") for n in range(5))]
+    pytester = project(cases, ini="crmeval_gates = crm.pass_rate >= 0.9")
     pytester.runpytest(*HALF, *NO_XDIST)
     (pytester.path / "kept.json").write_bytes((pytester.path / "reports/latest.json").read_bytes())
 

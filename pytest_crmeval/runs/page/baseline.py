@@ -13,7 +13,7 @@ from pytest_crmeval.runs.page.links import to_trials
 from pytest_crmeval.runs.page.words import NOTHING, moment, rate, signed, words
 
 FEW, SHOWN = 10, 50
-"""A list of so few is unfolded; so many cases of a list are named, and the list of trials has all of them."""
+"""So few of a list are named where the list of trials has all of them; of what this run has no trials, so many."""
 TINY = 0.001
 NARROWEST = 0.1
 Changes = Mapping[tuple[str, str, str], str]
@@ -48,7 +48,8 @@ class ContrastView:
         """Who is compared with whom."""
         found = self.contrast
         other = f" against {found.baseline_subject}" if found.baseline_subject != found.subject else ""
-        return f"{found.suite} × {found.subject}{other}"
+        by = " (pass@1)" if found.difference and found.p is None else ""  # that is how checkpoints are compared
+        return f"{found.suite} × {found.subject}{other}{by}"
 
     @property
     def mood(self) -> str:
@@ -61,6 +62,8 @@ class ContrastView:
     @property
     def ruling(self) -> str:
         """The same in words."""
+        if self.contrast.p is None:
+            return "not tested"
         return {"good": "better", "bad": "worse"}.get(self.mood, "no sure difference")
 
     @property
@@ -162,19 +165,19 @@ def _earlier(trial: Trial, run: Path) -> JsonObject:
 
 
 def _lists(contrast: Contrast) -> Sequence[ChangeList]:
-    return [
-        ChangeList(
-            name=words(name),
-            count=len(changes),
-            cases=changes[:SHOWN],
-            link=""
-            if name == "gone"
-            else to_trials(suite=contrast.suite, subject=contrast.subject, change=words(name)),
-            open=name == "newly_failing" or len(changes) <= FEW,
-        )
-        for name in LISTS
-        if (changes := getattr(contrast, name))
-    ]
+    return [_list(contrast, name, changes) for name in LISTS if (changes := getattr(contrast, name))]
+
+
+def _list(contrast: Contrast, name: str, changes: Sequence[CaseChange]) -> ChangeList:
+    """Return the cases of a list; what fails now is unfolded, and what is short."""
+    gone = name == "gone"
+    return ChangeList(
+        name=words(name),
+        count=len(changes),
+        cases=changes[: SHOWN if gone else FEW],
+        link="" if gone else to_trials(suite=contrast.suite, subject=contrast.subject, change=words(name)),
+        open=name == "newly_failing" or len(changes) <= FEW,
+    )
 
 
 def _ends(contrast: Contrast) -> Sequence[float]:

@@ -1,12 +1,12 @@
 """Gates as the page shows them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pytest_crmeval.domain.ruling import Ruling
-from pytest_crmeval.runs.page.words import NOTHING, rate, seconds, signed
+from pytest_crmeval.runs.page.words import NOTHING, dollars, rate, seconds, signed
 
-_TIME = ".latency_"
-_NO_RATES = (_TIME, ".cost")
+_UNITS = {".latency_": seconds, ".cost": dollars}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +41,13 @@ class GateView:
         """Whether it can be drawn between 0 and 1."""
         found = self.found
         numbers = [number for number in (found.value, found.low, found.high, found.bound) if number is not None]
-        is_another = self._is_change or any(name in found.gate for name in _NO_RATES)
+        is_another = self._is_change or self._unit
         return found.low is not None and not is_another and all(0 <= number <= 1 for number in numbers)
+
+    @property
+    def _unit(self) -> Callable[[float | None], str] | None:
+        """How times and money are said; None for what is neither."""
+        return next((unit for name, unit in _UNITS.items() if name in self.found.gate), None)
 
     @property
     def _is_change(self) -> bool:
@@ -54,8 +59,8 @@ class GateView:
         """What was found."""
         if self._is_change and self.found.value is not None:
             return signed(self.found.value)
-        if _TIME in self.found.gate:
-            return seconds(self.found.value)
+        if unit := self._unit:
+            return unit(self.found.value)
         return rate(self.found.value) if self.is_rate else _number(self.found.value)
 
     @property
@@ -66,8 +71,8 @@ class GateView:
             return ""
         if self._is_change:
             return f"{signed(low)} to {signed(high)}"
-        if _TIME in self.found.gate:
-            return f"{seconds(low)} to {seconds(high)}"
+        if unit := self._unit:
+            return f"{unit(low)} to {unit(high)}"
         return f"{_number(low)}{NOTHING}{_number(high)}"
 
     @property
@@ -76,8 +81,8 @@ class GateView:
         margin = self.found.margin
         if margin is None or self._is_change:
             return NOTHING
-        if _TIME in self.found.gate:
-            return f"{signed(margin)[0]}{seconds(abs(margin))}"
+        if unit := self._unit:
+            return f"{signed(margin)[0]}{unit(abs(margin))}"
         return signed(margin) if self.found.low is not None else _number(margin, sign="+")
 
     @property

@@ -14,6 +14,7 @@ from pytest_crmeval.domain.interval import (
     clustered,
     deviations_of,
     effective,
+    equal_units,
     pass_all,
     pass_at,
     percentile,
@@ -97,7 +98,25 @@ def test_turns_that_go_wrong_for_themselves_count_each() -> None:
 @pytest.mark.parametrize("parts", [[(3.0, 3.0), (5.0, 5.0)], [(0.0, 4.0)], [(2.0, 4.0)], [(2.0, 4.0), (3.0, 6.0)]])
 def test_where_nothing_differs_units_count(parts: list[tuple[float, float]]) -> None:
     """Perfect, hopeless, alone or all alike: nobody knows how turns depend on each other."""
-    assert len(parts) == effective(parts)
+    assert equal_units(parts) == effective(parts)
+
+
+def test_units_count_by_their_size() -> None:
+    """Three alike are three; one of forty cases and eight of one are 48² / (40² + 8) of one size."""
+    assert 3 == equal_units([(0.0, 7.0)] * 3)
+    assert pytest.approx(2304 / 1608) == equal_units([(40.0, 40.0), *[(0.0, 1.0)] * 8])
+
+
+@pytest.mark.parametrize("sizes", [[40, *[1] * 8], [*[20] * 3, *[2] * 20], [30, *[3] * 30], [5] * 12])
+def test_intervals_of_unequal_units_hold_the_truth_as_often_as_they_say(sizes: list[int]) -> None:
+    """An independent computation: 400 runs of chains that pass or fail as a whole, long and short ones."""
+    dice = random.Random(1)  # noqa: S311
+
+    def is_held() -> bool:
+        found = clustered([(size * (dice.random() < 0.7), size) for size in sizes])
+        return found is not None and found[0] <= 0.7 <= found[1]
+
+    assert sum(is_held() for _ in range(400)) >= 0.93 * 400
 
 
 def test_the_variance_of_a_ratio_is_the_one_that_resampling_shows() -> None:

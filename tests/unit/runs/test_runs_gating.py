@@ -364,6 +364,14 @@ def test_a_baseline_of_others_says_whom_it_has(text: str) -> None:
     assert "the baseline has no suite 'crm'" == ruled(text, run, of(*played(3, 0, suite="q"))).explanation
 
 
+@pytest.mark.parametrize("text", ["crm.pass_rate >= baseline", "crm.pass_rate not worse than baseline"])
+def test_who_is_not_in_the_baseline_is_named(text: str) -> None:
+    """Of two agents that are judged together the new one is held against nothing."""
+    ruling = ruled(text, of(*played(8, 0, "new"), *played(8, 0, "old")), of(*played(8, 0, "old")))
+
+    assert "over 8 cases that both runs have, without new, not in the baseline" in ruling.explanation
+
+
 def lost(count: int, of_all: int = 40) -> tuple[Report, Report]:
     """Return a baseline that passed everything, and a run that has lost so many."""
     return of(*played(of_all, 0)), of(*played(of_all - count, count))
@@ -446,6 +454,23 @@ def test_several_gates_on_being_worse_are_corrected() -> None:
 
     assert [(True, 0.0625), (True, 1.0)] == [(ruling.holds, ruling.p) for ruling in rulings]
     assert "Holm over 2 gates" in rulings[0].explanation
+
+
+@pytest.mark.parametrize("lost_of_five", [0, 5])
+def test_a_gate_on_too_few_cases_can_not_be_judged_and_does_not_hold(lost_of_five: int) -> None:
+    """Five that are lost have p = 0.0625, and never less: such a rule would pass whatever happens.
+
+    Nor are others corrected for it.
+    """
+    before = of(*played(40, 0), *played(5, 0, suite="q"))
+    after = of(*played(34, 6), *played(5 - lost_of_five, lost_of_five, suite="q"))
+    gates = [Gate.parse(f"{suite}.pass_rate not worse than baseline") for suite in ("crm", "q")]
+
+    enough, few = judge(gates, after, before)
+
+    assert (False, 0.03125) == (enough.holds, enough.p)
+    told = "only 5 of the six cases that can show a run to be worse are in both runs"
+    assert (False, None, told) == (few.holds, few.p, few.explanation)
 
 
 def test_turns_can_be_compared_too() -> None:

@@ -7,6 +7,7 @@ from math import comb, inf
 import pytest
 from scipy.stats import binomtest
 
+from pytest_crmeval.domain.interval import equal_units
 from pytest_crmeval.scoring.exact import clopper_pearson, exact_clustered, size_with
 
 
@@ -55,10 +56,10 @@ def test_what_was_told_from_few_units_counts_for_less() -> None:
 
 @pytest.mark.parametrize("parts", [[(3.0, 3.0), (5.0, 5.0)], [(0.0, 4.0)], [(99.0, 99.0), (0.0, 1.0)]])
 def test_where_units_hardly_differ_each_counts_once(parts: list[tuple[float, float]]) -> None:
-    """All right, alone, or one that is large and one that is not."""
-    share = sum(hits for hits, _ in parts) / sum(size for _, size in parts)
+    """All right, alone, or one that is large and one that is not: by their size."""
+    share, units = sum(hits for hits, _ in parts) / sum(size for _, size in parts), equal_units(parts)
 
-    assert clopper_pearson(share * len(parts), len(parts), 0.9) == exact_clustered(parts, 0.9)
+    assert clopper_pearson(share * units, units, 0.9) == exact_clustered(parts, 0.9)
 
 
 @pytest.mark.parametrize(("share", "end"), [(0.66, 0.6), (1.0, 0.99), (0.3, 0.35), (0.0, 0.05)])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.checkpoints import FileOutcome
+from pytest_crmeval.domain.comparison import CaseChange
 from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.ruling import Ruling
@@ -155,11 +156,14 @@ def test_a_gate_tells_value_interval_margin_and_what_would_settle_it() -> None:
 
 
 def test_margins_have_the_unit_of_what_they_are_margins_of() -> None:
-    """Seconds of a time, whole ones of a count."""
+    """Seconds of a time, dollars of money, whole ones of a count."""
+    dear = Ruling(gate="crm.cost_usd <= 5", holds=False, explanation="e", value=6.3, bound=5, margin=-1.3)
     slow = Ruling(gate="crm.latency_p95 <= 20s", holds=True, explanation="e", value=0.5, bound=20, margin=19.5)
     count = Ruling(gate="crm.failed <= 3", holds=False, explanation="e", value=7, bound=3, margin=-4)
 
-    assert ["+20 s", "\N{MINUS SIGN}4"] == [GateView(found=each).margin for each in (slow, count)]
+    margins = [GateView(found=each).margin for each in (slow, dear, count)]
+    assert ["+20 s", "\N{MINUS SIGN}$1.30", "\N{MINUS SIGN}4"] == margins
+    assert "$6.30" == GateView(found=dear).value
 
 
 def test_a_gate_on_being_worse_tells_a_difference() -> None:
@@ -222,6 +226,26 @@ def test_a_gate_of_each_subject_names_the_subject() -> None:
 
     assert "crm[*].errored == 0 (mute)" == GateView(found=every).text
     assert BREACHED.gate == GateView(found=BREACHED).text
+
+
+def test_a_long_list_names_a_few_and_leads_to_all() -> None:
+    """Unless it leads nowhere; so the rest of the page is not far away."""
+    many = [str(n) for n in range(30)]
+    (contrast,) = comparison(many, []).contrasts
+    gone = [CaseChange(case=case) for case in many]
+    (found,) = baseline_of(replace(comparison([], []), contrasts=[replace(contrast, gone=gone)])).contrasts
+
+    assert [("newly failing", 30, 10, True), ("gone", 30, 30, False)] == [
+        (each.name, each.count, len(each.cases), bool(each.link)) for each in found.lists
+    ]
+
+
+def test_what_was_not_tested_is_told_as_such() -> None:
+    """Checkpoints are compared by pass@1, and nobody says how sure that is."""
+    (tested,) = baseline_of(comparison(["a"], [])).contrasts
+    untested = replace(tested, contrast=replace(tested.contrast, p=None, p_holm=None))
+
+    assert ("not tested", "crm × claude (pass@1)") == (untested.ruling, untested.title)
 
 
 def test_a_comparison_names_what_changed() -> None:
