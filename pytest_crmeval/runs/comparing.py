@@ -118,6 +118,12 @@ def pairs_of(matches: Sequence[Match], metric: str) -> list[Pair]:
     ]
 
 
+def is_same(report: Report, other: Report) -> bool:
+    """Whether two reports are of one run, a copy of it included: nobody is worse than himself."""
+    alike = all(report.run.get(name) == other.run.get(name) for name in ("id", "started", "ended"))
+    return alike and list(report.trials) == list(other.trials)
+
+
 def commit_of(report: Report) -> str:
     """Return the commit that the last part of a run was played at; nothing if nobody knows."""
     return str(_git_of(report).get("commit", ""))

@@ -11,7 +11,7 @@ from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import listed
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.runs.comparing import matched, pairs_of
+from pytest_crmeval.runs.comparing import is_same, matched, pairs_of
 from pytest_crmeval.runs.settling import margin_of, to_be_sure, to_find, to_settle
 from pytest_crmeval.scoring.figures import figures_of
 from pytest_crmeval.scoring.paired import Difference, Pair, difference_of, holm
@@ -92,7 +92,13 @@ class _Court:
             return f"the run is not whole: it lacks shard {listed(self._report.missing)}"
         if self._standing.not_run:
             return f"{self._standing.not_run} of {self._standing.planned} cases were not run"
-        return _NO_BASELINE if self._gate.baseline and self._baseline is None else ""
+        return self._no_baseline() if self._gate.baseline else ""
+
+    def _no_baseline(self) -> str:
+        """Return why there is nothing to hold the run against; nothing if there is."""
+        if self._baseline is None:
+            return _NO_BASELINE
+        return "the baseline is this run itself" if is_same(self._report, self._baseline) else ""
 
     def _figure(self, level: float, *, exact: bool = False) -> Figure | None:
         """Return what the gate is about, with an interval of this level; None if it was taken from nothing."""

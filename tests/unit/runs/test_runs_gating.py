@@ -339,6 +339,14 @@ def test_a_gate_on_the_baseline_needs_one() -> None:
         assert (False, True) == (ruling.holds, "there is no baseline" in ruling.explanation)
 
 
+@pytest.mark.parametrize("text", ["crm.pass_rate >= baseline", "crm.pass_rate not worse than baseline"])
+def test_a_run_is_not_held_against_itself(text: str) -> None:
+    """Nor against its copy: who copies a report to the baseline before it is judged would always pass."""
+    ruling = ruled(text, of(*played(3, 9)), of(*played(3, 9)))
+
+    assert (False, "the baseline is this run itself") == (ruling.holds, ruling.explanation)
+
+
 def test_a_gate_on_the_baseline_looks_at_the_cases_that_both_have() -> None:
     """The baseline had 60 of 100; now 59 of these pass, and 20 easy ones are new, which do not help."""
     new = [trial(f"new-{n}") for n in range(20)]
@@ -380,7 +388,8 @@ def test_who_is_not_in_the_baseline_is_named(text: str) -> None:
 
 def lost(count: int, of_all: int = 40) -> tuple[Report, Report]:
     """Return a baseline that passed everything, and a run that has lost so many."""
-    return of(*played(of_all, 0)), of(*played(of_all - count, count))
+    before = of(*played(of_all, 0))
+    return replace(before, run={**before.run, "id": "before"}), of(*played(of_all - count, count))
 
 
 @pytest.mark.parametrize(("count", "holds"), [(0, True), (5, True), (6, False)])
