@@ -191,11 +191,6 @@ class _Court:
         """The cases that both runs have scored with the same content, with what they had and have."""
         return pairs_of(matched(*self._paired()), self._gate.metric)
 
-    @property
-    def is_tested(self) -> bool:
-        """Whether so many cases could show anything at all: fewer are not corrected for, as in a comparison."""
-        return len(self.pairs) >= FEWEST
-
     def _not_worse(self) -> Ruling:
         """Hold the paired difference against nothing at all; whether it is significant is decided with the others.
 
@@ -221,7 +216,7 @@ class _Court:
         """Return a ruling on being worse, now that all such tests are known: ``chance`` is corrected for them."""
         significant = chance < SIGNIFICANT
         worse = (ruling.value or 0.0) < 0 and significant
-        by = f", Holm over {tests} gates" if tests > 1 and self.is_tested else ""
+        by = f", Holm over {tests} gates" if tests > 1 else ""
         return replace(
             ruling,
             p=chance,
@@ -281,15 +276,9 @@ def _figure_of(
 
 def _corrected(courts: Sequence[_Court], rulings: Sequence[Ruling]) -> list[Ruling]:
     """Decide who is significantly worse, corrected for the number of such rules that could find it."""
-    judged = list(zip(courts, rulings, strict=True))
-    tested = [ruling.p for court, ruling in judged if ruling.p is not None and court.is_tested]
+    tested = [ruling.p for ruling in rulings if ruling.p is not None]
     corrected = iter(holm(tested))
-
-    def decided(court: _Court, ruling: Ruling) -> Ruling:
-        if ruling.p is None:
-            return ruling
-        if not court.is_tested:  # with more cases it would be one more of them
-            return court.decided(ruling, ruling.p, len(tested) + 1)
-        return court.decided(ruling, next(corrected), len(tested))
-
-    return [decided(court, ruling) for court, ruling in judged]
+    return [
+        ruling if ruling.p is None else court.decided(ruling, next(corrected), len(tested))
+        for court, ruling in zip(courts, rulings, strict=True)
+    ]
