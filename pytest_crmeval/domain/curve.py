@@ -239,7 +239,7 @@ def learning_of(
         windows=_windows(stream, max(SMALLEST, ceil(len(stream) / WINDOWS))),
         halves=_windows(stream, ceil(len(stream) / 2)) if len(stream) > 1 else (),
         known=0 if lesson.learning == "off" else sum(trial.planned.fingerprint in met for trial in stream),
-        late=_late([order[key] for trial in stream if (key := trial.planned.key) in order] if order else ()),
+        late=_late(stream, order or {}),
         held_out=Share.of(held_out) if held_out else None,
         measured_after=tuple(sorted({lesson.position for _, lesson in taught if lesson.held_out})),
         comparison=_comparison(lesson, held_out, others),
@@ -254,8 +254,10 @@ def learning_of(
     )
 
 
-def _late(places: Sequence[int]) -> int:
-    """Return how many are behind one that has a greater number."""
+def _late(stream: Sequence[Trial], order: Mapping[str, int]) -> int:
+    """Return how many were played behind one that has a greater number; who does not learn plays in any order."""
+    learnt_from = [trial.planned.key for trial in stream if trial.lesson and trial.lesson.learns]
+    places = [order[key] for key in learnt_from if key in order]
     return sum(place < furthest for place, furthest in zip(places, accumulate(places, max), strict=True))
 
 

@@ -2,7 +2,8 @@
 
 In xdist 3.8 every way of dealing that knows scopes (``loadscope``, ``loadfile``, ``loadgroup``) deals the units of a
 crashed worker out again, also those that are done. Nobody reports from a unit without items, so whoever gets one waits
-for ever (xdist's issues 1323, 1327, 1362, 1378). Later versions are left as they are.
+for ever (xdist's issues 1323, 1327, 1378). One that crashes while others still collect is counted as if it were there,
+and the run breaks off (1362). Later versions are left as they are.
 """
 
 from collections.abc import Generator, Sequence
@@ -24,9 +25,9 @@ def pytest_xdist_make_scheduler() -> Generator[None, object, object]:
 
 
 def mended(scheduler: Any) -> Any:  # noqa: ANN401 (whatever some plugin deals with)
-    """Return who deals items out, so that a crash does not have him wait for ever."""
-    if isinstance(scheduler, LoadScopeScheduling) and xdist.__version__.startswith(_BROKEN):
-        kind = type(scheduler)
+    """Return who deals items out, so that a crash does not have him wait for ever; who has his own way keeps it."""
+    kind = type(scheduler)
+    if xdist.__version__.startswith(_BROKEN) and getattr(kind, "remove_node", None) is LoadScopeScheduling.remove_node:
         scheduler.__class__ = type(kind.__name__, (_Mended, kind), {})
     return scheduler
 
@@ -37,6 +38,8 @@ class _Mended(LoadScopeScheduling):  # type: ignore[misc] # it has no types
     def remove_node(self, node: Worker) -> str | None:
         """Return what a worker crashed in; the rest of what it had is dealt out next. KeyError if it is unknown."""
         workload: dict[str, dict[str, bool]] = self.assigned_work.pop(node)
+        if self.collection is None:  # nothing was dealt out yet, and others still collect: its successor will, too
+            self.registered_collections.pop(node, None)
         left = [(unit, item) for unit in workload.values() for item, is_done in unit.items() if not is_done]
         if not left:
             return None
@@ -50,9 +53,15 @@ class _Mended(LoadScopeScheduling):  # type: ignore[misc] # it has no types
         return crashed
 
     def schedule(self) -> None:
-        """Deal out; a worker begins an item when it knows the next one, or that there is none."""
+        """Deal out; and once more to a successor with one item: it begins that when it knows what is next, if anything.
+
+        At first xdist does so itself.
+        """
+        again = self.collection is not None
         super().schedule()
-        self._deal()
+        for node in self.nodes if again else ():
+            if self._pending_of(self.assigned_work[node]) == 1:
+                self._reschedule(node)
 
     def add_node_collection(self, node: Worker, collection: Sequence[str]) -> None:
         """Know what a worker has collected. One that has collected something else would wait for ever."""

@@ -98,6 +98,9 @@ def _paid(learning: Learning) -> str:
 
 
 def _timed(learning: Learning) -> str:
+    """Say how long it took; nothing if nobody knows: trials of before learning was timed have both in one."""
+    if learning.learnt_from and not learning.seconds_to_learn:
+        return ""
     return f"time: {learning.seconds_to_play:.1f} s to play, {learning.seconds_to_learn:.1f} s to learn"
 
 

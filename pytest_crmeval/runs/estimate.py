@@ -117,7 +117,7 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
         cases = groups[group]
         if cast := (casts or {}).get(cases[0].spec):
             troupe = _Troupe(cast, memory, sizes, overhead, expected)
-            forecasts += [_role_forecast(cases, role, troupe, price, pace) for role in cast.specs]
+            forecasts += [_role_forecast(cases, role, troupe, price, pace) for role in troupe.wanted(cases)]
         else:
             forecasts.append(_forecast(cases, expected, price, pace))
     judged = sum(sizes[case.key].judged for case in planned) if judge else 0
@@ -191,6 +191,10 @@ class _Troupe:
     def needs(self, case: PlannedCase, role: str) -> bool:
         """Whether a role is asked about a case."""
         return role == STUDENT or self.cast.calls(role, self.sizes[case.key]) > 0.0
+
+    def wanted(self, cases: Sequence[PlannedCase]) -> Sequence[str]:
+        """Return the roles that are asked about any of some cases."""
+        return [role for role in self.cast.specs if any(self.needs(case, role) for case in cases)]
 
     def is_queued(self, key: str) -> bool:
         """Whether a case waits for those before it."""

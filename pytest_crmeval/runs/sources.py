@@ -10,6 +10,7 @@ from typing import Any
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import SCHEMA
+from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.runs import journal, reports
 from pytest_crmeval.runs.journal import Past
 from pytest_crmeval.runs.places import journal_beside, place_of, report_beside
@@ -93,13 +94,18 @@ def _reported(name: str, path: Path) -> Source:
     spent = facts["spent"] if "spent" in facts else sum(map(journal.spent_on, trials.values()))
     past = Past(
         parts=_parts(facts, path),
-        planned={key: trial.planned for key, trial in trials.items()},
+        planned={trial.planned.key: trial.planned for trial in sorted(report.trials, key=_place)},
         trials=trials,
         red=set(facts.get("red", ())),
         spent=float(spent),
     )
     digest = sha256(json.dumps(report.to_dict(), sort_keys=True).encode()).hexdigest()
     return Source(name=name, past=past, facts=facts, transcripts=None, digest=digest)
+
+
+def _place(trial: Trial) -> int:
+    """Return when a learner has played a case: in which order it was to be played a report does not tell."""
+    return trial.lesson.position if trial.lesson else 0
 
 
 def _parts(facts: Mapping[str, Any], path: Path) -> list[JsonObject]:

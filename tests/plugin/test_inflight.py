@@ -21,6 +21,7 @@ WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids="
 TOGETHER = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
 """For what two workers might do twice."""
 SOON = 60.0
+"""On a machine that has much else to do, a worker may come so much later than the other."""
 
 
 def named(name: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)

@@ -71,6 +71,17 @@ def test_what_was_not_played_in_its_place_is_told() -> None:
     assert 0 == figures(stream).late
 
 
+@pytest.mark.parametrize("learning", ["frozen", "off"])
+def test_who_does_not_learn_is_never_late(learning: str) -> None:
+    """He plays several at the same time, in any order, all with the same playbook."""
+    stream = [replace(taught(number, P), learning=taught(0, P, learning=learning).learning) for number in (1, 2)]
+    order = {stream[0].planned.key: 1, stream[1].planned.key: 0}
+    found = learning_of(stream, {}, order)
+
+    assert found
+    assert 0 == found.late
+
+
 def test_what_was_learnt_from_in_another_run_is_told() -> None:
     """Whoever goes on with its playbook knows its conversations; who has no playbook knows nothing."""
     stream = [taught(1, P), taught(2, P), taught(3, P, held_out=True)]

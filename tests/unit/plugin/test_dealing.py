@@ -97,16 +97,17 @@ def test_what_a_crashed_worker_had_is_run_by_others(kind: type[LoadScopeScheduli
 
 
 def test_what_a_crashed_worker_had_is_dealt_out_before_the_rest() -> None:
-    """Who waits for what comes before his own is not to wait for the end."""
+    """In its order: who waits for what comes before his own is not to wait for the end."""
     scheduler, first, second, third = dealer(LoadGroupScheduling), Worker("gw0"), Worker("gw1"), Worker("gw2")
-    ready(scheduler, first, second)
+    items = [f"{item}@pair" for item in ITEMS[:2]] + [f"{item}@two" for item in ITEMS[2:4]] + ITEMS[4:]
+    ready(scheduler, first, second, items=items)
     known, left = len(second.dealt), [*first.dealt][1:]
 
     scheduler.remove_node(first)
-    ready(scheduler, third)
+    ready(scheduler, third, items=items)
 
-    assert len(left) > 1
-    assert left == sorted([*second.dealt, *third.dealt][known:])[: len(left)]
+    assert [1, 4] == left
+    assert left == [*second.dealt, *third.dealt][known:]
 
 
 @SCOPED
@@ -126,6 +127,34 @@ def test_a_worker_that_still_collects_is_dealt_nothing(kind: type[LoadScopeSched
     assert sorted(ITEMS) == sorted([*lost, *third.ran, *fourth.ran])
 
 
+@SCOPED
+def test_a_worker_that_crashes_before_anything_is_dealt_out_is_replaced(kind: type[LoadScopeScheduling]) -> None:
+    """It has collected, and others have not: what it has collected does not count as one of theirs."""
+    scheduler, first, second, third = dealer(kind), *map(Worker, ["gw0", "gw1", "gw2"])
+    for worker in (first, second):
+        scheduler.add_node(worker)
+    scheduler.add_node_collection(first, ITEMS)
+
+    assert scheduler.remove_node(first) is None
+    ready(scheduler, third)
+    assert [] == [*second.dealt, *third.dealt]
+    scheduler.add_node_collection(second, ITEMS)
+    scheduler.schedule()
+    run(scheduler, [second, third])
+    assert sorted(ITEMS) == sorted([*second.ran, *third.ran])
+
+
+@SCOPED
+def test_where_nobody_crashes_items_are_dealt_out_as_ever(kind: type[LoadScopeScheduling]) -> None:
+    """What is given out early can't be balanced any more."""
+    config: Any = Config()
+    ours, theirs = [Worker("gw0"), Worker("gw1")], [Worker("gw0"), Worker("gw1")]
+    ready(dealer(kind), *ours)
+    ready(kind(config), *theirs)
+
+    assert [worker.dealt for worker in theirs] == [worker.dealt for worker in ours]
+
+
 def test_a_successor_that_collects_something_else_ends_the_run() -> None:
     """Nobody could deal it anything, and it would wait for ever."""
     scheduler = dealer(LoadFileScheduling)
@@ -136,10 +165,18 @@ def test_a_successor_that_collects_something_else_ends_the_run() -> None:
         ready(scheduler, Worker("gw2"), items=ITEMS[1:])
 
 
+class Own(LoadFileScheduling):  # type: ignore[misc] # it has no types
+    """Another plugin's way of dealing, which knows what to do after a crash."""
+
+    def remove_node(self, node: Worker) -> None:
+        """Do as that plugin likes."""
+
+
 def test_other_ways_of_dealing_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those of a later xdist."""
+    """Also those of a later xdist, and those of plugins that see to a crash themselves."""
     config: Any = Config()
     assert config is mended(config)
+    assert Own is type(mended(Own(config)))
 
     monkeypatch.setattr("xdist.__version__", "3.9.0")
     assert LoadFileScheduling is type(mended(LoadFileScheduling(config)))

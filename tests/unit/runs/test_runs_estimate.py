@@ -338,9 +338,9 @@ def taught(name: str, *, held_out: bool = False) -> Played:
     return replace(found, learning_seconds=0.0 if held_out else 6.0)
 
 
-def learning(*history: Played, cast: Cast = CAST) -> Estimate:
+def learning(*history: Played, cast: Cast = CAST, names: Sequence[str] = ("one", "two", "held")) -> Estimate:
     """Return the estimate of two conversations of a learner, and a third one that is held out."""
-    cases = [case(name, LEARNER, "atlas") for name in ("one", "two", "held")]
+    cases = [case(name, LEARNER, "atlas") for name in names]
     sizes = {each.key: CaseSize(turns=2, characters=400, held_out=each.case == "held") for each in cases}
     return estimate(cases, history, sizes, price, overhead=4_000, pace=TWO, casts={LEARNER: cast})
 
@@ -359,6 +359,11 @@ def test_each_role_of_a_learner_is_guessed_apart() -> None:
     told = list(lines(learning()))
     assert "nobody knows the price of arbiter of atlas: " in "".join(told)
     assert any(line.startswith("guessed: 1 review for a turn") for line in told)
+
+
+def test_nothing_is_told_of_roles_that_nobody_asks() -> None:
+    """Only what is held out is left, and that the student plays alone."""
+    assert ["student"] == [each.role for each in learning(names=["held"]).forecasts]
 
 
 def test_what_a_learner_took_it_takes_again() -> None:

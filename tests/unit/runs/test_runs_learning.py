@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from pytest_crmeval.domain.curve import learning_of
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.domain.score import Verdict
@@ -135,6 +136,18 @@ def test_a_run_goes_on_with_what_it_began_with() -> None:
     assert {KEY: BOOK} == inherited_in([{}, {"inherited": {KEY: BOOK.to_dict()}}])
     assert ["p1.1", "p1.9"] == [
         each.id for each in playbooks_of([taught(added=(entry("p1.9"),))], {KEY: BOOK})[KEY].entries
+    ]
+
+
+def test_time_is_told_as_far_as_it_is_known() -> None:
+    """Trials of before there was a time to learn have it in their own; where nothing is learnt it takes none."""
+    found = [
+        learning_of([replace(taught(learning=learning), seconds=3.0, learning_seconds=seconds)], {})
+        for learning, seconds in (("on", 0.0), ("on", 2.0), ("frozen", 0.0))
+    ]
+
+    assert ["time: 3.0 s to play, 2.0 s to learn", "time: 3.0 s to play, 0.0 s to learn"] == [
+        line for each in found if each for line in curves.curve(each) if line.startswith("time: ")
     ]
 
 

@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.runs.journal import Journal, JournalError
-from pytest_crmeval.runs.reports import ReportError
+from pytest_crmeval.runs.reports import ReportError, build
 from pytest_crmeval.runs.sources import SourceError, source_of
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
@@ -45,6 +47,22 @@ def test_a_report_alone_does_not_know_what_was_not_run(tmp_path: Path) -> None:
 
     with pytest.raises(SourceError, match="mine: 1 cases were not run, and only the journal knows which"):
         source_of("mine", tmp_path)
+
+
+def test_a_report_alone_does_not_say_that_a_learner_played_out_of_order(tmp_path: Path) -> None:
+    """Trials are sorted by their keys there; what came when only their lessons tell."""
+    played = [
+        replace(trial(name), learning=Lesson(key="crm/oracle", position=place))
+        for place, name in enumerate(["two", "one", "three"], 1)
+    ]
+    told = keep(tmp_path, "mine", played)
+    (tmp_path / "mine" / "trials.jsonl").unlink()
+
+    past = source_of("mine", tmp_path).past
+    again = build({}, past.trials, past.planned.values())
+
+    assert ["two", "one", "three"] == [case.case for case in past.planned.values()]
+    assert [0, 0] == [found.late for report in (told, again) if (found := report.standings[0].learning)]
 
 
 @pytest.mark.parametrize(
