@@ -1,5 +1,6 @@
 """What the tests share: one PostgreSQL for all of them, small projects to run pytest in, no way out of the machine."""
 
+import gc
 import json
 import os
 import signal
@@ -32,6 +33,12 @@ for variable in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # the runs of tests 
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
+
+
+def pytest_collection_finish() -> None:
+    """Set aside what thousands of tests are made of: every search for garbage would go through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
