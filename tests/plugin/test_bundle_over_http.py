@@ -86,33 +86,27 @@ def script(bundled: pytest.Pytester, crm: Crm) -> Script:
     return script_of([ref.read() for ref in index([bundled.path / "cases.jsonl"])], crm)
 
 
-def test_who_plays_rightly_passes_in_every_dialect(
+def test_who_plays_rightly_passes_in_every_dialect_and_is_replayed_without_a_server(
     bundled: pytest.Pytester, providers: Providers, script: Script
 ) -> None:
-    """Nothing is lost or changed on the way to the model and back: it is shown the dialogue to the letter."""
+    """Nothing is lost or changed on the way to the model and back: it is shown the dialogue to the letter.
+
+    Whatever was called and answered, a replay has the same verdicts and scores, and no request arrives.
+    """
     server = providers(scripted_brain(script))
     specs, cases = specs_of(server), len(sample())
 
-    bundled.runpytest(*agents(specs), *TWO_WORKERS)
+    bundled.runpytest(*agents(specs), *TWO_WORKERS, "--crmeval-record", "tapes")
 
     assert 25 < cases < 35
     assert dict.fromkeys(specs, cases) == passed(bundled.path)
     assert len(server.seen) == sum(trial["bill"]["usage"]["calls"] for trial in report_of(bundled.path)["trials"])
 
-
-def test_the_recorded_bundle_is_replayed_without_a_server(
-    bundled: pytest.Pytester, providers: Providers, script: Script
-) -> None:
-    """Whatever was called and answered: the same verdicts and scores, and no request arrives."""
-    server = providers(scripted_brain(script))
-    options = (*agents(specs_of(server)), *TWO_WORKERS)
-    bundled.runpytest(*options, "--crmeval-record", "tapes")
     recorded = told(bundled.path)
     server.seen.clear()
+    bundled.runpytest(*agents(specs), "-p", "no:xdist", "--crmeval-replay", "tapes")
 
-    bundled.runpytest(*options, "--crmeval-replay", "tapes")
-
-    assert 3 * len(sample()) == len(recorded)
+    assert 3 * cases == len(recorded)
     assert recorded == told(bundled.path)
     assert [] == server.seen
 

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from tests.plugin.test_inflight import M, many
+from tests.plugin.test_inflight import TOGETHER, WAYS, M, many
 from tests.projects import report_of
 from tests.providers.answers import Slow
 from tests.providers.loopback import Loopback, crm_brain
@@ -15,7 +15,6 @@ from tests.providers.loopback import Loopback, crm_brain
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
 
 
 DEADLY = """
@@ -109,7 +108,7 @@ def test_conversation(conversation, evaluate):
 """
 
 
-@WAYS
+@TOGETHER
 def test_who_ends_the_run_ends_it_for_all(project: Project, providers: Providers, xdist: list[str]) -> None:
     """What is in flight is finished, and nothing more is begun."""
     server = providers(lambda seen: Slow(0.1, crm_brain(seen)))

@@ -27,7 +27,7 @@ def test_question(question, evaluate):
 DATA = re.compile(r'<script type="application/json" id="trials-data">(.*?)</script>', re.DOTALL)
 
 
-@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 def test_a_run_leaves_a_page(project: Project, xdist: list[str]) -> None:
     """With every trial and every gate; the summary tells where it is, and ``latest.html`` leads to it."""
     pytester = project([case("one"), failing("two")], ini=f"{SHOWN}\ncrmeval_gates = crm.pass_rate >= 0.40")

@@ -526,7 +526,7 @@ def test_no_server_is_started_for_conversations_that_are_not_chosen(asking: Made
     Path(pytester.path, "cases.jsonl").write_text(json.dumps(case("one")) + "\n")
     pytester.makepyfile(test_crm=TEST_FILE)
 
-    result = pytester.runpytest("-k", "exact", "-n", "2")
+    result = pytester.runpytest("-k", "exact", "-n", "1")
 
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["crmeval server: none was needed"])

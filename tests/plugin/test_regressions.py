@@ -15,7 +15,7 @@ from tests.projects import case, failing, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 NO_XDIST = ("-p", "no:xdist")
 HALF = ("--crmeval-agent", "bots:Half")
 WORSE = ("--crmeval-gate", "crm.pass_rate not worse than baseline")

@@ -80,7 +80,7 @@ KEYS = pytest.mark.parametrize("key", [CANARY, PLAIN], ids=["of a known form", "
 
 
 @KEYS
-@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 def test_a_key_is_seen_nowhere(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch, xdist: list[str], key: str
 ) -> None:

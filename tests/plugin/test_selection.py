@@ -9,6 +9,7 @@ from tests.projects import case, failing, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 ODD_IDS = ["v1.2", "a/b", "x::y", "größe", "日本", "with space", "with_space", "$(rm -rf)", "[b]", "a@b"]
 
 
@@ -18,7 +19,7 @@ def played(pytester: pytest.Pytester, *arguments: str) -> set[str]:
     return {trial["case"] for trial in report_of(pytester.path)["trials"]}
 
 
-@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+@WAYS
 def test_k_selects_by_case_and_by_agent(project: Project, xdist: list[str]) -> None:
     """An id is ``<agent>-<case id>``."""
     pytester = project([case("quote-1"), case("quote-2"), case("deal-1")])
@@ -37,7 +38,7 @@ def test_m_selects_our_tests(project: Project) -> None:
     pytester.runpytest("-m", "not conversations").assert_outcomes(passed=1, deselected=3)
 
 
-@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+@WAYS
 def test_lf_repeats_what_failed(project: Project, xdist: list[str]) -> None:
     """And only that."""
     pytester = project([case("one"), failing("two"), case("three")])
@@ -78,21 +79,21 @@ def test_agents_with_similar_specs_are_told_apart(project: Project) -> None:
     pytester.runpytest("--crmeval-agent=flex:Flex?mood=*", "--crmeval-agent=flex:Flex?mood=!").assert_outcomes(passed=2)
 
 
-@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
-def test_a_sample_is_the_same_for_the_same_seed(project: Project, xdist: list[str]) -> None:
-    """For every agent, on every worker, in dataset order."""
+def test_a_sample_is_the_same_for_the_same_seed(project: Project) -> None:
+    """For every agent, on every worker and without any, in dataset order."""
     pytester = project([case(f"case-{number}") for number in range(20)])
-    five = ("--crmeval-sample", "5", *xdist)
+    five, alone = ("--crmeval-sample", "5"), ("-p", "no:xdist")
 
-    first = played(pytester, *five, "--crmeval-seed", "7")
+    first = played(pytester, *five, "--crmeval-seed", "7", *alone)
 
     assert 5 == len(first)
-    assert first == played(pytester, *five, "--crmeval-seed", "7")
-    assert first != played(pytester, *five, "--crmeval-seed", "8")
-    assert 20 == len(played(pytester, "--crmeval-sample", "99", *xdist))
+    assert first == played(pytester, *five, "--crmeval-seed", "7", "-n", "2")
+    assert first == played(pytester, *five, "--crmeval-seed", "7", *alone)
+    assert first != played(pytester, *five, "--crmeval-seed", "8", *alone)
+    assert 20 == len(played(pytester, "--crmeval-sample", "99", *alone))
 
 
-@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+@WAYS
 def test_odd_ids_work(project: Project, xdist: list[str]) -> None:
     """They are readable, unique and safe for the shell, and every case is played under its own id."""
     pytester = project([case(name) for name in ODD_IDS])

@@ -15,7 +15,7 @@ from tests.providers.loopback import Loopback
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 NO_XDIST = ("-p", "no:xdist")
 HALF = ("--crmeval-agent", "bots:Half")
 MINE = os.environ.get("PYTEST_XDIST_WORKER", "main")  # workers share a server

@@ -24,7 +24,7 @@ from bots import Half
 
 class Slow(Half):
     def reply(self, messages, tools):
-        time.sleep(0.1)
+        time.sleep(0.0 if Path("go-on").exists() else 0.1)
         return super().reply(messages, tools)
 
 class Waiting(Half):
@@ -103,6 +103,7 @@ def test_after_the_controller_was_killed(slow: Path, xdist: list[str], number: s
         run.nothing_left()
     before = run.journalled()
 
+    (slow / "go-on").touch()
     with running(slow, *arguments) as again:
         assert pytest.ExitCode.OK == again.end(), again.output()
     assert 30 == again.journalled()
@@ -124,9 +125,9 @@ def test_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, mill
         time.sleep(milliseconds / 1000)
         owner.kill()
 
-    eventually(lambda: not home.exists(), f"{home} is gone", 15)
-    eventually(lambda: not mentions(home), f"no process uses {home}", 10)
-    eventually(lambda: not left_in_memory() - before, "no shared memory is left", 10)
+    eventually(lambda: not home.exists(), f"{home} is gone")
+    eventually(lambda: not mentions(home), f"no process uses {home}")
+    eventually(lambda: not left_in_memory() - before, "no shared memory is left")
 
 
 def left_in_memory() -> set[str]:
@@ -151,6 +152,7 @@ def test_after_a_worker_was_killed(slow: Path) -> None:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         run.look_at_server()
         os.kill(run.workers()[0], signal.SIGKILL)
+        (slow / "go-on").touch()
 
         assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
     run.nothing_left()
@@ -169,6 +171,7 @@ def test_on_a_given_server(slow: Path, server: str) -> None:
             server, "given-crash"
         )
         os.kill(run.workers()[0], signal.SIGKILL)
+        (slow / "go-on").touch()
 
         assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
     assert set() == databases(server, "given-crash")

@@ -101,5 +101,5 @@ def test_an_embedded_server_goes_with_it(tmp_path: Path, *, interrupted: bool) -
 
     assert told.rstrip().endswith("set()")
     assert interrupted == ("KeyboardInterrupt" in errors), errors
-    eventually(lambda: not home.exists(), f"{home} is gone", 10)
-    eventually(lambda: not mentions(home), f"no process uses {home}", 10)
+    eventually(lambda: not home.exists(), f"{home} is gone")
+    eventually(lambda: not mentions(home), f"no process uses {home}")
