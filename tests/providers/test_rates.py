@@ -18,10 +18,10 @@ from tests.providers.loopback import Answer, Call, Loopback, Say, Seen, Slow, To
 
 SECONDS, WINDOW = 12.0, 10.0
 LEAST_USED = 0.9
-RPM, EACH = 1_200, 100
-"""Calls a minute, and the tokens that each takes."""
-MOST, LEAST = RPM * WINDOW / 60, LEAST_USED * RPM * SECONDS / 60
-"""Calls in any window, and in all the seconds."""
+WITH_SDK, WITHOUT = 600, 1_200
+"""Calls a minute: the real SDK takes a while for each, and a busy machine has to keep up."""
+EACH = 100
+"""Tokens of a call."""
 ANSWER = Slow(seconds=0.1, then=Say("Hello.", usage=Tokens(input=EACH - 10, output=10)))
 
 
@@ -45,6 +45,16 @@ def fullest(times: Sequence[float]) -> int:
     return max(sum(start <= time < start + WINDOW for time in times) for start in times)
 
 
+def most(rpm: int) -> float:
+    """Return how many calls may arrive in any window."""
+    return rpm * WINDOW / 60
+
+
+def least(rpm: int) -> float:
+    """Return how many calls must arrive in all the seconds."""
+    return LEAST_USED * rpm * SECONDS / 60
+
+
 def counting_a_thousand(seen: Seen) -> Answer:
     """Answer as the CRM's agent does, for 1,000 tokens whatever it is."""
     answer, usage = crm_brain(seen), Tokens(input=900, output=100)
@@ -65,38 +75,37 @@ def until(happened: Callable[[], bool]) -> None:
 @pytest.mark.usefixtures("given_server")
 def test_xdist_workers_share_a_cap(project: Callable[..., pytest.Pytester]) -> None:
     """Never above it in any 10 s, and at least 90 % of it used; with the real SDK."""
-    cases = [case(f"case-{number}") for number in range(125)]  # of two calls each: more than 12 s have room for
+    cases = [case(f"case-{number}") for number in range(65)]  # of two calls each: more than 12 s have room for
 
     with Loopback(crm_brain) as server:
-        run = project(cases, ini=f"crmeval_rates = openai:m {RPM}rpm\n")
-        result = run.runpytest_subprocess("-n", "3", "--crmeval-agent", f"openai:m?base_url={server.openai_url}")
+        run = project(cases, ini=f"crmeval_rates = openai:m {WITH_SDK}rpm\n")
+        result = run.runpytest_subprocess("-n", "2", "--crmeval-agent", f"openai:m?base_url={server.openai_url}")
 
     times = arrivals(server.seen)
-    result.assert_outcomes(passed=125)
-    assert fullest(times) <= MOST
-    assert len(times) >= LEAST
+    result.assert_outcomes(passed=65)
+    assert fullest(times) <= most(WITH_SDK)
+    assert len(times) >= least(WITH_SDK)
 
 
 @pytest.mark.usefixtures("given_server")
 def test_xdist_workers_share_a_cap_of_tokens(project: Callable[..., pytest.Pytester]) -> None:
-    """Also if a server counts far fewer than a prompt has characters: 1,000 a call, at 600,000 a minute."""
+    """Also if a server counts far fewer than a prompt has characters: 1,000 a call."""
     cases = [case(f"case-{number}") for number in range(60)]
-    most, least = 600 * WINDOW / 60, LEAST_USED * 600 * SECONDS / 60
 
     with Loopback(counting_a_thousand) as server:
-        run = project(cases, ini="crmeval_rates = openai:m 600000tpm\n")
+        run = project(cases, ini=f"crmeval_rates = openai:m {WITH_SDK * 1_000}tpm\n")
         result = run.runpytest_subprocess("-n", "2", "--crmeval-agent", f"openai:m?base_url={server.openai_url}")
 
     times = arrivals(server.seen)
     result.assert_outcomes(passed=60)
-    assert fullest(times) <= most
-    assert len(times) >= least
+    assert fullest(times) <= most(WITH_SDK)
+    assert len(times) >= least(WITH_SDK)
 
 
 def test_threads_of_several_processes_share_a_cap() -> None:
     """The same for tokens, and for 24 who ask at the same time."""
     with (
-        shared_control(f"openai:* {RPM * EACH}tpm") as (control, line),
+        shared_control(f"openai:* {WITHOUT * EACH}tpm") as (control, line),
         Loopback([ANSWER]) as server,
         ExitStack() as stack,
     ):
@@ -109,8 +118,8 @@ def test_threads_of_several_processes_share_a_cap() -> None:
 
     times = arrivals(server.seen)
     assert [0, 0, 0] == [each.exitcode for each in workers]
-    assert fullest(times) <= MOST
-    assert len(times) >= LEAST
+    assert fullest(times) <= most(WITHOUT)
+    assert len(times) >= least(WITHOUT)
 
 
 def test_a_worker_that_dies_does_not_take_its_permits_with_it() -> None:
