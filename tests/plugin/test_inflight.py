@@ -20,7 +20,7 @@ M = ("--crmeval-agent", "openai:m")
 WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 TOGETHER = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
 """For what two workers might do twice."""
-SOON = 20.0
+SOON = 60.0
 
 
 def named(name: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)

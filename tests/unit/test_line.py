@@ -20,7 +20,7 @@ from pytest_crmeval.server.line import Line, LineToController
 from pytest_crmeval.server.linked import ControlAnswers, LinkedControl
 from tests.permits import permit_of
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 A_WHILE = 0.2
 """Seconds in which a listener finds that it can't open another file."""
 CROWDED = """

@@ -9,7 +9,7 @@ import pytest
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.lookahead.ledger import Ledger
 
-SOON, A_WHILE = 10.0, 0.1
+SOON, A_WHILE = 60.0, 0.1
 
 
 @pytest.fixture

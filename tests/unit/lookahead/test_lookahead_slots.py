@@ -8,7 +8,7 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.lookahead.ledger import Ledger
 from pytest_crmeval.lookahead.slots import Desk, Slots
 
-SOON = 10.0
+SOON = 60.0
 
 
 class Table:

@@ -10,7 +10,7 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.stream import Stream
 from pytest_crmeval.lookahead.ledger import Ledger
 
-SOON, A_WHILE = 10.0, 0.1
+SOON, A_WHILE = 60.0, 0.1
 ORDERED, AFTER = ("t[s0]", "t[s1]", "t[s2]"), ("t[h0]", "t[h1]")
 STREAM = Stream(ordered=ORDERED, after=AFTER)
 WEIGHTS = dict.fromkeys((*ORDERED, *AFTER), 1.0)

@@ -12,7 +12,7 @@ from pytest_crmeval.play.solution_file import AHEAD, TIME_IS_UP, Clock, Judged, 
 from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
 from tests.boxes import Box
 
-SOON = 20.0
+SOON = 60.0
 LIMITS = Limits(cpu_seconds=1.0, wall_seconds=3.0, memory_bytes=2**28, output_bytes=2**20)
 
 

@@ -1,6 +1,6 @@
 """Whether the replies say what the user asked for, and nothing that is not so."""
 
-from time import perf_counter
+from time import thread_time
 
 import pytest
 
@@ -592,19 +592,19 @@ def test_a_reply_without_end_is_judged_in_the_end(unit: str) -> None:
 )
 def test_a_long_reply_takes_no_long_time(unit: str) -> None:
     """Nothing is looked at twice, and nobody reads on for ever."""
-    begun = perf_counter()
+    begun = thread_time()
     after_the_move(unit * (100_000 // len(unit)) + "@")
 
-    assert perf_counter() - begun < SOON
+    assert thread_time() - begun < SOON
 
 
 @pytest.mark.parametrize("unit", ["{}.{}% ", "there are {}{} deals ", "set to {}{} "])
 def test_many_figures_take_no_long_time(unit: str) -> None:
     """Though each of them has to stand on something."""
-    begun = perf_counter()
+    begun = thread_time()
     after_the_move("".join(unit.format(n, n % 97) for n in range(20_000)))
 
-    assert perf_counter() - begun < SOON
+    assert thread_time() - begun < SOON
 
 
 def test_what_comes_late_is_not_read() -> None:
