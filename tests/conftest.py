@@ -29,6 +29,7 @@ def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:
 sys.addaudithook(_stay_home)
 for variable in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # the runs of tests are none of GitHub's business
     os.environ.pop(variable, None)
+os.environ["COLUMNS"] = "80"  # what is printed is as wide as in a pipe, whoever's terminal it is
 # `make test &`, `nohup make test`: whoever started us has a signal ignored, and so would all that we start.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:

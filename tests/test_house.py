@@ -51,6 +51,11 @@ def test_no_search_for_garbage_goes_through_all_tests() -> None:
     assert gc.get_freeze_count() > 50_000
 
 
+def test_what_is_printed_is_as_wide_on_every_terminal() -> None:
+    """Whatever ``COLUMNS`` says to those who run the tests: lines are broken, and rules are drawn, as wide as that."""
+    assert 80 == shutil.get_terminal_size().columns
+
+
 def test_every_contract_is_kept() -> None:
     """In the house as it is."""
     assert dict.fromkeys(CONTRACTS, "KEPT") == lint(ROOT)[0]
