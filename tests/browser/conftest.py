@@ -26,7 +26,9 @@ def browser() -> Iterator[Browser]:
     if not path:
         pytest.skip("there is no Chromium: apt-get install chromium, or set CRMEVAL_CHROMIUM")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])  # root has no sandbox
+        # Root has no sandbox; and a Chromium whose temporary folder has a long name does not start.
+        short: dict[str, str | float | bool] = {**os.environ, "TMPDIR": "/tmp"}  # noqa: S108 (as without it)
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"], env=short)
         yield started
         started.close()
 

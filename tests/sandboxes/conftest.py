@@ -3,6 +3,8 @@
 import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -45,6 +47,14 @@ def sandbox(request: pytest.FixtureRequest, walled: dict[str, LocalSandbox]) -> 
 def limited(walled: dict[str, LocalSandbox]) -> LocalSandbox:
     """Return the sandbox that has nothing but limits."""
     return allowed(walled["rlimits"])
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """Make a folder where everybody may write; those of pytest are for their owner, and programs are nobody."""
+    with TemporaryDirectory(prefix="crmeval-public-", dir="/tmp") as folder:  # nobody gets to others
+        Path(folder).chmod(0o777)
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -136,9 +136,9 @@ def test_the_search_would_find_a_secret(limited: LocalSandbox, tmp_path: Path) -
     assert SECRET.encode() in ended.stdout
 
 
-def test_nobody_is_called(sandbox: LocalSandbox, tmp_path: Path) -> None:
+def test_nobody_is_called(sandbox: LocalSandbox, public: Path) -> None:
     """Servers on loopback, on an abstract name and in a file see no connection, and no datagram comes."""
-    abstract, place = f"crmeval-{os.getpid()}", str(tmp_path / "socket")
+    abstract, place = f"crmeval-{os.getpid()}", str(public / "socket")
     servers = [socket.create_server(("127.0.0.1", 0))]
     port = servers[0].getsockname()[1]
     for family, kind, address in (
@@ -148,6 +148,7 @@ def test_nobody_is_called(sandbox: LocalSandbox, tmp_path: Path) -> None:
     ):
         servers.append(socket.socket(family, kind))
         servers[-1].bind(address)
+    Path(place).chmod(0o777)
     source = attacks.CONNECT.replace("PORT", str(port)).replace("ABSTRACT", abstract).replace("SOCKET_FILE", place)
     try:
         for server in (servers[0], *servers[2:]):
@@ -174,17 +175,21 @@ def _hears(server: socket.socket) -> bool:
     return True
 
 
-def test_nothing_is_written_outside(sandbox: LocalSandbox, tmp_path: Path) -> None:
-    """Not even the rights and times of a file, in a folder where everybody may write."""
-    kept = tmp_path / "kept"
-    kept.write_text("kept")
-    for path in (tmp_path, kept, *list(tmp_path.parents)[:2]):
-        path.chmod(0o777)
-    before = _state(tmp_path)
-    name = f"crmeval-escape-{os.getpid()}"
-    run(sandbox, attacks.WRITE.replace("OUTSIDE", str(tmp_path)).replace("NAME", name), PATIENT)
+@pytest.fixture
+def kept(public: Path) -> Path:
+    """Plant a file that everybody may write, and return its folder."""
+    (public / "kept").write_text("kept")
+    (public / "kept").chmod(0o777)
+    return public
 
-    assert before == _state(tmp_path)
+
+def test_nothing_is_written_outside(sandbox: LocalSandbox, kept: Path) -> None:
+    """Not even the rights and times of a file, in a folder where everybody may write."""
+    before = _state(kept)
+    name = f"crmeval-escape-{os.getpid()}"
+    run(sandbox, attacks.WRITE.replace("OUTSIDE", str(kept)).replace("NAME", name), PATIENT)
+
+    assert before == _state(kept)
     assert [] == _escaped(name)
 
 
@@ -193,19 +198,21 @@ def _escaped(name: str) -> list[Path]:
     return [path for place in places for path in place.glob(f"{name}*")]
 
 
-def test_without_a_wall_the_same_attacks_escape(limited: LocalSandbox, tmp_path: Path) -> None:
+def test_without_a_wall_the_same_attacks_escape(limited: LocalSandbox, kept: Path) -> None:
     """Otherwise the tests before would prove nothing."""
+    before = _state(kept)
     name = f"crmeval-control-{os.getpid()}"
     with socket.create_server(("127.0.0.1", 0)) as server:
         run(limited, attacks.CONNECT.replace("PORT", str(server.getsockname()[1])), PATIENT)
         heard = _hears(server)
-    run(limited, attacks.WRITE.replace("OUTSIDE", str(tmp_path)).replace("NAME", name), PATIENT)
+    run(limited, attacks.WRITE.replace("OUTSIDE", str(kept)).replace("NAME", name), PATIENT)
     escaped = _escaped(name)
     for path in escaped:
         path.unlink()
 
     assert heard
     assert [] != escaped
+    assert before != _state(kept)
 
 
 def _state(folder: Path) -> dict[str, tuple[int, float, bytes]]:

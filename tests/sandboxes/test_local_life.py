@@ -52,12 +52,10 @@ def answer(sandbox: LocalSandbox) -> bytes:
 
 
 @pytest.mark.parametrize("level", ["namespaces", "landlock", "seccomp"])
-def test_nothing_outlives_a_killed_user(level: str, tmp_path: Path) -> None:
+def test_nothing_outlives_a_killed_user(level: str, public: Path) -> None:
     """SIGKILL leaves no time to clean up, and nothing to be cleaned."""
     source = USER.format(root=str(ROOT), level=level, source="while True: pass")
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)
+    environment = {**os.environ, "TMPDIR": str(public)}
     with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, env=environment) as user:
         assert user.stdout is not None
         if not user.stdout.readline():
@@ -67,7 +65,7 @@ def test_nothing_outlives_a_killed_user(level: str, tmp_path: Path) -> None:
         user.kill()
 
     assert until(lambda: not any(map(alive, running)))
-    assert until(lambda: not list(tmp_path.glob("crmeval-cell-*")))
+    assert until(lambda: not list(public.glob("crmeval-cell-*")))
 
 
 @pytest.mark.parametrize("victim", ["keeper", "cell"])
