@@ -47,7 +47,7 @@ def house(tmp_path: Path) -> Path:
 
 
 def test_no_search_for_garbage_goes_through_all_tests() -> None:
-    """A third of a second each, and runs of pytester make many: what was there before the first test is set aside."""
+    """It would take a third of a second: what was there before the first test is set aside."""
     assert gc.get_freeze_count() > 50_000
 
 
