@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from pytest_crmeval.domain.comparison import FEWEST
 from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, TIMES, Gate, is_paired
-from pytest_crmeval.domain.interval import Interval, wilson
 from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.shard import listed
@@ -185,6 +185,11 @@ class _Court:
         """The cases that both runs have scored with the same content, with what they had and have."""
         return pairs_of(matched(*self._paired()), self._gate.metric)
 
+    @property
+    def is_tested(self) -> bool:
+        """Whether so many cases could show anything at all: fewer are not corrected for, as in a comparison."""
+        return len(self.pairs) >= FEWEST
+
     def _not_worse(self) -> Ruling:
         """Hold the paired difference against nothing at all; whether it is significant is decided with the others."""
         if not self.pairs:
@@ -205,7 +210,7 @@ class _Court:
         """Return a ruling on being worse, now that all such tests are known: ``chance`` is corrected for them."""
         significant = chance < SIGNIFICANT
         worse = (ruling.value or 0.0) < 0 and significant
-        by = f", Holm over {tests} gates" if tests > 1 else ""
+        by = f", Holm over {tests} gates" if tests > 1 and self.is_tested else ""
         return replace(
             ruling,
             p=chance,
@@ -251,24 +256,20 @@ def _figure_of(
     if name in {*COUNTS, *MONEY}:
         value = getattr(standing, name)
         return None if value is None else Figure(value=value)
-    if name == "pass_rate" and not trials and standing.pass_rate is not None:
-        scored = standing.passed + standing.failed
-        low, high = (_sure_rate if exact else wilson)(standing.passed, scored, level) or (None, None)
-        return Figure(value=standing.pass_rate, low=low, high=high, n=scored)
     return figures_of(trials, level, name, exact=exact).get(name)
 
 
-def _sure_rate(passed: float, scored: float, level: float) -> Interval | None:
-    from pytest_crmeval.scoring.exact import clopper_pearson
-
-    return clopper_pearson(passed, scored, level)
-
-
 def _corrected(courts: Sequence[_Court], rulings: Sequence[Ruling]) -> list[Ruling]:
-    """Decide who is significantly worse, corrected for the number of such rules."""
-    tested = [ruling.p for ruling in rulings if ruling.p is not None]
+    """Decide who is significantly worse, corrected for the number of such rules that could find it."""
+    judged = list(zip(courts, rulings, strict=True))
+    tested = [ruling.p for court, ruling in judged if ruling.p is not None and court.is_tested]
     corrected = iter(holm(tested))
-    return [
-        ruling if ruling.p is None else court.decided(ruling, next(corrected), len(tested))
-        for court, ruling in zip(courts, rulings, strict=True)
-    ]
+
+    def decided(court: _Court, ruling: Ruling) -> Ruling:
+        if ruling.p is None:
+            return ruling
+        if not court.is_tested:  # with more cases it would be one more of them
+            return court.decided(ruling, ruling.p, len(tested) + 1)
+        return court.decided(ruling, next(corrected), len(tested))
+
+    return [decided(court, ruling) for court, ruling in judged]

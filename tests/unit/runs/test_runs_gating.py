@@ -1,5 +1,6 @@
 """Gates held against a report, and against its baseline."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,8 +25,13 @@ PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
 
 
 def report(*standings: Standing) -> Report:
-    """Return the report of a run."""
-    return Report(run={"id": "mine", "started": "now"}, standings=standings, trials=())
+    """Return the report of a run, with trials that are as many as it counts."""
+    counted = [(each, verdict) for each in standings for verdict in Verdict for _ in range(getattr(each, verdict))]
+    trials = [
+        trial(planned(str(n), subject=each.subject, suite=each.suite), verdict)
+        for n, (each, verdict) in enumerate(counted)
+    ]
+    return Report(run={"id": "mine", "started": "now"}, standings=standings, trials=trials)
 
 
 def crm(subject: str = "oracle", **counts: Any) -> Standing:  # noqa: ANN401 (whole numbers)
@@ -295,17 +301,17 @@ def test_who_is_not_sure_enough_learns_how_many_cases_it_takes() -> None:
 def test_a_gate_that_wants_to_be_sure_is_passed_by_chance_no_more_often_than_it_says(count: int, bound: float) -> None:
     """An agent just at the bound passes in 5 of 100 runs at most: all outcomes, by their probability."""
     gate = f"crm.pass_rate > {bound} with 95% confidence"
-    by_chance = [float(binom.pmf(n, count, bound)) for n in range(count + 1) if _holds(gate, n, count)]
 
-    assert sum(by_chance) <= 0.05
+    def holds(passing: int) -> bool:
+        return ruled(gate, of(*played(passing, count - passing))).holds
 
+    least = bisect_left(range(count + 1), 1, key=holds)  # who passes more is not less sure
 
-def _holds(gate: str, passing: int, count: int) -> bool:
-    return ruled(gate, report(crm(passed=passing, failed=count - passing))).holds
+    assert binom.sf(least - 1, count, bound) <= 0.05
 
 
 def test_repeats_are_not_taken_for_cases_by_a_gate_that_wants_to_be_sure() -> None:
-    """Ten cases that pass always and two that never do, three times each: a binomial test of twelve, or fewer."""
+    """Nine cases that pass always and three that never do, three times each: a binomial test of twelve, or fewer."""
     repeated = [replace(each, planned=replace(each.planned, trial=n)) for each in played(9, 3) for n in (1, 2, 3)]
     ruling = ruled("crm.pass_rate >= 0.45 with 95% confidence", of(*repeated))
     once = binomtest(9, 12).proportion_ci(0.9).low
@@ -406,6 +412,17 @@ def test_several_gates_on_being_worse_need_more() -> None:
     gates = [Gate.parse(f"{suite}.pass_rate not worse than baseline") for suite in ("crm", "q")]
 
     assert 16 == judge(gates, after, before)[0].needed
+
+
+def test_a_gate_that_can_not_show_anything_is_not_corrected_for() -> None:
+    """As in a comparison: beside six lost cases, a suite of five says nothing; with two more it would, among two."""
+    before = of(*played(6, 0), *played(5, 0, suite="q"))
+    after = of(*played(0, 6), *played(0, 5, suite="q"))
+    gates = [Gate.parse(f"{suite}.pass_rate not worse than baseline") for suite in ("crm", "q")]
+    rulings = judge(gates, after, before)
+
+    assert [(False, 0.03125, 0), (True, 0.0625, 2)] == [(each.holds, each.p, each.needed) for each in rulings]
+    assert not any("Holm" in each.explanation for each in rulings)
 
 
 def test_repeats_that_are_worse_by_chance_need_more_cases() -> None:

@@ -50,7 +50,8 @@ def test_the_table_of_nothing_is_its_head() -> None:
 
 def test_the_gates(snapshot: SnapshotAssertion) -> None:
     """What holds, what does not, and why."""
-    complete = Report(run={}, standings=[Standing(suite="crm", subject="half", passed=2, failed=1)], trials=[])
+    trials = [trial("one"), trial("two"), trial("three", Verdict.FAILED)]
+    complete = reports.build({}, {each.planned.key: each for each in trials}, [])
     texts = ["crm.pass_rate >= 0.60", "crm.failed == 0", "crn.passed > 0"]
 
     assert snapshot == "\n".join(summary.gates(judge([Gate.parse(text) for text in texts], complete)))
