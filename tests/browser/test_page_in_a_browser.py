@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from pytest_crmeval.domain.checkpoints import FileOutcome
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
@@ -113,6 +114,18 @@ def test_nothing_that_a_run_says_is_markup(shown: Path, open_page: Open) -> None
     assert all(text in told for text in (*MARKUP[:4], MARKUP[5]))
     assert f"Who is {MARKUP[0]}" in told
     assert MARKUP[1] in page.locator("#trial .result th").first.inner_text()
+
+
+def test_a_name_with_half_an_emoji_is_linked_to(tmp_path: Path, open_page: Open) -> None:
+    """Also in a browser of before 2023, which can't mend text by itself; a whole one stays as it is."""
+    judged = FileOutcome(verdicts={"AC": 1}, samples={(1, 1): 1}, results="eval/\N{ROBOT FACE}\ud83e.txt")
+    report = keep(tmp_path, [Trial(planned=planned_case("a", "b"), verdict=Verdict.PASSED, solutions=judged)])
+    page = open_page(pages.write(report, tmp_path))
+    page.evaluate("delete String.prototype.toWellFormed")
+    page.locator("#trial-table tbody a").click()
+
+    link = opened(page).locator("#trial-body .wrong a").get_attribute("href")
+    assert "shown/eval/%F0%9F%A4%96%EF%BF%BD.txt" == link
 
 
 def test_columns_sort_up_and_down(shown: Path, open_page: Open) -> None:

@@ -268,7 +268,7 @@
         make("div", { class: "text" }, grade.reason || "(no reason given)"))));
 
   const counted = (found) => Object.entries(found || {}).map(([name, count]) => `${name.replaceAll("_", " ")} ${count}`).join(", ");
-  const inAddress = (part) => encodeURIComponent(part.toWellFormed()); // half an emoji is no part of an address
+  const inAddress = (part) => encodeURIComponent(part.replace(/\p{Surrogate}/gu, "\ufffd")); // half an emoji is no part of an address
   const linkTo = (where) => make("a", { href: [data.folder, ...where.split("/")].map(inAddress).join("/") }, where);
   const block = (title, lines) => make("div", { class: "wrong" }, make("h4", {}, title),
     lines.filter(([, value]) => value).map(([name, value]) => make("div", { class: "opinion" }, make("small", {}, name), make("div", { class: "text" }, value))));
