@@ -1,7 +1,7 @@
 """How sure a share is, exactly: what a gate with confidence stands on. Takes scipy, and is loaded only for such a gate.
 
 Wilson's interval is right on the average of all shares, and not at each of them: its one-sided bound at 95 % is beyond
-the truth in up to 8 of 100 runs. Who asks for confidence is given no less than that.
+the truth in up to 8 of 100 runs of 20 cases, more of fewer. Who asks for confidence is given no less than that.
 """
 
 from collections.abc import Sequence
