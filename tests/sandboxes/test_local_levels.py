@@ -53,6 +53,18 @@ def test_answers_are_hidden_wherever_they_are(level: str, shown: Path) -> None:
         assert "beside\nhidden\nhidden\n" == _output(allowed(sandbox), source)
 
 
+def test_a_test_opens_nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A helper of ours is looked at: what it opens stays open when the test is over."""
+    ours = tmp_path / "home" / "pytest"
+    ours.mkdir(parents=True)
+    for folder in (ours.parent, ours):
+        folder.chmod(0o700)
+    monkeypatch.setenv("HOME", str(ours.parent))
+    open_to_all(ours)
+
+    assert [0o700, 0o755] == [folder.stat().st_mode & 0o777 for folder in (ours.parent, ours)]
+
+
 def test_what_programs_need_is_not_hidden() -> None:
     """Whoever works in the folder of the interpreter hides nothing of it."""
     wishes = [wish("landlock", [], hidden) for hidden in ([], ["/", "/usr", "/usr/lib", str(Path(os.__file__).parent)])]
