@@ -8,8 +8,8 @@ _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<mark>`{3,}|~{3,})(?P<info>.*)", re.D
 _LISTED = re.compile(r"(?P<indent>[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+)(?P<mark>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
 _BEHIND = re.compile(r"(?P<indent>)[^`~]*[:>][ \t]*(?P<mark>`{3,})(?P<info>[A-Za-z][^\s`~]*)[ \t]*")
 """A fence behind a colon or a tag: only one that names a language, for others are no fences."""
-_TAGS = re.compile(r"\s*(?:</[A-Za-z_]+>\s*)*|[ \t]+[^\s`]+[ \t]+[^\s`][^`]*")
-"""What may follow a fence that closes: ``</answer>``, or a sentence; a single word begins another block."""
+_TAGS = re.compile(r"[^\w`<]*(?:</[A-Za-z_]+>\s*)*|[ \t]+[^\s`]+[ \t]+[^\s`][^`]*")
+"""What may follow a fence that closes: a full stop, ``</answer>``, a sentence; a single word begins another block."""
 _GLUED = re.compile(r"(?P<code>[^`]*[^\s`>])[ \t]*(?P<mark>`{3,})[ \t]*")
 """A fence behind the last line of a program: what no other line of it ends with."""
 _WORD = re.compile(r"[^\s`~{}.,:;=]+")

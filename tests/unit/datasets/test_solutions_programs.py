@@ -68,6 +68,7 @@ def test_the_longest_may_be_the_first() -> None:
         pytest.param(f"```python\n{FINAL}```", id="an end behind the last line"),
         pytest.param(f"```python\n{FINAL}``` \nIt prints:\n```\n3\n```", id="the same, and its output"),
         pytest.param(f"```python\n{FINAL}\n``` This prints:\n```\n3\n```", id="a sentence behind the end"),
+        pytest.param(f"This is it: ```python\n{FINAL}\n```.\nIt prints:\n```\n3\n```", id="a full stop behind the end"),
         pytest.param(f"```\n{FINAL}\n```\n```python-repl\n>>> 3\n```", id="a dialogue behind it"),
         pytest.param(f"Use ```print``` here:\n```python\n{FINAL}\n```", id="three backticks within a line"),
         pytest.param(f"````markdown\n```python\n{DRAFT}\n```\n````\n```python\n{FINAL}\n```", id="nested before"),
