@@ -1,5 +1,6 @@
 """What was judged once is not judged again, unless something has changed that a verdict depends on."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,8 @@ def test_what_has_changed_is_judged_again(
     elif change == "sandbox":
         judged.makepyfile(conftest=CONFTEST.replace("Box()", "Box(identity='paper 2')"))
     elif change == "judge":
-        monkeypatch.setattr("pytest_crmeval.fixtures.solutions.JUDGING", 0)
+        # By its name the module is a fixture, or what an earlier run has left there: the next run takes this one.
+        monkeypatch.setattr(import_module("pytest_crmeval.fixtures.solutions"), "JUDGING", 0)
     else:
         arguments, expected = ["--crmeval-all-tests"], 6
 
