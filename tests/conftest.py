@@ -1,17 +1,17 @@
-"""What the tests share: one PostgreSQL for all of them, small projects to run pytest in, no way out of the machine."""
+"""What the tests share: a PostgreSQL per worker, small projects to run pytest in, no way out of the machine."""
 
 import gc
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_crmeval.fixtures import DATABASES
+from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries
 from pytest_crmeval.ports.crm import Crm
 from tests.projects import AGENTS_FILE, TEST_FILE, case
 from tests.reference_plays import BUNDLE, ReferencePlay, folder_of_run, plays_of, shared_plays
@@ -49,14 +49,19 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.fixture(scope="session")
-def server(pytestconfig: pytest.Config) -> str:
-    """Conninfo of a PostgreSQL that the whole test run shares: the one of our own plugin."""
-    return pytestconfig.stash[DATABASES]().address.conninfo
+def server() -> Iterator[str]:
+    """Conninfo of a PostgreSQL for the runs of tests; each worker has its own: many tests name their run alike."""
+    server = EmbeddedServer(find_binaries())
+    try:
+        server.wait()
+        yield server.conninfo
+    finally:
+        server.stop()
 
 
 @pytest.fixture
 def given_server(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let the pytest runs of a test use the shared server, which is faster than one of their own."""
+    """Let the pytest runs of a test use a server that is there, which is faster than one of their own."""
     monkeypatch.setenv("CRMEVAL_DSN", server)
     return server
 

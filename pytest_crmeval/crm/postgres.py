@@ -124,7 +124,8 @@ class PostgresCrm:
         """Begin, save or roll back by libpq itself: psycopg forgets its prepared statements with every rollback."""
         result = self._connection.pgconn.exec_(command)
         if result.status != ExecStatus.COMMAND_OK:
-            raise psycopg.errors.error_from_result(result)
+            error = psycopg.errors.error_from_result(result)
+            raise psycopg.OperationalError(str(error)) if self._connection.broken else error
 
     def _plant(self, seed: Seed, now: datetime) -> None:
         rows = planted(seed, now)
