@@ -140,6 +140,11 @@ class Gate:
         )
 
 
+def is_share(metric: str) -> bool:
+    """Whether it is between 0 and 1."""
+    return metric in SHARES or metric.startswith(("pass@", "pass^", "score:"))
+
+
 def is_paired(metric: str) -> bool:
     """Whether each case has it for itself: of such there is a test whether one run is worse than another."""
     return _PAIRED.fullmatch(metric) is not None
@@ -182,7 +187,7 @@ def _comparisons(metric: str) -> str:
 def _number(reader: _Reader, metric: str) -> float:
     written = reader.must("a number, as 0.5, or baseline", _NUMBER)
     number = float(written)
-    if (metric in SHARES or metric.startswith(("pass", "score:"))) and not 0.0 <= number <= 1.0:
+    if is_share(metric) and not 0.0 <= number <= 1.0:
         raise reader.error("a share, between 0 and 1,", back=len(written))
     unit = reader.may(_UNIT) if metric in TIMES else None
     return number * _UNITS[unit] if unit else number

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import ceil, inf
 
 from pytest_crmeval.domain.figures import LEVEL, Figure
-from pytest_crmeval.domain.gate import COUNTS, MONEY, SHARES, Gate
+from pytest_crmeval.domain.gate import COUNTS, MONEY, Gate, is_share
 from pytest_crmeval.domain.interval import deviations_of, settling, worth
 from pytest_crmeval.scoring.paired import Pair, times_to_find
 
@@ -32,7 +32,7 @@ def to_be_sure(gate: Gate, figure: Figure, end: float, level: float) -> int | No
     """
     if margin_of(gate.comparison, figure.value, gate.bound) <= 0:
         return None
-    if _is_share(gate.metric):
+    if is_share(gate.metric):
         from pytest_crmeval.scoring.exact import size_with
 
         times = size_with(figure.value, gate.bound, level) / size_with(figure.value, end, level)
@@ -60,12 +60,8 @@ def _times(gate: Gate, figure: Figure, bound: float) -> float:
     half = ((figure.high or 0.0) - (figure.low or 0.0)) / 2
     if figure.value == bound or not half:
         return inf
-    if _is_share(gate.metric) and 0.0 < bound < 1.0 and not gate.baseline:
+    if is_share(gate.metric) and 0.0 < bound < 1.0 and not gate.baseline:
         drawn = figure.value * (1 - figure.value) * (deviations_of(LEVEL) / half) ** 2
         size = drawn if figure.method == "bootstrap" else worth(figure.value, 2 * half)
         return settling(figure.value, bound) / size
     return (half / (figure.value - bound)) ** 2
-
-
-def _is_share(metric: str) -> bool:
-    return metric in SHARES or metric.startswith(("pass@", "pass^", "score:"))

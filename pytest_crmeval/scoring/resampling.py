@@ -27,11 +27,6 @@ def _ratio_interval(parts: tuple[Part, ...], level: float) -> Interval:
     return _bootstrap((hits, sizes), _ratio, level)
 
 
-def mean_interval(values: Sequence[float], level: float) -> Interval:
-    """Return the percentile interval of a mean, when its values are drawn with replacement."""
-    return _bootstrap((values,), _mean, level)
-
-
 def mcnemar(better: int, worse: int) -> float:
     """Return how likely it is by chance that pairs that differ are so unequally divided, or more: exact, two-sided."""
     if not better + worse:

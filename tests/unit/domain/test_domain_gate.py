@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.gate import METRICS, NOT_WORSE, OPEN, Gate, GateSyntaxError, concerned
+from pytest_crmeval.domain.gate import (
+    COUNTS,
+    METRICS,
+    MONEY,
+    NOT_WORSE,
+    OPEN,
+    TIMES,
+    Gate,
+    GateSyntaxError,
+    concerned,
+)
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report, Standing
 
@@ -64,6 +74,12 @@ def test_every_form_of_a_gate_is_read(text: str, expected: dict[str, object]) ->
     gate = Gate.parse(text)
 
     assert expected == {name: getattr(gate, name) for name in expected}
+
+
+@pytest.mark.parametrize("metric", [*COUNTS, *MONEY, *TIMES])
+def test_only_shares_end_at_one(metric: str) -> None:
+    """A hundred that passed are no share, though ``passed`` begins as ``pass_rate`` does."""
+    assert 100.0 == Gate.parse(f"crm.{metric} <= 100").bound
 
 
 ALL = f"({', '.join((*METRICS, *OPEN))})"
