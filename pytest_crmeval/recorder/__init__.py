@@ -24,6 +24,7 @@ from pytest_crmeval.recorder.locking import RunLock
 from pytest_crmeval.recorder.pages import write_page
 from pytest_crmeval.recorder.parts import check_rules, facts_of, part_of
 from pytest_crmeval.recorder.playbooks import RunPlaybooks
+from pytest_crmeval.recorder.session_end import SessionEnd
 from pytest_crmeval.recorder.telling import announcement, counts, endings, omissions, stops
 from pytest_crmeval.runs import contrasts, curves, journal, reports, summary
 from pytest_crmeval.runs.actions import annotations, write_summary
@@ -69,6 +70,8 @@ class Recorder:
         self._closed = self._interrupted = False
         self._report: Report | None = None
         self._court = Court(config)
+        self._end = SessionEnd(config, lambda: self.has_begun)
+        config.pluginmanager.register(self._end, "crmeval-session-end")
         self._forgivable = 0
         self._forgiven = False
         self._trouble = self._full = self._unsaid = self._page = ""
@@ -154,7 +157,7 @@ class Recorder:
     def take(self, outcome: JsonObject) -> None:
         """Record what was played before its item is reported; any thread may tell.
 
-        What the disk has no room for ends the run, but not in this thread.
+        A journal that can't be written ends the run, but not in this thread.
         """
         record = outcome.get("trial")
         if not isinstance(record, dict):
@@ -165,8 +168,8 @@ class Recorder:
                 return  # too late: its test has broken off
             try:
                 self._keep(trial, self._journal)
-            except OSError as error:
-                self._full = self._no_room(error)
+            except (OSError, journal.JournalError) as error:
+                self._full = self._unwritable(error)
                 self._control.stop(EVERYBODY, self._full)
             self._early[trial.planned.key] = trial
 
@@ -226,7 +229,10 @@ class Recorder:
         self._conclude()
         if self._report is not None:
             self._page = write_page(self._config, self._report)
-        yield
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 (another plugin's, and it is shown)
+            self._end.show(error)
         self._close()
         session.exitstatus = status = self._decided(int(session.exitstatus))
         self._job.end(self._tally, stopped=self._interrupted, status=status)
@@ -240,6 +246,7 @@ class Recorder:
         """Know that somebody has stopped the run; pytest.exit, which comes here, too, is an end of its own."""
         self._interrupted = isinstance(excinfo.value, KeyboardInterrupt)
 
+    @pytest.hookimpl(tryfirst=True)  # another plugin's summary may fail
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show how the run went."""
         lines = list(self._dry_run() if is_dry_run(self._config) else self._result())
@@ -290,11 +297,14 @@ class Recorder:
         try:
             with self._guard:
                 write(book)
-        except OSError as error:
-            pytest.exit(self._no_room(error), 1)
+        except (OSError, journal.JournalError) as error:
+            pytest.exit(self._unwritable(error), 1)
 
-    def _no_room(self, error: OSError) -> str:
-        return f"crmeval: {self._path}: {error.strerror}; what was played so far is safe"
+    def _unwritable(self, error: OSError | journal.JournalError) -> str:
+        """Return why the journal can't be written, and what is left of the trials so far."""
+        if isinstance(error, OSError):
+            return f"crmeval: {self._path}: {error.strerror}; what was played so far is safe"
+        return f"crmeval: {error}; the trials so far are in the report, but this run can't be resumed"
 
     def _crashed(self, report: pytest.TestReport) -> Trial | None:
         planned = self._planned.get(report.nodeid)
@@ -328,6 +338,7 @@ class Recorder:
     def _publish(self, report: Report) -> None:
         """Write the report, and the summary of a step where there is one."""
         try:
+            self._options.reports.mkdir(parents=True, exist_ok=True)  # it may have been removed during the run
             reports.write(report, self._options.reports)
             write_batch(report, self._options.folder)
         except OSError as error:
@@ -354,7 +365,10 @@ class Recorder:
         """Note what was spent and no trial tells of: it was interrupted, or its worker died."""
         unexplained = self._control.spent - self.past.spent
         if unexplained > LEAST:
-            self._written(lambda book: book.spent(unexplained), book)
+            try:
+                book.spent(unexplained)
+            except (OSError, journal.JournalError) as error:
+                self._full = self._unwritable(error)
             self.past.spent += unexplained
 
     def _may_forgive(self, session: pytest.Session) -> bool:
@@ -372,7 +386,7 @@ class Recorder:
         """Whether the run, earlier parts included, is red for reasons of ours."""
         if self._report is None:
             return False
-        if self._trouble or self._control.stopped or self.past.red:
+        if self._trouble or self._full or self._end.failed or self._control.stopped or self.past.red:
             return True
         if any(standing.errored for standing in self._report.standings):
             return True
@@ -415,6 +429,7 @@ class Recorder:
         yield from annotations(self._report)
         if self._job.trouble:
             yield f"the job is not up to date: {self._job.trouble}"
+        yield from filter(None, [self._full])
         yield self._trouble or f"report: {summary.short(self._options.reports / f'{self._options.run}.json')}"
         if self._page:
             yield self._page

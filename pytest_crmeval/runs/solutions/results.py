@@ -8,6 +8,7 @@ import json
 import os
 from array import array
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -44,11 +45,17 @@ class Results:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".jsonl.part")
         results = cls(path, draft.open("wb"), int(str(head.get("lines", 0))))
-        results._write({"schema": SCHEMA, **head})
-        for record in kept.records() if kept else ():
-            results._add(record)
-        results._file.flush()
-        draft.replace(path)
+        try:
+            with _naming(path):
+                results._write({"schema": SCHEMA, **head})
+                for record in kept.records() if kept else ():
+                    results._add(record)
+                results._file.flush()
+                draft.replace(path)
+        except OSError:
+            with suppress(OSError):  # what is still to be written has no room, either
+                results._file.close()
+            raise
         return results
 
     def known(self) -> set[int]:
@@ -57,20 +64,23 @@ class Results:
 
     def tell(self, judged: SolutionOutcome | Ungradable) -> None:
         """Write how a line was judged; it is on disk when this returns, as far as another process can see."""
-        self._add(record_of(judged))
-        self._file.flush()
+        with _naming(self.path):
+            self._add(record_of(judged))
+            self._file.flush()
 
     def end(self, facts: JsonObject) -> None:
         """Bring all in order, write the last line, and let go."""
-        self._file.close()
-        if not self._is_ordered():
-            self._sort()
-        with self.path.open("ab") as file:
-            file.write(_line({"end": facts}))
+        with _naming(self.path):
+            self._file.close()
+            if not self._is_ordered():
+                self._sort()
+            with self.path.open("ab") as file:
+                file.write(_line({"end": facts}))
 
     def close(self) -> None:
         """Let go; without an end, results are not complete."""
-        self._file.close()
+        with _naming(self.path):
+            self._file.close()
 
     def _add(self, record: Record) -> None:
         offset = self._file.tell()
@@ -96,6 +106,15 @@ class Results:
                 file.seek(offset)
                 sorted_file.write(file.read(length))
         draft.replace(self.path)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Have the errors of a disk name the file: those of a write don't."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 class Earlier:

@@ -1,0 +1,69 @@
+"""The end of a run when another plugin fails at the end of the session."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.projects import case, report_of
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+
+DEADLY = """
+import os, signal
+from pathlib import Path
+from bots import Half
+
+class Deadly(Half):
+    '''Kills its worker once.'''
+
+    def reply(self, messages, tools):
+        try:
+            Path("killed").touch(exist_ok=False)
+        except FileExistsError:
+            return super().reply(messages, tools)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_summary_and_gates_come_after_a_killed_worker_with_syrupy_and_warnings_as_errors(project: Project) -> None:
+    """Syrupy warns after a crash, and JUnit XML is written after syrupy."""
+    pytester = project(
+        [case(f"c{number}") for number in range(6)],
+        ini="filterwarnings = error\ncrmeval_gates = crm.pass_rate >= 0.5\n",
+        plugin="syrupy",
+    )
+    pytester.makepyfile(deadly=DEADLY)
+
+    result = pytester.runpytest_subprocess(
+        "-n", "2", "--max-worker-restart", "9", "--crmeval-agent", "deadly:Deadly", "--junitxml", "junit.xml"
+    )
+
+    result.stdout.fnmatch_lines(["*= crmeval =*", "*gate *crm.pass_rate >= 0.5*", "report: *"])
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+    assert (pytester.path / "junit.xml").exists()
+    assert report_of(pytester.path)["complete"]
+
+
+@pytest.mark.parametrize("hook", ["pytest_sessionfinish", "pytest_terminal_summary"])
+def test_summary_and_exit_status_come_though_another_plugin_raises_at_the_end(project: Project, hook: str) -> None:
+    """The error is shown, and a run that would have been green is red."""
+    pytester = project()
+    pytester.makeconftest(f"def {hook}():\n    raise RuntimeError('lost its socks')\n")
+
+    result = pytester.runpytest_subprocess("--crmeval-run", "socks")
+
+    result.stdout.fnmatch_lines(["*= crmeval =*", "report: *socks.json"])
+    result.stdout.fnmatch_lines(["INTERNALERROR> RuntimeError: lost its socks"])
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    assert 3 == report_of(pytester.path)["results"][0]["passed"]
+
+
+def test_error_of_another_plugin_is_raised_as_ever_where_nothing_was_evaluated(pytester: pytest.Pytester) -> None:
+    """Runs without our cases are none of our business."""
+    pytester.makeconftest("def pytest_sessionfinish():\n    raise RuntimeError('lost its socks')\n")
+    pytester.makepyfile("def test_one(): pass")
+
+    result = pytester.runpytest_subprocess("-p", "no:xdist")
+
+    assert "Traceback" in result.stderr.str()

@@ -1,0 +1,79 @@
+"""Journals and transcripts that cannot be written: paid trials are not lost, and the user reads why."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.boxes import Made, solution
+from tests.projects import case, report_of
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+
+AFTER_TWO = """
+import pathlib, shutil
+
+played = []
+
+def pytest_crmeval_trial_finished(config, trial):
+    played.append(trial)
+    if len(played) == 2:
+        {what}
+"""
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        'shutil.rmtree("reports")',
+        'next(pathlib.Path("reports").glob("gone/trials.jsonl")).unlink()',
+        'path = pathlib.Path("reports/gone/trials.jsonl"); path.rename("elsewhere"); shutil.copy("elsewhere", path)',
+    ],
+    ids=["folder removed", "file removed", "file replaced"],
+)
+@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
+def test_run_stops_when_its_journal_is_removed_or_replaced(project: Project, xdist: list[str], what: str) -> None:
+    """The next trial notices; without a journal a resume would pay for everything again."""
+    pytester = project([case(f"case-{number}") for number in range(8)])
+    pytester.makeconftest(AFTER_TWO.format(what=what))
+
+    result = pytester.runpytest_subprocess("--crmeval-run", "gone", *xdist)
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    assert "trials.jsonl was removed or replaced during the run" in result.stdout.str()
+    report = report_of(pytester.path)
+    assert not report["complete"]
+    assert 2 <= len(report["trials"]) < 8
+
+
+@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
+def test_trial_is_recorded_without_its_transcript_when_that_cannot_be_written(
+    project: Project, xdist: list[str]
+) -> None:
+    """A file stands where the folder should be: the trials count, and the summary says what is missing."""
+    pytester = project([case("one"), case("two")])
+    folder = pytester.path / "reports" / "no-room"
+    folder.mkdir(parents=True)
+    (folder / "transcripts").write_text("in the way")
+
+    result = pytester.runpytest("--crmeval-run", "no-room", *xdist)
+
+    assert pytest.ExitCode.OK == result.ret
+    result.stdout.fnmatch_lines(["note: oracle: transcript not written: *transcripts: * (2 trials)"])
+    report = report_of(pytester.path)
+    assert 2 == report["results"][0]["passed"]
+    assert report["complete"]
+
+
+def test_full_disk_is_named_instead_of_the_solution_file(judging: Made) -> None:
+    """Results go to a real device that is always full."""
+    pytester = judging({"checkpoint-49/s": [solution("a")]})
+    results = pytester.path / "reports" / "full" / "eval_checkpoint_49" / "eval_s.jsonl.part"
+    results.parent.mkdir(parents=True)
+    results.symlink_to("/dev/full")
+
+    pytester.runpytest("-p", "no:xdist", "--crmeval-run", "full").assert_outcomes(failed=1)
+
+    (trial,) = report_of(pytester.path)["trials"]
+    assert "errored" == trial["verdict"]
+    assert trial["reason"].endswith("eval_checkpoint_49/eval_s.jsonl: No space left on device")
