@@ -112,7 +112,7 @@ def test_a_server_that_wants_to_be_left_alone_for_an_hour_does_not_hold_up_the_r
     server = providers([Status(429, "come back later", headers={"retry-after": "3600"})])
     pytester = project([case("one"), case("two")])
 
-    result = pytester.runpytest_subprocess(*M, timeout=30)
+    result = pytester.runpytest_subprocess(*M, timeout=600)
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     assert len(server.seen) <= 2

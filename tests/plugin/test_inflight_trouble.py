@@ -63,7 +63,7 @@ def test_an_agent_that_hangs_does_not_hold_up_the_run(project: Project, xdist: l
     pytester.makepyfile(hanging=HANGING)
     many_at_once = ("--crmeval-agent", "hanging:Hanging", "--crmeval-inflight", "3", "--timeout", "3")
 
-    result = pytester.runpytest_subprocess(*many_at_once, *xdist, timeout=50)
+    result = pytester.runpytest_subprocess(*many_at_once, *xdist, timeout=600)
 
     verdicts = {trial["case"]: trial["verdict"] for trial in report_of(pytester.path)["trials"]}
     assert pytest.ExitCode.TESTS_FAILED == result.ret
@@ -91,7 +91,7 @@ def test_whatever_an_agent_sends_is_told(project: Project, xdist: list[str]) -> 
     pytester.makepyfile(odd=ODD)
     many_at_once = ("--crmeval-agent", "odd:Odd", "--crmeval-inflight", "2")
 
-    result = pytester.runpytest_subprocess(*many_at_once, *xdist, timeout=50)
+    result = pytester.runpytest_subprocess(*many_at_once, *xdist, timeout=600)
 
     assert 4 == result.parseoutcomes()["failed"]
     assert 4 == len(report_of(pytester.path)["trials"])
@@ -114,7 +114,7 @@ def test_who_ends_the_run_ends_it_for_all(project: Project, providers: Providers
     server = providers(lambda seen: Slow(0.1, crm_brain(seen)))
     pytester = project(many(60), test=LEAVING)
 
-    pytester.runpytest_subprocess(*M, *xdist, "--crmeval-inflight", "2", timeout=50)
+    pytester.runpytest_subprocess(*M, *xdist, "--crmeval-inflight", "2", timeout=600)
 
     assert len(server.seen) < 100
     assert len(server.seen) == 2 * len(report_of(pytester.path)["trials"])
@@ -126,7 +126,7 @@ def test_workers_that_are_not_replaced_end_the_run(project: Project) -> None:
     pytester.makepyfile(deadly=DEADLY)
     deadly = ("--crmeval-agent", "deadly:Deadly", "--crmeval-inflight", "2", "-n", "2", "--max-worker-restart", "0")
 
-    result = pytester.runpytest_subprocess(*deadly, timeout=50)
+    result = pytester.runpytest_subprocess(*deadly, timeout=600)
 
     assert pytest.ExitCode.OK != result.ret
     assert len(report_of(pytester.path)["trials"]) < 60

@@ -28,7 +28,7 @@ def brain(seen: Seen) -> Answer:
 def typed(folder: Path, *words: str) -> str:
     """Return what a command says."""
     command = [sys.executable, "-m", "pytest_crmeval.cli", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=600).stdout
 
 
 def test_questions_are_submitted_run_and_polled(tmp_path: Path, providers: Callable[..., Loopback]) -> None:

@@ -32,6 +32,11 @@ class Waiting(Half):
         while not Path("go-on").exists():
             time.sleep(0.02)
         return super().reply(messages, tools)
+
+class WaitingForAdd(Waiting):
+    def reply(self, messages, tools):
+        wait = messages[0].text.startswith("Add")
+        return super().reply(messages, tools) if wait else Half.reply(self, messages, tools)
 """
 
 
@@ -46,13 +51,14 @@ def slow(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @XDIST
 def test_after_a_normal_end(project: Project, xdist: list[str]) -> None:
-    """Also with failing tests."""
-    pytester = project([case("one"), failing("two")])
+    """Also with failing tests. The second case waits until the server was looked at."""
+    pytester = project([failing("one"), case("two")])
     pytester.makepyfile(slow=SLOW)
 
-    with running(pytester.path, *xdist, "--crmeval-agent", "slow:Slow") as run:
+    with running(pytester.path, *xdist, "--crmeval-agent", "slow:WaitingForAdd") as run:
         eventually(lambda: run.journalled() > 0, "a trial is in the journal")
         run.look_at_server()
+        (pytester.path / "go-on").touch()
 
         assert pytest.ExitCode.TESTS_FAILED == run.end()
     run.nothing_left()

@@ -97,7 +97,7 @@ def test_an_embedded_server_goes_with_it(tmp_path: Path, *, interrupted: bool) -
         assert home.exists()
         if interrupted:
             os.killpg(program.pid, signal.SIGINT)
-        _, errors = program.communicate("\n", timeout=30)
+        _, errors = program.communicate("\n", timeout=600)
 
     assert told.rstrip().endswith("set()")
     assert interrupted == ("KeyboardInterrupt" in errors), errors
