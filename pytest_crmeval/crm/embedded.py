@@ -34,7 +34,7 @@ _FAST = {
     "autovacuum": "off",
     "jit": "off",
     "checkpoint_timeout": "1d",
-    "max_wal_size": "4GB",
+    "max_wal_size": "256MB",
     "max_connections": "300",
     "dynamic_shared_memory_type": "mmap",  # in the data folder: nothing can be left in /dev/shm
     "timezone": "UTC",

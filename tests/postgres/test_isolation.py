@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from pytest_crmeval.crm.databases import Address, RunDatabases
-from pytest_crmeval.crm.postgres import PostgresCrm
+from pytest_crmeval.crm.postgres import VACUUM_EVERY, PostgresCrm
 from pytest_crmeval.crm.tools import TOOLS
 from pytest_crmeval.domain.conversation import NOW, Seed
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
@@ -196,3 +196,21 @@ def _play_on_a_lost(connection: psycopg.Connection[Any], other: psycopg.Connecti
     with crm.seeded(SEED, NOW):
         other.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.info.backend_pid])
         ask(crm, "client_search")
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_tables_do_not_grow_with_the_trials_played(home: Address, *, apart: bool) -> None:
+    """Every trial is rolled back: without a vacuum its rows stay in the tables, and every scan reads them."""
+    with home.connect_apart("crowded") if apart else home.connect() as connection:
+        crm = PostgresCrm(connection)
+
+        def size_after(trials: int) -> int:
+            for _ in range(trials):
+                with crm.seeded(SEED, NOW):
+                    ask(crm, "create_new_client", name="Beta", email="b@beta.example", status="Active")
+            sizes = [connection.execute("SELECT pg_relation_size(%s)", [table]) for table, _ in TABLES.values()]
+            return sum(size for found in sizes for (size,) in found)
+
+        first = size_after(VACUUM_EVERY)
+
+        assert 0 < size_after(5 * VACUUM_EVERY) <= first
