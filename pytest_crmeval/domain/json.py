@@ -30,5 +30,5 @@ TURNING = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x
 
 def printable(text: str) -> str:
     """Return ``text`` as a wire can carry it: no lone surrogates, and no book."""
-    safe = text.encode("utf-8", "backslashreplace").decode()
+    safe = text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
     return safe if len(safe) <= LONGEST else f"{safe[:LONGEST]}… ({len(safe)} characters)"

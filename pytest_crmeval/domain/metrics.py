@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt, calibration_error, f1_of
 from pytest_crmeval.domain.interval import Interval, clustered
@@ -147,14 +147,42 @@ def _answered(answers: Sequence[AnswerOutcome]) -> dict[str, Any]:
 def breakdown_of(trials: Iterable[Trial]) -> Breakdown:
     """Tell the trials that were scored apart."""
     scored = [trial for trial in trials if trial.verdict in SCORED]
+    counted = [_Counted.of(trial) for trial in scored]
     found = (
-        _labelled(scored, lambda labels: [labels.complexity]),
-        _labelled(scored, lambda labels: [labels.category]),
-        _labelled(scored, lambda labels: labels.tags),
-        _labelled(scored, lambda labels: [labels.split]),
+        _labelled(counted, lambda labels: [labels.complexity]),
+        _labelled(counted, lambda labels: [labels.category]),
+        _labelled(counted, lambda labels: labels.tags),
+        _labelled(counted, lambda labels: [labels.split]),
         _by_tool(scored),
     )
     return {kind: groups for kind, groups in zip(KINDS, found, strict=True) if groups}
+
+
+class _Counted(NamedTuple):
+    """What groups count of a trial, which is in several of them."""
+
+    unit: str
+    case: str
+    labels: Labels
+    passed: bool
+    turns: int
+    turns_passed: int
+    turns_called: int
+    turns_replied: int
+
+    @classmethod
+    def of(cls, trial: Trial) -> Self:
+        turns = trial.turns
+        return cls(
+            unit=trial.unit,
+            case=trial.planned.case,
+            labels=trial.labels,
+            passed=trial.passed,
+            turns=len(turns),
+            turns_passed=sum([turn.called and turn.replied for turn in turns]),
+            turns_called=sum([turn.called for turn in turns]),
+            turns_replied=sum([turn.replied for turn in turns]),
+        )
 
 
 def reading_order(label: str) -> tuple[int, int, str]:
@@ -173,27 +201,30 @@ def _groups_from(record: Mapping[str, Any]) -> dict[str, Group]:
     return {label: Group.from_dict(dict(group)) for label, group in dict(record).items()}
 
 
-def _labelled(trials: Iterable[Trial], labels_of: Callable[[Labels], Iterable[str]]) -> dict[str, Group]:
+def _labelled(trials: Iterable[_Counted], labels_of: Callable[[Labels], Iterable[str]]) -> dict[str, Group]:
     """Return how the cases of each label went; a case with several counts under each of them, once."""
-    groups: dict[str, list[Trial]] = {}
+    groups: dict[str, list[_Counted]] = {}
     for trial in trials:
         for label in set(labels_of(trial.labels)) - {""}:
             groups.setdefault(label, []).append(trial)
     return {label: _group(groups[label]) for label in sorted(groups, key=reading_order)}
 
 
-def _group(trials: Sequence[Trial]) -> Group:
-    passed = [trial.passed for trial in trials]
-    turns = _turns(trials)
+def _group(trials: Sequence[_Counted]) -> Group:
+    passed = sum([trial.passed for trial in trials])
+    turns = sum([trial.turns for trial in trials])
+    held = ((trial.unit, trial.turns_passed, trial.turns) for trial in trials if trial.turns)
     return Group(
-        cases=len({trial.planned.case for trial in trials}),
-        passed=sum(passed),
-        failed=len(passed) - sum(passed),
-        pass_rate=_share(passed),
-        pass_rate_interval=_interval((trial.unit, trial.passed) for trial in trials),
-        turns=len(turns) or None,
-        turn_success_interval=_interval((trial.unit, turn.passed) for trial in trials for turn in trial.turns),
-        **_successes(turns),
+        cases=len({trial.case for trial in trials}),
+        passed=passed,
+        failed=len(trials) - passed,
+        pass_rate=passed / len(trials) if trials else None,
+        pass_rate_interval=_interval((trial.unit, trial.passed, 1) for trial in trials),
+        turns=turns or None,
+        turn_success=sum([trial.turns_passed for trial in trials]) / turns if turns else None,
+        tool_success=sum([trial.turns_called for trial in trials]) / turns if turns else None,
+        reply_success=sum([trial.turns_replied for trial in trials]) / turns if turns else None,
+        turn_success_interval=_interval(held),
     )
 
 
@@ -208,17 +239,20 @@ def _by_tool(trials: Iterable[Trial]) -> dict[str, Group]:
 def _tool_group(found: Sequence[tuple[str, TurnOutcome]]) -> Group:
     return Group(
         turns=len(found),
-        turn_success_interval=_interval((unit, turn.passed) for unit, turn in found),
+        turn_success_interval=_interval((unit, turn.passed, 1) for unit, turn in found),
         **_successes([turn for _, turn in found]),
     )
 
 
-def _interval(held: Iterable[tuple[str, bool]]) -> Interval | None:
-    """Return the interval of a share of what happened in units that are independent of each other."""
+def _interval(held: Iterable[tuple[str, int, int]]) -> Interval | None:
+    """Return the interval of a share of what happened in units that are independent of each other.
+
+    Each is a unit, how often it held there, and of how many times.
+    """
     parts: dict[str, tuple[int, int]] = {}
-    for unit, is_held in held:
-        hits, size = parts.get(unit, (0, 0))
-        parts[unit] = (hits + is_held, size + 1)
+    for unit, hits, size in held:
+        before = parts.get(unit)
+        parts[unit] = (before[0] + hits, before[1] + size) if before else (int(hits), size)
     return clustered(list(parts.values()))
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from functools import lru_cache
+from typing import Any
 
 from pytest_crmeval.domain.json import JsonObject, printable
 
@@ -48,10 +49,19 @@ class Score:
             "reason": printable(self.reason),
         }
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+    @staticmethod
+    def from_dict(record: Mapping[str, Any]) -> "Score":
         """Return the score that ``to_dict`` wrote; fields that are not known yet are passed over."""
-        return cls(**{name: record[name] for name in cls.__slots__})
+        name, value, threshold, reason = record["name"], record["value"], record["threshold"], record["reason"]
+        if not reason:
+            return _without_reason(name, value, threshold)
+        return Score(name=name, value=value, threshold=threshold, reason=reason)
+
+
+@lru_cache(1024)
+def _without_reason(name: str, value: float, threshold: float) -> Score:
+    """Return one object for the scores that most trials of a run have in common."""
+    return Score(name=name, value=value, threshold=threshold)
 
 
 def verdict_of(scores: Iterable[Score]) -> Verdict:

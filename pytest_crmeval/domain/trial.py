@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import attrgetter
+from sys import intern
 from typing import Any, Self
 
 from pytest_crmeval.domain.answers import AnswerOutcome
@@ -15,6 +18,9 @@ from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.usage import Bill
 
 _TEXTS = ("key", "suite", "subject", "case", "fingerprint", "spec")
+_texts = attrgetter(*_TEXTS)
+ALIKE = 4096
+"""How many values that many trials have in common are kept: a run of 50,000 trials has one copy of each in memory."""
 
 
 SANDBOX = "sandbox:"
@@ -42,13 +48,21 @@ class PlannedCase:
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives; of a case that is tried once, nothing of that."""
-        told: JsonObject = {name: getattr(self, name) for name in _TEXTS}
+        told: JsonObject = dict(zip(_TEXTS, _texts(self), strict=True))
         return {**told, "trial": self.trial} if self.trial > 1 else told
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the case that ``to_dict`` wrote; KeyError or TypeError if it did not."""
-        return cls(**{name: _text(record[name]) for name in _TEXTS}, trial=_count(record.get("trial", 1)))
+        return cls(
+            key=_text(record["key"]),
+            suite=intern(_text(record["suite"])),
+            subject=intern(_text(record["subject"])),
+            case=_text(record["case"]),
+            fingerprint=_text(record["fingerprint"]),
+            spec=intern(_text(record["spec"])),
+            trial=_count(record.get("trial", 1)),
+        )
 
 
 def is_of_checkpoint(planned: PlannedCase) -> bool:
@@ -72,12 +86,17 @@ class Labels:
         labels = {"complexity": self.complexity, "category": self.category, "tags": list(self.tags)}
         return {**labels, **{name: text for name in ("split", "chain") if (text := getattr(self, name))}}
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+    @staticmethod
+    def from_dict(record: Mapping[str, Any]) -> "Labels":
         """Return the labels that ``to_dict`` wrote; a case that has none has none."""
         labels = {"complexity": "", "category": "", "split": "", "chain": "", "tags": (), **dict(record)}
-        texts = {name: _text(labels[name]) for name in ("complexity", "category", "split", "chain")}
-        return cls(**texts, tags=tuple(map(_text, labels["tags"])))
+        texts = (_text(labels[name]) for name in ("complexity", "category", "split", "chain"))
+        return _labels(*texts, tuple(map(_text, labels["tags"])))
+
+
+@lru_cache(ALIKE)
+def _labels(complexity: str, category: str, split: str, chain: str, tags: tuple[str, ...]) -> Labels:
+    return Labels(complexity=complexity, category=category, split=split, chain=chain, tags=tags)
 
 
 Tallies = Mapping[str, tuple[int, int]]
@@ -111,12 +130,28 @@ class TurnOutcome:
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {
+            "tool": self.tool,
+            "called": self.called,
+            "replied": self.replied,
+            "steps": self.steps,
+            "errors": self.errors,
+        }
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+    @staticmethod
+    def from_dict(record: Mapping[str, Any]) -> "TurnOutcome":
         """Return the outcome that ``to_dict`` wrote; fields that are not known yet are passed over."""
-        return cls(**{name: record[name] for name in cls.__slots__})
+        return _turn(record["tool"], record["called"], record["replied"], record["steps"], record["errors"])
+
+
+@lru_cache(ALIKE)
+def _turn(tool: str, called: bool, replied: bool, steps: int, errors: int) -> TurnOutcome:  # noqa: FBT001 (its fields)
+    return TurnOutcome(tool=tool, called=called, replied=replied, steps=steps, errors=errors)
+
+
+_NO_TRANSCRIPT = Transcript()
+_NOTHING: Mapping[str, Any] = {}
+"""What a trial has of that which most trials have not: one object for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +184,7 @@ class Trial:
     """What the reader has to know: a setting that the model refused, for one."""
     tallies: Tallies = field(default_factory=dict, repr=False)
     """Figures of its own kind."""
-    transcript: Transcript = field(default_factory=Transcript, compare=False, repr=False)
+    transcript: Transcript = field(default=_NO_TRANSCRIPT, compare=False, repr=False)
     """Stays in the process that played it."""
     colored: bool = field(default=False, compare=False, repr=False)
     """Whether whoever reads the explanation has a terminal with colours."""
@@ -216,9 +251,14 @@ class Trial:
         }
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the trial that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
+    def from_dict(cls, record: Mapping[str, Any], plan: Mapping[str, PlannedCase] | None = None) -> Self:
+        """Return the trial that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not.
+
+        Where ``plan`` has the same case under its key, the trial has that very object, and no copy of its own.
+        """
         planned = PlannedCase.from_dict(record)
+        if plan and plan.get(planned.key) == planned:
+            planned = plan[planned.key]
         return cls(
             planned=planned,
             verdict=Verdict(record["verdict"]),
@@ -230,12 +270,16 @@ class Trial:
             answer=AnswerOutcome.from_dict(record["answer"]) if "answer" in record else None,
             solutions=FileOutcome.from_dict(record["solutions"]) if "solutions" in record else None,
             bill=Bill.from_dict(record["bill"]) if "bill" in record else None,
-            roles={str(role): Bill.from_dict(bill) for role, bill in record.get("roles", {}).items()},
+            roles={str(role): Bill.from_dict(bill) for role, bill in record["roles"].items()}
+            if "roles" in record
+            else _NOTHING,
             learning=Lesson.from_dict(record["learning"]) if "learning" in record else None,
             learning_seconds=float(record.get("learning_seconds", 0.0)),
             judgement=Judgement.from_dict(record["judgement"]) if "judgement" in record else None,
             notes=tuple(map(_text, record.get("notes", ()))),
-            tallies={name: (_count(hits), _count(of)) for name, (hits, of) in record.get("tallies", {}).items()},
+            tallies={name: (_count(hits), _count(of)) for name, (hits, of) in record["tallies"].items()}
+            if "tallies" in record
+            else _NOTHING,
         )
 
 

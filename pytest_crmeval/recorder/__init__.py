@@ -162,7 +162,7 @@ class Recorder:
         record = outcome.get("trial")
         if not isinstance(record, dict):
             return
-        trial = Trial.from_dict(record)
+        trial = Trial.from_dict(record, self.past.planned)
         with self._guard:
             if self._journal is None or self._closed or trial.planned.key in self._reported:
                 return  # too late: its test has broken off
@@ -208,7 +208,7 @@ class Recorder:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the trial that a report carries; a crashed worker leaves a report without one."""
         record = getattr(report, "crmeval_trial", None)
-        trial = Trial.from_dict(record) if record else self._crashed(report)
+        trial = Trial.from_dict(record, self.past.planned) if record else self._crashed(report)
         if self._journal is None:
             return
         if self._full:

@@ -165,8 +165,7 @@ def _take(past: Past, line: bytes, path: Path, number: int) -> None:
     try:
         record = json.loads(line)
         if "trial" in record:
-            trial = Trial.from_dict(record["trial"])
-            past.take(trial)
+            past.take(Trial.from_dict(record["trial"], past.planned))
         elif "red" in record:
             past.red.add(record["red"])
         elif "spent" in record:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from pytest_crmeval.runs.ids import LATEST
 from pytest_crmeval.runs.learning import met_in, with_learning
 from pytest_crmeval.runs.shelf import point
 from pytest_crmeval.scoring.figures import figures_of
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class ReportError(Exception):
@@ -79,14 +81,32 @@ def save(report: Report, path: Path) -> None:
     """Write a report, whole or not at all."""
     draft = path.with_suffix(".json.part")
     try:
-        draft.write_text(
-            json.dumps(report.to_dict(), ensure_ascii=False, indent=1) + "\n",
-            encoding="utf-8",
-            errors="backslashreplace",
-        )
+        with draft.open("w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(_text(report))
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _text(report: Report) -> Iterator[str]:
+    """Yield a report as JSON, each trial on a line of its own: a large run is never in memory as one document."""
+    separator = "{"
+    for name, value in replace(report, trials=()).to_dict().items():
+        yield f'{separator}\n "{name}": '
+        separator = ","
+        if name == "trials":
+            yield from _listed(report.trials)
+        else:
+            yield json.dumps(value, ensure_ascii=False, indent=1)
+    yield "\n}\n"
+
+
+def _listed(trials: Iterable[Trial]) -> Iterator[str]:
+    separator = "["
+    for trial in trials:
+        yield f"{separator}\n  {_encode(trial.to_dict())}"
+        separator = ","
+    yield "[]" if separator == "[" else "\n ]"
 
 
 def point_latest(folder: Path, run: str) -> None:
