@@ -1,6 +1,7 @@
 """Names of suites, subjects and cases as names of files."""
 
 import re
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import PurePath
 
@@ -11,6 +12,7 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 _ENDING = re.compile(r".*\.(?:judge|[0-9]+)")
 
 
+@lru_cache(1024)
 def slug(name: str) -> str:
     """Return ``name`` as a file name on every system: itself if it can be, else what can be read of it and a digest.
 
@@ -27,8 +29,12 @@ def place(suite: str, subject: str, case: str) -> PurePath:
 
     What comes after the case's name (``.judge``, ``.2``) is in no case's own name.
     """
-    stem = _marked(case) if _ENDING.fullmatch(case) else slug(case)
-    return PurePath(slug(suite), slug(subject), stem)
+    return PurePath(*names(suite, subject, case))
+
+
+def names(suite: str, subject: str, case: str) -> tuple[str, str, str]:
+    """Return the folders and the name that make up ``place``."""
+    return slug(suite), slug(subject), _marked(case) if _ENDING.fullmatch(case) else slug(case)
 
 
 def own_name(case: str, key: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pytest_crmeval.domain.cipher import decrypted, encrypted
 from pytest_crmeval.domain.json import Json, JsonObject
-from pytest_crmeval.domain.paths import place
+from pytest_crmeval.domain.paths import names
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.trial import Trial
@@ -60,10 +60,15 @@ def write(  # noqa: PLR0913 (each may be left out)
 
 def path_of(folder: Path, trial: Trial, index: int | None = None, name: str = "") -> Path:
     """Return where the transcript of a trial is."""
+    return folder / name_of(trial, index, name)
+
+
+def name_of(trial: Trial, index: int | None = None, name: str = "") -> str:
+    """Return what the transcript of a trial is called, from the folder of transcripts."""
     planned = trial.planned
     index = index or planned.trial
-    named = place(planned.suite, planned.subject, name or planned.case)
-    return folder / f"{named}{f'.{index}' if index > 1 else ''}.json"
+    named = "/".join(names(planned.suite, planned.subject, name or planned.case))
+    return f"{named}.{index}.json" if index > 1 else f"{named}.json"
 
 
 def load(path: Path) -> Transcript:

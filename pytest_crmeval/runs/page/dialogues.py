@@ -1,7 +1,8 @@
 """A trial as the page shows it when somebody opens it: who said what, what came back, what is wrong with it."""
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.paths import own_name
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import decoded
-from pytest_crmeval.runs.transcripts import ENCRYPTED, path_of
+from pytest_crmeval.runs.transcripts import ENCRYPTED, name_of
 
 TRANSCRIPTS = "transcripts"
 LONGEST = 20_000
@@ -38,18 +39,16 @@ class Kept:
 
 def kept(run: Path, trial: Trial) -> Kept:
     """Return what the folder of a run has of a trial; of one that was invalid there may be nothing."""
-    folder = run / TRANSCRIPTS
-    for name in ("", own_name(trial.planned.case, trial.planned.key)):
-        path = path_of(folder, trial, name=name)
-        found = _read(path, path.relative_to(run).as_posix(), trial)
-        if found:
-            return found
-    return Kept()
+    root = os.path.join(run, "")  # noqa: PTH118 (a page reads as many files as there are trials)
+    found = _read(root, name_of(trial), trial)
+    if found is None:
+        found = _read(root, name_of(trial, name=own_name(trial.planned.case, trial.planned.key)), trial)
+    return found or Kept()
 
 
 def dialogue(trial: Trial, found: Kept) -> JsonObject:
     """Return all that the page tells of a trial; what there is nothing of is left out."""
-    faults, record = list(faults_of(trial.scores)), trial.to_dict()
+    faults, record = list(faults_of(trial.scores)), replace(trial, scores=(), turns=()).to_dict()
     told: dict[str, Json] = {
         "turns": [_turn(turn, number, faults) for number, turn in enumerate(found.turns, start=1)],
         "faults": [_fault(fault) for fault in faults if _is_of_no_turn(fault, len(found.turns))],
@@ -67,10 +66,12 @@ def dialogue(trial: Trial, found: Kept) -> JsonObject:
     return {name: value for name, value in told.items() if value}
 
 
-def _read(path: Path, where: str, trial: Trial) -> Kept | None:
+def _read(root: str, name: str, trial: Trial) -> Kept | None:
     """Return what a file has; None if there is no file, or if it is of another test that plays the same case."""
+    where = f"{TRANSCRIPTS}/{name}"
     try:
-        content = path.read_bytes()
+        with open(root + where, "rb", buffering=0) as file:  # noqa: PTH123 (see kept)
+            content = file.read()
         document = decoded(content)
         if ENCRYPTED in document:
             return Kept(where=where, closed=True)

@@ -20,40 +20,47 @@ COLUMNS = ("case", "suite", "subject", "verdict", "seconds", "cost", "tokens", "
 
 def rows_of(trials: Sequence[Trial], room: int = ROOM) -> JsonObject:
     """Return the table: names once, and a list per trial that refers to them by number."""
-    for excerpt in EXCERPTS:
-        found = _rows(trials, excerpt)
-        if len(encoded(found)) <= room:
-            break
-    return found
-
-
-def _rows(trials: Sequence[Trial], excerpt: int) -> JsonObject:
     suites = _numbered(trial.planned.suite for trial in trials)
     subjects = _numbered(trial.planned.subject for trial in trials)
     scores = _numbered(score.name for trial in trials for score in trial.scores)
-    labels = _numbered(sorted({label for trial in trials for label in _labels(trial.labels)}))
-    return {
+    known = {labels: tuple(_labels(labels)) for labels in {trial.labels for trial in trials}}
+    labels = _numbered(sorted({label for found in known.values() for label in found}))
+    numbers = {those: [labels[label] for label in found] for those, found in known.items()}
+    rows: list[list[Json]] = [
+        [
+            _name(trial),
+            suites[trial.planned.suite],
+            subjects[trial.planned.subject],
+            VERDICTS.index(trial.verdict),
+            round(trial.seconds, 3),
+            *_bill(trial),
+            _scores(trial, scores),
+            numbers[trial.labels],
+            "" if trial.passed else " ".join(reason_of(trial).split()),
+        ]
+        for trial in trials
+    ]
+    table: JsonObject = {
         "columns": COLUMNS,
         "suites": list(suites),
         "subjects": list(subjects),
         "verdicts": VERDICTS,
         "scores": list(scores),
         "labels": [list(label) for label in labels],
-        "rows": [
-            [
-                _name(trial),
-                suites[trial.planned.suite],
-                subjects[trial.planned.subject],
-                VERDICTS.index(trial.verdict),
-                round(trial.seconds, 3),
-                *_bill(trial),
-                _scores(trial, scores),
-                [labels[label] for label in _labels(trial.labels)],
-                "" if trial.passed else _excerpt(reason_of(trial), excerpt),
-            ]
-            for trial in trials
-        ],
+        "rows": rows,
     }
+    _fit(table, [row for row in rows if row[-1]], room)
+    return table
+
+
+def _fit(table: JsonObject, with_reasons: Sequence[list[Json]], room: int) -> None:
+    """Cut the reasons of trials, the last column, so that the table has room."""
+    reasons = [str(row[-1]) for row in with_reasons]
+    for excerpt in EXCERPTS if reasons else ():
+        for row, reason in zip(with_reasons, reasons, strict=True):
+            row[-1] = _excerpt(reason, excerpt)
+        if len(encoded(table)) <= room:
+            break
 
 
 def _numbered(found: Iterable[T]) -> Mapping[T, int]:
@@ -86,6 +93,5 @@ def _scores(trial: Trial, names: Mapping[str, int]) -> Sequence[Json]:
     return [found.get(name) for name in names]
 
 
-def _excerpt(text: str, longest: int) -> str:
-    line = " ".join(text.split())
+def _excerpt(line: str, longest: int) -> str:
     return line if len(line) <= longest else f"{line[:longest].rstrip()}…"
