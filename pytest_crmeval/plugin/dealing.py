@@ -1,4 +1,4 @@
-"""How items are dealt out again when a worker has crashed: the one place that touches xdist's own scheduling.
+"""How items are dealt out again when a worker has crashed, and how workers are killed: all that touches xdist's own.
 
 In xdist 3.8 every way of dealing that knows scopes (``loadscope``, ``loadfile``, ``loadgroup``) deals the units of a
 crashed worker out again, also those that are done. Nobody reports from a unit without items, so whoever gets one waits
@@ -30,6 +30,13 @@ def mended(scheduler: Any) -> Any:  # noqa: ANN401 (whatever some plugin deals w
     if xdist.__version__.startswith(_BROKEN) and getattr(kind, "remove_node", None) is LoadScopeScheduling.remove_node:
         scheduler.__class__ = type(kind.__name__, (_Mended, kind), {})
     return scheduler
+
+
+def end_workers_at_once(config: pytest.Config) -> None:
+    """Have xdist kill its workers when the session finishes; by default each has ten seconds to end its test."""
+    nodes = getattr(config.pluginmanager.get_plugin("dsession"), "nodemanager", None)
+    if nodes is not None:
+        nodes.EXIT_TIMEOUT = 0
 
 
 class _Mended(LoadScopeScheduling):  # type: ignore[misc] # it has no types

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any, Protocol
 
 import pytest
@@ -14,7 +14,7 @@ from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.fixtures.ahead import Foresight
 from pytest_crmeval.lookahead.ledger import Ledger
 from pytest_crmeval.options import Options, is_colored
-from pytest_crmeval.plugin.flight import GRACE, at_once, described, in_flight, weighed
+from pytest_crmeval.plugin.flight import GRACE, at_once, described, finishes, in_flight, weighed
 from pytest_crmeval.plugin.gauge import Files, Gauge
 from pytest_crmeval.plugin.live import Live
 from pytest_crmeval.plugin.secrecy import keep_secrets
@@ -220,7 +220,13 @@ class Controller:
                 f"crmeval: {left} case{'s are' if left != 1 else ' is'} in flight, and will be waited for, "
                 f"at most {GRACE:.0f} s; Ctrl-C gives them up"
             )
-            self.ledger.close(GRACE)
+            try:
+                left = self.ledger.close(GRACE)
+            finally:  # also at a second Ctrl-C: nobody waits for the cases that are given up
+                if left and self._workers:
+                    from pytest_crmeval.plugin.dealing import end_workers_at_once
+
+                    end_workers_at_once(self._config)
 
     def _keep_telemetry(self) -> None:
         """Keep what learners have written down where it would go with the server; all of them are done."""
@@ -282,7 +288,7 @@ class Worker:
 
     def __init__(self, config: pytest.Config) -> None:
         told: dict[str, Any] = config.workerinput["crmeval"]  # type: ignore[attr-defined] # xdist's own
-        self._signals = Signals()  # whoever signals the whole group signals us, too
+        self._signals = Signals()  # a signal to the whole process group reaches workers as well
         self._signals.take()
         self._line = LineToController(*told["line"])
         self.server = LinkedServer(self._line, told["run"])
@@ -318,6 +324,12 @@ class Worker:
             finally:
                 slots.drain(over=over)
             return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Finish the case of a test though Ctrl-C in a terminal reaches the workers: the controller ends the run."""
+        with self._signals.postponed() if finishes(item) else nullcontext():
+            return (yield)
 
     def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
         """Tell the controller how far a solution file is."""

@@ -3,11 +3,12 @@
 import os
 import signal
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-GRACEFUL = ("SIGTERM", "SIGHUP")
+GRACEFUL = ("SIGINT", "SIGTERM", "SIGHUP")
 _FILES = 256
 """How many open files are looked at: a terminal is opened early."""
 
@@ -18,6 +19,8 @@ class Signals:
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
         self._terminals: set[int] = set()
+        self._postpones = False
+        self._postponed: KeyboardInterrupt | None = None
 
     def take(self) -> None:
         """Begin to, with those that nobody else has an opinion on: ``nohup`` has, and so has whoever handles them."""
@@ -25,7 +28,7 @@ class Signals:
             # Not only the first three: while pytest collects, it has the terminal under another number.
             self._terminals = {os.fstat(file).st_rdev for file in range(_FILES) if os.isatty(file)}
             for number in (getattr(signal, name) for name in GRACEFUL if hasattr(signal, name)):
-                if signal.getsignal(number) is signal.SIG_DFL:
+                if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
                     self._before[number] = signal.signal(number, self._interrupt)
 
     def give_back(self) -> None:
@@ -35,11 +38,27 @@ class Signals:
                 signal.signal(number, before)
         self._before.clear()
 
+    @contextmanager
+    def postponed(self) -> Iterator[None]:
+        """Let a first signal interrupt only after the block; a second one interrupts at once."""
+        self._postpones = True
+        try:
+            yield
+        finally:
+            self._postpones = False
+            interrupt, self._postponed = self._postponed, None
+        if interrupt is not None:
+            raise interrupt
+
     def _interrupt(self, number: int, _: FrameType | None) -> None:
         """Interrupt the main thread; pytest does the rest."""
         if number == signal.SIGHUP:
             turn_away(self._terminals)
-        raise KeyboardInterrupt(signal.Signals(number).name)
+        # Ctrl-C keeps the name that Python gives it.
+        interrupt = KeyboardInterrupt(*([] if number == signal.SIGINT else [signal.Signals(number).name]))
+        if not self._postpones or self._postponed is not None:
+            raise interrupt
+        self._postponed = interrupt
 
 
 def turn_away(terminals: set[int]) -> None:

@@ -22,6 +22,15 @@ Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 Signalled = Callable[[Run, signal.Signals], None]
 RUN = (*M, "--crmeval-inflight", "4")
+PATIENT = """
+import execnet.gateway_base
+from pytest_crmeval.plugin import sides
+from xdist.workermanage import NodeManager
+
+sides.GRACE = NodeManager.EXIT_TIMEOUT = 3600.0
+execnet.gateway_base.WorkerGateway._terminate_execution = lambda self: None
+"""
+"""A conftest with which we, xdist and execnet wait an hour for a worker that is busy."""
 
 
 def named(folder: Path) -> tuple[str, ...]:
@@ -105,27 +114,53 @@ def test_what_is_in_flight_is_finished_and_kept(
     assert report["results"][0]["seconds"] == pytest.approx(sum(trial["seconds"] for trial in report["trials"]))
 
 
+@pytest.mark.parametrize("send", [to_the_group, to_the_controller])
+def test_ctrl_c_with_one_case_in_flight_finishes_it_and_counts_its_calls(
+    project: Project, providers: Providers, send: Signalled
+) -> None:
+    """A case that is played by its own test is finished as one that is played ahead of it."""
+    brain = Holding(2)
+    server = providers(brain)
+    folder = project(many(12)).path
+    options = (*M, "--crmeval-inflight", "1", *named(folder), "-n", "2")
+
+    with running(folder, *options) as run:
+        eventually(lambda: len(set(asked(server)) - {"c00", "c01"}) == 2, "each worker waits for an answer")
+        begun = set(asked(server))
+        send(run, signal.SIGINT)
+        eventually(lambda: "will be waited for" in run.output(), "the signal has arrived")
+        brain.let_go()
+        status = run.end()
+
+    report = report_of(folder)
+    assert pytest.ExitCode.INTERRUPTED == status
+    assert begun == {trial["case"] for trial in report["trials"]}
+    assert len(server.seen) == report["results"][0]["bill"]["usage"]["calls"]
+
+
 @pytest.mark.parametrize(
-    ("xdist", "number"),
+    ("options", "send", "number"),
     [
-        pytest.param(["-n", "1"], signal.SIGTERM, id="SIGTERM"),
-        pytest.param(["-p", "no:xdist"], signal.SIGINT, id="Ctrl-C"),
+        pytest.param("4 -n 1", to_the_group, signal.SIGTERM, id="SIGTERM to all"),
+        pytest.param("1 -n 1", to_the_group, signal.SIGINT, id="Ctrl-C with one in flight"),
+        pytest.param("1 -n 1", to_the_controller, signal.SIGINT, id="SIGINT to the controller"),
+        pytest.param("4 -p no:xdist", to_the_group, signal.SIGINT, id="Ctrl-C without xdist"),
     ],
 )
-def test_a_second_interrupt_gives_up(
-    project: Project, providers: Providers, xdist: list[str], number: signal.Signals
+def test_a_second_interrupt_ends_the_run_at_once(
+    project: Project, providers: Providers, options: str, send: Signalled, number: signal.Signals
 ) -> None:
-    """Nobody waits for a server that never answers, here for an hour."""
+    """Nothing waits for a server that never answers, here for an hour."""
     server = providers([Hang()])
     pytester = project(many(6))
-    pytester.makeconftest("from pytest_crmeval.plugin import sides\n\nsides.GRACE = 3600.0\n")
+    pytester.makeconftest(PATIENT)
     folder = pytester.path
 
-    with running(folder, *RUN, *named(folder), *xdist) as run:
-        eventually(lambda: len(server.seen) >= 4, "calls are in flight")
-        to_the_group(run, number)
-        eventually(lambda: "at most 3600 s; Ctrl-C gives them up" in run.output(), "it is said what is waited for")
-        to_the_group(run, number)
+    with running(folder, *M, *named(folder), "--crmeval-inflight", *options.split()) as run:
+        eventually(lambda: len(server.seen) >= int(options[0]), "calls are in flight")
+        send(run, number)
+        eventually(lambda: "at most 3600 s; Ctrl-C gives" in run.output(), "the run says that it waits")
+        send(run, number)
 
         assert pytest.ExitCode.INTERRUPTED == run.end()
 

@@ -35,6 +35,33 @@ def test_a_signal_interrupts_each_time_it_comes(number: signal.Signals) -> None:
     assert signal.SIG_DFL is signal.getsignal(number)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "raised", "finished"),
+    [
+        ([], "", True),
+        ([signal.SIGTERM], "SIGTERM", True),
+        ([signal.SIGTERM, signal.SIGHUP], "SIGHUP", False),
+    ],
+)
+def test_a_postponed_signal_interrupts_after_the_block_and_a_second_one_at_once(
+    numbers: list[signal.Signals], raised: str, *, finished: bool
+) -> None:
+    """The block is finished unless there is a second signal."""
+    signals, steps = Signals(), []
+    signals.take()
+
+    try:
+        with signals.postponed():
+            for number in numbers:
+                signal.raise_signal(number)
+            steps.append("finished")
+    except KeyboardInterrupt as interrupt:
+        steps.append(str(interrupt))
+    signals.give_back()
+
+    assert [*["finished"] * finished, *filter(None, [raised])] == steps
+
+
 def test_what_somebody_else_handles_or_ignores_is_left_alone() -> None:
     """As with ``nohup``."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
