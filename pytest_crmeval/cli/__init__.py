@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 from pytest_crmeval.cli.terminal import UsageError
 
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given, rest = _parted(given)
     options = _parser(given).parse_args(given, argparse.Namespace(rest=rest))
     try:
+        _check_folder()
         status: int = options.command(options)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has had enough
@@ -47,6 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("crmeval: stopped\n")
         return 130  # as shells have it
     return status
+
+
+def _check_folder() -> None:
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise UsageError(f"the current folder can't be used: {error.strerror}; change to another one (cd)") from error
 
 
 def _parted(given: list[str]) -> tuple[list[str], list[str]]:

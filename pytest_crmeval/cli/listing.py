@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from pytest_crmeval.cli.places import add_reports, reports_of
+from pytest_crmeval.cli.places import add_reports, all_reports
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.runs.jobs import State, Task
 from pytest_crmeval.runs.shelf import RunOnDisk, runs_in
@@ -13,6 +13,7 @@ from pytest_crmeval.runs.tables import aligned
 
 HELP = """\
 List the runs of the reports folder, the newest first: those that were submitted, and those that pytest ran by itself.
+Runs that were submitted to another folder (--output-dir) are listed as well, unless --reports names one.
 
     crmeval list
     crmeval list --json | jq -r '.runs[] | select(.state == "lost") | .id'
@@ -34,8 +35,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List the runs."""
-    reports = reports_of(options)
-    runs = runs_in(reports)
+    reports, *others = all_reports(options)
+    runs = runs_in(reports, *others)
     if options.json:
         sys.stdout.write(json.dumps({"schema": SCHEMA, "runs": [_document(run) for run in runs]}, indent=2) + "\n")
     elif runs:
@@ -88,6 +89,7 @@ def _cost(tasks: Sequence[Task]) -> float | None:
 def _document(run: RunOnDisk) -> dict[str, object]:
     return {
         "id": run.id,
+        "folder": str(run.folder),
         "state": str(run.state),
         "started": run.when,
         "submitted": run.job is not None,

@@ -1,7 +1,10 @@
 """Where runs are: the reports folder of the project that a command is typed in, without asking pytest."""
 
 import argparse
+import json
+import os
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from pytest_crmeval.runs.jobs import is_job
 from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of
 
 DEFAULT = "reports"
+NAMED = "id of the run, a path (its folder, job.json, journal or report), or latest: the run that was begun last"
 _INI = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 
 
@@ -28,15 +32,57 @@ def reports_of(options: argparse.Namespace) -> Path:
     """Return the folder that was given, or that the project's settings name, as it is called from here."""
     if options.reports is not None:
         return Path(options.reports).expanduser()
+    return project_reports()
+
+
+def project_reports() -> Path:
+    """Return the folder that the project's settings name, as it is called from here."""
     root, settings = project()
     folder = root / Path(str(settings.get("crmeval_reports", DEFAULT))).expanduser()
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
+def all_reports(options: argparse.Namespace) -> list[Path]:
+    """Return the folder that was given; else the project's, and those that runs of the project were submitted to."""
+    return [reports_of(options), *([] if options.reports else _remembered(_index()))]
+
+
+def remember(reports: Path) -> None:
+    """Remember a folder that runs are kept in: commands in this project look for runs there, too."""
+    index = _index()
+    folders = [str(folder) for folder in _remembered(index)]
+    if reports.absolute() == project_reports().absolute() or str(reports.absolute()) in folders:
+        return
+    draft = index.with_name(f"{index.name}.{os.getpid()}")
+    try:
+        index.parent.mkdir(parents=True, exist_ok=True)
+        (index.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+        draft.write_text(json.dumps([*folders, str(reports.absolute())], indent=1), encoding="utf-8")
+        draft.replace(index)
+    except OSError as error:
+        sys.stderr.write(f"crmeval: {index}: {error.strerror}; name the folder of this run with --reports {reports}\n")
+
+
+def _index() -> Path:
+    """Return the file, in the cache of pytest, that says where else runs of this project are."""
+    root, settings = project()
+    return root / os.path.expandvars(str(settings.get("cache_dir", ".pytest_cache"))) / "d/crmeval/reports.json"
+
+
+def _remembered(index: Path) -> list[Path]:
+    """Return the folders that still exist; none if the cache was cleared or can't be read."""
+    try:
+        folders = [Path(str(folder)) for folder in json.loads(index.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError):
+        return []
+    return [folder for folder in folders if folder.is_dir()]
+
+
 def named_run(options: argparse.Namespace) -> Path:
     """Return the folder of the run that a command names; UsageError if there is none."""
     try:
-        return folder_of(reports_of(options), options.run)
+        first, *others = all_reports(options)
+        return folder_of(first, options.run, others)
     except NoSuchRunError as error:
         raise UsageError(error) from error
 

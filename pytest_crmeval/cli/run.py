@@ -2,18 +2,21 @@
 
 import argparse
 import sys
+from dataclasses import replace
 
-from pytest_crmeval.cli.places import add_reports, named_run, resumed_by
+from pytest_crmeval.cli.places import NAMED, add_reports, named_run, resumed_by
 from pytest_crmeval.cli.starting import detached, here, locked
-from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.runs.jobs import JobError, is_job, read_job
+from pytest_crmeval.cli.terminal import UsageError, positive
+from pytest_crmeval.runs.ids import LATEST
+from pytest_crmeval.runs.jobs import Job, JobError, is_job, read_job
 
 HELP = """\
 Run a submitted run in this terminal, or resume one that was stopped or lost: what is finished is not done again, and
 the report counts all parts together. Two processes never run the same run.
 
-    crmeval run 20261117-061501-ab12
-    crmeval run nightly --detach
+    crmeval run                                     # the run that was begun or submitted last
+    crmeval run 20261117-061501-ab12 --concurrent 8
+    crmeval run reports/nightly --detach
 
 Exit status: that of pytest; 2 if another process has the run, or if there is no such run.
 """
@@ -21,7 +24,10 @@ Exit status: that of pytest; 2 if another process has the run, or if there is no
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("run", metavar="RUN", help="id of the run, or latest: the one that was begun last")
+    parser.add_argument("run", nargs="?", default=LATEST, metavar="RUN", help=NAMED)
+    parser.add_argument(
+        "--concurrent", type=positive, metavar="N", help="cases in flight at the same time, per worker, from now on"
+    )
     parser.add_argument("--detach", action="store_true", help="in the background, as crmeval submit does")
     add_reports(parser)
 
@@ -39,7 +45,15 @@ def run(options: argparse.Namespace) -> int:
         job = read_job(folder)
     except JobError as error:
         raise UsageError(error) from error
+    if options.concurrent:
+        job = _concurrent(job, options.concurrent)
     if not options.detach:
         here(folder, job, lock)
     sys.stdout.write(f"run {job.id} is started (process {detached(folder, job, lock)})\n")
     return 0
+
+
+def _concurrent(job: Job, cases: int) -> Job:
+    """Return a job with another number of cases in flight; the last of several options counts."""
+    kept = [word for word in job.command if not word.startswith("--crmeval-inflight=")]
+    return replace(job, command=[*kept, f"--crmeval-inflight={cases}"])

@@ -2,13 +2,21 @@
 
 import os
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.jobs import LOG, Job, State, write_job
 from pytest_crmeval.runs.locks import Holder, Lock, LockedError, now
+from pytest_crmeval.runs.status import tail
+
+STEP = 0.05
+"""Seconds from one look at a starting run to the next,"""
+START = 60.0
+"""and until a run that has not begun is left alone: many cases may take long to collect."""
 
 
 def locked(folder: Path) -> Lock:
@@ -31,7 +39,12 @@ def written(folder: Path, job: Job) -> None:
 
 
 def detached(folder: Path, job: Job, lock: Lock) -> int:
-    """Start a job in a session of its own, where no terminal reaches it, and return its process."""
+    """Start a job in a session of its own, where no terminal reaches it, and return its process when it has begun.
+
+    A run begins when pytest has collected its cases and opened the journal; after a minute it may do so unwatched.
+    UsageError with what pytest says if it ends before that: nothing was played, and the job is as it was.
+    """
+    before = _stamp(folder / JOURNAL)
     written(folder, _begun(job))
     try:
         with (folder / LOG).open("ab") as log:
@@ -48,7 +61,19 @@ def detached(folder: Path, job: Job, lock: Lock) -> int:
     except OSError as error:
         raise _not_started(folder, job, error) from error
     lock.sign(Holder.of(process.pid))
-    process.returncode = 0  # it is nobody's child any more when we are gone: nobody waits for it
+    try:
+        deadline = time.monotonic() + START
+        while process.poll() is None and _stamp(folder / JOURNAL) == before and time.monotonic() < deadline:
+            time.sleep(STEP)
+    except KeyboardInterrupt:
+        process.terminate()
+        process.wait()
+        written(folder, job)
+        raise
+    if process.returncode and _stamp(folder / JOURNAL) == before:
+        written(folder, job)
+        raise UsageError(_refusal(folder, job))
+    process.returncode = 0  # no warning when we exit before it
     return process.pid
 
 
@@ -61,6 +86,22 @@ def here(folder: Path, job: Job, lock: Lock) -> NoReturn:
         os.execve(job.command[0], list(job.command), _environment(folder, lock))  # noqa: S606 (as above)
     except OSError as error:
         raise _not_started(folder, job, error) from error
+
+
+def _stamp(journal: Path) -> tuple[int, int]:
+    """Return what changes when a line is written to a journal."""
+    try:
+        found = journal.stat()
+    except OSError:  # nothing was played yet
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def _refusal(folder: Path, job: Job) -> str:
+    """Return why pytest did not begin: from its first line about an error on, or the last lines of the log."""
+    lines = list(tail(folder / LOG, 0.0))
+    errors = [number for number, line in enumerate(lines) if line.startswith(("ERROR", "E  "))]
+    return "\n".join([f"the run {job.id} was not started:", *lines[errors[0] if errors else 0 :]])
 
 
 def _begun(job: Job) -> Job:

@@ -7,11 +7,11 @@ import shlex
 import sys
 import time
 
-from pytest_crmeval.cli.places import add_reports, reports_of
+from pytest_crmeval.cli.places import NAMED, add_reports, named_run
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.runs.following import UnreadableError
 from pytest_crmeval.runs.jobs import JobError
-from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of, is_only_report
+from pytest_crmeval.runs.shelf import is_only_report
 from pytest_crmeval.runs.status import Status, Watch
 from pytest_crmeval.runs.telling import in_a_line, lines
 
@@ -24,7 +24,7 @@ LEAST = 0.1
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("run", nargs="?", help="id of the run (default: the one that was begun last)")
+    parser.add_argument("run", nargs="?", help=f"{NAMED} (default)")
     parser.add_argument("--watch", action="store_true", help="go on showing it until it ends")
     parser.add_argument(
         "--interval", type=_interval, default=5.0, metavar="S", help="seconds from one look to the next (default: 5)"
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # it is no file only in tests
     try:
         where = f" --reports {shlex.quote(str(options.reports))}" if options.reports else ""
-        folder = folder_of(reports_of(options), options.run)
+        folder = named_run(options)
         if is_only_report(folder):
             raise UsageError(f"only the report is left of the run {folder.name!r}: crmeval report {folder.name}{where}")
         watch = Watch(folder, where)
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
             _show(watch.look(time.time()), options)
             return 0
         return _watched(watch, options)
-    except (NoSuchRunError, JobError, UnreadableError) as error:
+    except (JobError, UnreadableError) as error:
         raise UsageError(error) from error
 
 

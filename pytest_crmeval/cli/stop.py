@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pytest_crmeval.cli.places import add_reports, named_run, resumed_by
+from pytest_crmeval.cli.places import NAMED, add_reports, named_run, resumed_by, typed
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.runs.jobs import JobError, State, is_job, read_job, write_job
 from pytest_crmeval.runs.locks import Holder, Lock, LockedError, holder_of, is_held
@@ -24,18 +24,20 @@ has stopped. A second time, or with --now, everything is given up.
     crmeval stop latest
     crmeval stop 20261117-061501-ab12 --now
 
-Exit status: 0 if it does not run any more, 2 if it can't be stopped from here.
+Exit status: 0 if it does not run any more; 2 if it can't be stopped from here, or is frozen (SIGSTOP, Ctrl-Z).
 """
 GRACE = "what is played ahead or by workers has at most a minute, the rest is given up; --now gives up all"
 BREATH = 0.5
 """Seconds between two signals: two at once are one."""
 PATIENCE = 5.0
 """Seconds that a run has which is to stop now; then it is killed, and nothing that is finished is lost by that."""
+SLOW = 90.0
+"""Seconds after which a run that has not ended is worth a word: more than its cases in progress have."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("run", metavar="RUN", help="id of the run, or latest: the one that was begun last")
+    parser.add_argument("run", metavar="RUN", help=NAMED)
     parser.add_argument("--now", action="store_true", help="give up what is in flight")
     add_reports(parser)
 
@@ -52,8 +54,7 @@ def run(options: argparse.Namespace) -> int:
             _hurry(folder, send)
         else:
             _say(f"stopping run {folder.name}: {GRACE}\n")
-        while not _is_over(folder, BREATH):
-            _show(run_of(folder))
+        _wait(folder, send, typed("stop", folder.name, options))
     _note(folder)
     _say(f"run {folder.name} has stopped: {_done(run_of(folder))}; resume it: {resumed_by(folder, options)}\n")
     return 0
@@ -65,6 +66,20 @@ class _Send:
     def __init__(self, holder: Holder, file: int | None) -> None:
         self._holder = holder
         self._file = file
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._holder.pid
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the process is suspended (SIGSTOP, Ctrl-Z): it gets no signal before it is continued."""
+        try:
+            stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:  # it has ended, or this system has no /proc
+            return False
+        return stat.rpartition(")")[2].split()[0] in {"T", "t"}
 
     def __call__(self, number: signal.Signals) -> None:
         try:
@@ -103,6 +118,22 @@ def _hurry(folder: Path, send: _Send) -> None:
         send(signal.SIGTERM)
     if not _is_over(folder, PATIENCE):
         send(signal.SIGKILL)
+
+
+def _wait(folder: Path, send: _Send, stop: str) -> None:
+    """Wait for the end of a run; UsageError if it is frozen. Say what to do when it takes too long."""
+    asked, warned = time.monotonic(), False
+    while not _is_over(folder, BREATH):
+        _show(run_of(folder))
+        waited = time.monotonic() - asked
+        if waited > PATIENCE and send.is_frozen:
+            raise UsageError(
+                f"the run {folder.name!r} is frozen: process {send.pid} is suspended, and stops when it is continued: "
+                f"kill -CONT {send.pid}; or kill it: {stop} --now"
+            )
+        if waited > SLOW and not warned:
+            warned = True
+            _say(f"run {folder.name} has not stopped after {SLOW:.0f} s; to kill it: {stop} --now\n")
 
 
 def _is_over(folder: Path, seconds: float) -> bool:

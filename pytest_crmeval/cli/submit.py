@@ -1,23 +1,28 @@
 """`crmeval submit`: a run in the background."""
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pytest_crmeval.agents.named import NAMED_AGENTS, OWN
-from pytest_crmeval.cli.places import add_reports, lines_of, reports_of, resumed_by, typed
+from pytest_crmeval.cli.places import add_reports, lines_of, project, remember, reports_of, resumed_by, typed
 from pytest_crmeval.cli.starting import detached, locked, written
 from pytest_crmeval.cli.terminal import UsageError, positive
 from pytest_crmeval.runs.ids import JOURNAL, LATEST, new_run, problem_of
 from pytest_crmeval.runs.jobs import LOG, Job, is_job
+from pytest_crmeval.runs.jobs import NAME as JOB
+from pytest_crmeval.runs.locks import NAME as LOCK
 from pytest_crmeval.runs.locks import now
 from pytest_crmeval.runs.shelf import point
 
 HELP = """\
 Start a run in the background: pytest, in a session of its own, with its output in reports/RUN/run.log. It goes on when
-the terminal is closed, and can be watched, stopped and resumed.
+the terminal is closed, and can be watched, stopped and resumed. The command returns when the run has begun: an unknown
+suite or agent, a missing key or a broken test file is reported here, and nothing is left behind.
 
     crmeval submit evals/ --agent claude --agent gpt-4.1 --limit 30 --workers 3
     crmeval submit evals/test_crm.py -k quote --agent openai:gpt-4.1-mini --concurrent 16
@@ -27,7 +32,7 @@ the terminal is closed, and can be watched, stopped and resumed.
 What comes after -- is for pytest. The command is kept in reports/RUN/job.json: give secrets in the environment or in a
 .env file, not here.
 
-Exit status: 0 if the run was started, 2 if it can't be.
+Exit status: 0 if the run has begun, 2 if it can't be started.
 """
 TARGET = "evals"
 GRADED = ("browsecomp", "simpleqa")
@@ -77,12 +82,18 @@ def run(options: argparse.Namespace) -> int:
         resume = resumed_by(folder, options)
         raise UsageError(f"there is a run {run!r} already; resume it: {resume}; or use another --run")
     job = Job(id=run, command=command, cwd=str(Path.cwd()), submitted=now())
-    written(folder, job)
-    _name_latest(reports, run)
     if options.hold:
+        written(folder, job)
+        lock.close()
+        _make_known(reports, run)
         sys.stdout.write(f"run {run} is written down\nrun it:    {typed('run', run, options)}\n")
         return 0
-    process = detached(folder, job, lock)
+    try:
+        process = detached(folder, job, lock)
+    except (UsageError, KeyboardInterrupt):
+        _remove(folder)
+        raise
+    _make_known(reports, run)
     told = {
         "watch it": f"{typed('status', run, options)} --watch",
         "stop it": typed("stop", run, options),
@@ -93,8 +104,19 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _name_latest(reports: Path, run: str) -> None:
-    """Let the latest run be this one; if that can't be done, it has a name all the same."""
+def _remove(folder: Path) -> None:
+    """Remove the files of a run that was not started, and folders that are empty without them."""
+    if not (folder / JOURNAL).exists():
+        for name in (JOB, LOG, LOCK):
+            (folder / name).unlink(missing_ok=True)
+        with suppress(OSError):  # other files are in it
+            folder.rmdir()
+            folder.parent.rmdir()
+
+
+def _make_known(reports: Path, run: str) -> None:
+    """Point ``latest`` to a run, and remember where it is; a run has a name if neither can be done."""
+    remember(reports)
     try:
         point(reports / LATEST, run)
     except OSError as error:
@@ -108,6 +130,11 @@ def _arguments(options: argparse.Namespace) -> Iterator[str]:
     yield from _targets([*options.targets, *paths])
     yield from (f"--crmeval-suite={name}" for name in suites)
     agents = [*options.agent, *_models(options.models)]
+    if (graded := [name for name in suites if name in GRADED]) and not (agents or _has_agent(options)):
+        raise UsageError(
+            f"--eval {graded[0]} needs a model: add --models gpt-4o or --agent SPEC "
+            "(--agent oracle answers from the answer key, to check the setup)"
+        )
     yield from (f"--crmeval-agent={spec}" for spec in agents)
     if judge := options.judge or _usual_judge(options, agents):
         yield f"--crmeval-judge={judge}"
@@ -122,6 +149,12 @@ def _arguments(options: argparse.Namespace) -> Iterator[str]:
         if expression is not None:
             yield from (option, expression)
     yield from options.rest
+
+
+def _has_agent(options: argparse.Namespace) -> bool:
+    """Whether pytest gets an agent from elsewhere: after ``--``, from its settings or from the environment."""
+    settings = str(project()[1].get("addopts", ""))
+    return "--crmeval-agent" in " ".join([*options.rest, settings, os.environ.get("PYTEST_ADDOPTS", "")])
 
 
 def _usual_judge(options: argparse.Namespace, agents: Sequence[str]) -> str:

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from pytest_crmeval.runs.ids import JOURNAL
+from pytest_crmeval.runs.jobs import LOG
+from pytest_crmeval.runs.jobs import NAME as JOB
 
 
 class NoRunError(Exception):
@@ -12,6 +14,8 @@ class NoRunError(Exception):
 def place_of(given: str, reports: Path, here: Path | None = None) -> Path:
     """Return the journal of a run, or its report if there is no journal; an id goes before a path."""
     path = (here or Path()) / Path(given).expanduser()
+    if path.name in {JOB, LOG}:
+        path = path.parent
     candidates = [] if Path(given).name != given else _in(reports / given)
     candidates += [path] if _is_file(path) else _in(path)
     for candidate in candidates:

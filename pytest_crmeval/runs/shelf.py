@@ -39,17 +39,22 @@ class NoSuchRunError(Exception):
     """A run that is not there; the message says which there are."""
 
 
-def folder_of(reports: Path, run: str | None = None) -> Path:
-    """Return the folder of a run, or of the one that was begun last; NoSuchRunError if there is none."""
-    folders = {folder.name: folder for folder in _folders(reports)}
+def folder_of(reports: Path, run: str | None = None, others: Sequence[Path] = ()) -> Path:
+    """Return the folder of a run by its id or a path, or of the run that was begun last.
+
+    NoSuchRunError if there is none. A run that is not in ``reports`` is looked for in ``others``.
+    """
+    places = [reports, *others]
+    folders = {folder.name: folder for place in reversed(places) for folder in _folders(place)}
     if run is None or run == LATEST:
         if not folders:
             raise NoSuchRunError(f"there is no run in {reports}; start one: crmeval submit evals/")
         return max(folders.values(), key=_touched)
     if run in folders:
         return folders[run]
-    if not problem_of(run) and is_held(reports / run):  # it was begun a moment ago, and has written nothing yet
-        return reports / run
+    started = (place / run for place in places if not problem_of(run))  # a moment ago: nothing is written yet
+    if found := next(filter(is_held, started), None) or _at(Path(run).expanduser()):
+        return found
     from difflib import get_close_matches
 
     near = get_close_matches(run, folders, n=3, cutoff=0.4)
@@ -76,9 +81,9 @@ def run_of(folder: Path) -> RunOnDisk:
     return _not_submitted(folder)
 
 
-def runs_in(reports: Path) -> list[RunOnDisk]:
-    """Return all runs, the newest first."""
-    runs = [run_of(folder) for folder in _folders(reports)]
+def runs_in(*reports: Path) -> list[RunOnDisk]:
+    """Return all runs of these folders, the newest first."""
+    runs = [run_of(folder) for place in reports for folder in _folders(place)]
     return sorted(runs, key=lambda run: (run.when, run.id), reverse=True)
 
 
@@ -122,6 +127,15 @@ def _folders(reports: Path) -> Iterable[Path]:
     except OSError:
         return ()
     return [*found.values(), *(path for path in alone if path.name not in found and _head(_report_of(path)))]
+
+
+def _at(path: Path) -> Path | None:
+    """Return the folder of the run that a path leads to: the folder, a file in it, or its report; None if to none."""
+    found = path.resolve()  # latest is a link
+    if found.exists() and (_is_run(found.parent) or is_held(found.parent)):
+        return found.parent
+    folder = found.with_suffix("") if found.suffix == ".json" else found
+    return folder if _is_run(folder) or is_held(folder) or _head(_report_of(folder)) else None
 
 
 def _is_run(folder: Path) -> bool:

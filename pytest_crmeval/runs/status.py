@@ -133,7 +133,7 @@ class Watch:
             resume="" if state is State.FINISHED and not whole.errored else self._resumed_by(state, job, told),
             where=self._where,
             files=_files(self._folder) if running else (),
-            log=list(_tail(self._folder / LOG, _begun(job))) if _is_trouble(state, job, whole) else (),
+            log=list(tail(self._folder / LOG, _begun(job))) if _is_trouble(state, job, whole) else (),
         )
 
     def _resumed_by(self, state: State, job: Job | None, told: Followed) -> str:
@@ -203,10 +203,10 @@ def _begun(job: Job | None) -> float:
     return datetime.fromisoformat(job.started).timestamp() if job and job.started else 0.0
 
 
-def _tail(log: Path, since: float) -> Iterator[str]:
+def tail(log: Path, since: float) -> Iterator[str]:
     """Yield the last lines of a log as they may be shown: no colours, nothing that moves a cursor.
 
-    Nothing of a log that was written before: what ran in a terminal since then has none.
+    Nothing of a log that was last written before ``since``: a run in a terminal has none.
     """
     try:
         with log.open("rb") as file:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,15 @@ class Desk:
             command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=2 * SECONDS
         )
 
+    @contextmanager
+    def running(self, *words: str) -> Iterator[None]:
+        """Type a command and wait for its end after the block."""
+        command = [sys.executable, "-m", "pytest_crmeval.cli", *words]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, cwd=self.folder, **pipes) as process:  # type: ignore[call-overload] # as below
+            yield
+            process.communicate(timeout=2 * SECONDS)
+
     def submits(self, *words: str) -> None:
         """Submit the run."""
         said = self.types("submit", ".", "--agent", "gated:Gated", "--run", self.run, *words)
@@ -158,8 +168,9 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_nothing_had_been(desk: 
     lost = desk.listed()
     with (desk.place / "trials.jsonl").open("ab") as journal:
         journal.write(b'{"trial": {"key": "test_crm.py::te')
-    assert 0 == desk.types("run", desk.run, "--detach").returncode
-    desk.kill()  # pytest is not even imported
+    with desk.running("run", desk.run):
+        eventually(lambda: is_held(desk.place), "it has the lock")
+        desk.kill()  # pytest is not even imported
     killed_early = read_job(desk.place)
     (desk.place / "lock").write_text('{"pid": 1, "birth": "another-boot 1", "host": "here", "since": "1970"}')
     assert 0 == desk.types("run", desk.run, "--detach").returncode
@@ -247,35 +258,64 @@ def test_a_run_that_is_signalled_while_it_starts_was_stopped(desk: Desk) -> None
     (desk.folder / "conftest.py").write_text(
         "import time\nfrom pathlib import Path\nPath('loading').touch()\nwhile True:\n    time.sleep(0.01)\n"
     )
-    desk.submits()
-    eventually((desk.folder / "loading").exists, "it loads its conftest")
-    holder = holder_of(desk.place)
-    assert holder is not None
+    desk.submits("--hold")
+    with desk.running("run", desk.run):
+        eventually((desk.folder / "loading").exists, "it loads its conftest")
+        holder = holder_of(desk.place)
+        assert holder is not None
 
-    os.kill(holder.pid, signal.SIGTERM)
+        os.kill(holder.pid, signal.SIGTERM)
 
-    eventually(lambda: not is_held(desk.place), "it has ended")
+        eventually(lambda: not is_held(desk.place), "it has ended")
     job = read_job(desk.place)
     assert (State.STOPPED, pytest.ExitCode.INTERRUPTED) == (job.state, job.exit_status)
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
+CAN_NOT_BEGIN = pytest.mark.parametrize(
+    ("words", "said"),
     [
-        (["--", "--no-such-option"], 4, "unrecognized arguments: --no-such-option"),
-        (["--agent", "nobody:Here"], 4, "there is no module 'nobody' on the Python path"),
-        (["-k", "nothing-like-it"], 5, "9 deselected"),
+        (["--", "--no-such-option"], "unrecognized arguments: --no-such-option"),
+        (["--agent", "nobody:Here"], "there is no module 'nobody' on the Python path"),
+        (["-k", "nothing-like-it"], "9 deselected"),
+        (["--eval", "nothing"], "--crmeval-suite 'nothing': there is no such suite; there are crm"),
+        (["--agent", "openai:gpt-4.1"], "needs the environment variable OPENAI_API_KEY"),
     ],
-    ids=["option", "agent", "nothing"],
+    ids=["option", "agent", "nothing", "suite", "key"],
 )
-def test_a_run_that_can_not_begin_is_finished(desk: Desk, words: list[str], status: int, said: str) -> None:
-    """Its exit status says that, and its log why."""
-    desk.submits(*words)
-    eventually(lambda: not is_held(desk.place), "it has ended")
 
+
+@CAN_NOT_BEGIN
+def test_submit_reports_a_run_that_can_not_begin_and_leaves_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    """The error of pytest is shown, and no run is listed."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    refused = desk.types("submit", ".", "--run", desk.run, *words)
+
+    assert 2 == refused.returncode, refused.stdout
+    assert refused.stderr.startswith(f"crmeval: the run {desk.run} was not started:\n")
+    assert said in refused.stderr
+    assert not (desk.folder / "reports").exists()
+    assert [] == json.loads(desk.types("list", "--json").stdout)["runs"]
+
+
+def test_a_run_that_can_not_be_resumed_in_the_background_stays_as_it_was(desk: Desk) -> None:
+    """Its agent is broken when it is resumed, and repaired later."""
+    desk.submits()
+    desk.until(2)
+    stopped = desk.types("stop", desk.run)
+    (desk.folder / "gated.py").rename(desk.folder / "other.py")
+    refused = desk.types("run", desk.run, "--detach")
     job = read_job(desk.place)
-    assert (State.FINISHED, status) == (job.state, job.exit_status)
-    assert said in (desk.place / "run.log").read_text()
+    (desk.folder / "other.py").rename(desk.folder / "gated.py")
+    desk.gate(1000)
+    again = desk.types("run", desk.run)
+
+    assert (0, 2) == (stopped.returncode, refused.returncode)
+    assert "there is no module 'gated' on the Python path" in refused.stderr
+    assert (State.STOPPED, 2) == (job.state, job.tasks[0].done)
+    assert "(7 to play, resumed: 2 done)" in again.stdout
 
 
 def test_a_job_on_a_full_disk_is_stopped_and_goes_on_when_there_is_room(desk: Desk) -> None:

@@ -1,6 +1,7 @@
 """``crmeval submit``, ``run``, ``stop`` and ``list``, as far as no process is started."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -49,7 +50,7 @@ def submitted(*arguments: str) -> list[str]:
         ("--workers 2 -k quote -m refusal", "evals --numprocesses=2 -k quote -m refusal"),
         ("evals -- -x --crmeval-budget 5", "evals -x --crmeval-budget 5"),
         ("--agent mute -- -k one", "evals --crmeval-agent=mute -k one"),
-        ("--eval browsecomp", "evals --crmeval-suite=browsecomp"),
+        ("--eval browsecomp -- --crmeval-agent=mute", "evals --crmeval-suite=browsecomp --crmeval-agent=mute"),
         ("--eval browsecomp --agent oracle", "evals --crmeval-suite=browsecomp --crmeval-agent=oracle"),
         (
             "--eval browsecomp --agent claude --judge mine",
@@ -158,7 +159,10 @@ def test_runs_are_where_the_project_has_them(
         ("submit --run latest", "crmeval: --run 'latest': use up to 40 letters"),
         ("submit --reports evals/test_crm.py", "crmeval: evals/test_crm.py/"),
         ("run nothing", "crmeval: there is no run 'nothing' in"),
+        ("run", "crmeval: there is no run in"),
         ("run latest", "crmeval: there is no run in"),
+        ("submit --eval browsecomp", "crmeval: --eval browsecomp needs a model: add --models gpt-4o or --agent SPEC"),
+        ("status reports/nothing", "crmeval: there is no run 'reports/nothing' in"),
         ("stop nothing", "crmeval: there is no run 'nothing' in"),
     ],
 )
@@ -225,6 +229,31 @@ def test_a_run_that_was_not_submitted_is_not_resumed_by_guessing(
     assert (
         "'mine' was not submitted; resume it as it was begun: pytest ... --crmeval-run=mine" in capsys.readouterr().err
     )
+
+
+def test_run_without_a_name_takes_the_run_that_was_submitted_last(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its Python is gone, so the error names the run."""
+    for number, name in enumerate(("first", "second")):
+        folder = here / "reports" / name
+        folder.mkdir(parents=True)
+        write_job(folder, replace(JOB, id=name, cwd=str(here)))
+        os.utime(folder / "job.json", (number, number))
+
+    assert 2 == cli.main(["run"])
+    assert "the run second was not started" in capsys.readouterr().err
+
+
+def test_concurrent_given_to_run_replaces_the_number_of_the_submit(here: Path) -> None:
+    """The job keeps the new number for the next time."""
+    submitted("--concurrent", "4")
+    job = read_job(here / "reports/mine")
+    write_job(here / "reports/mine", replace(job, command=["/nowhere/python", *job.command[1:]]))
+
+    assert 2 == cli.main(["run", "mine", "--concurrent", "9"])
+    given = [word for word in read_job(here / "reports/mine").command if "inflight" in word]
+    assert ["--crmeval-inflight=9"] == given
 
 
 def test_a_run_is_not_run_twice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
