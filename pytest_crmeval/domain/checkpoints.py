@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.interval import Interval, pass_at, wilson
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.solution import TestVerdict
@@ -123,17 +123,28 @@ class CheckpointFigures:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Where pass@1 may be on other problems of this kind, with 95 %; None if nothing was judged.
-
-        Samples of one problem are no problems of their own: with several of each it is wider than it need be.
-        """
-        rate, problems = self.whole.pass_at_1, _problems(self.whole.samples, 1)
-        return None if rate is None else wilson(rate * problems, problems)
+        """Where pass@1 may be on other problems of this kind, with 95 %; None if nothing was judged."""
+        found = self.figures().get(PASS_AT_1)
+        return found.interval if found else None
 
     @property
     def solved_of_all(self) -> float | None:
         """Share of solved among all lines, also those that can't be judged: cut answers solve nothing, either."""
         return self.whole.solved / self.whole.lines if self.whole.lines else None
+
+    def figures(self, level: float = LEVEL, rate: Rate = wilson, method: str = "wilson") -> dict[str, Figure]:
+        """Return pass@k, and the share of solved among all lines, with their intervals.
+
+        Problems are what is independent, not their samples: with several of each, intervals are wider than need be.
+        """
+        shares = {f"pass@{k}": (share, problems, self.whole.judged) for k, (share, problems) in self.pass_at.items()}
+        if self.solved_of_all is not None:
+            lines = self.whole.lines
+            shares["solved_of_all"] = self.solved_of_all, min(lines, _lines_apart(self.whole)), lines
+        return {
+            name: _figure(share, rate(share * units, units, level), method, n=n, units=units)
+            for name, (share, units, n) in shares.items()
+        }
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives; a share of nothing is absent."""
@@ -200,21 +211,9 @@ def with_lost(figures: CheckpointFigures | None, name: str, lost: int) -> Checkp
 def pass_figures(
     outcomes: Iterable[FileOutcome | None], level: float, rate: Rate = wilson, method: str = "wilson"
 ) -> dict[str, Figure]:
-    """Return pass@k, and the share of solved among all lines, with their intervals; nothing if there are no files.
-
-    Problems are what is independent, not their samples.
-    """
+    """Return pass@k, and the share of solved among all lines, with their intervals; nothing if there are no files."""
     found = figures_of(outcomes)
-    if found is None:
-        return {}
-    shares = {f"pass@{k}": (share, problems, found.whole.judged) for k, (share, problems) in found.pass_at.items()}
-    if found.solved_of_all is not None:
-        lines = found.whole.lines
-        shares["solved_of_all"] = found.solved_of_all, min(lines, _lines_apart(found.whole)), lines
-    return {
-        name: _figure(share, rate(share * units, units, level), method, n=n, units=units)
-        for name, (share, units, n) in shares.items()
-    }
+    return found.figures(level, rate, method) if found else {}
 
 
 def _figure(share: float, interval: Interval | None, method: str, *, n: int, units: int) -> Figure:

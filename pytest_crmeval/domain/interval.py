@@ -1,14 +1,18 @@
 """How far a figure can be believed, in plain arithmetic: no library that takes a second to load at the end of a run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from math import ceil, comb, exp, floor, inf, lgamma, log, log1p, sqrt
+from typing import Self
 
 NORMAL = 1.959963984540054
 """95 % of a normal distribution are within so many standard deviations."""
 LEVEL = 0.95
-FEW = 3
-"""Fewer units' worth of hits, or of misses, say little of how units vary: each counts once, as where all are alike."""
+FEW, ENOUGH = 3, 20
+"""With so few units that have a hit, or a miss, nothing is known of how units vary; with so many it is."""
+ROUNDING = 1e-12
+"""What binary fractions may leave of a variance of nothing, in proportion to what it is the difference of."""
 Interval = tuple[float, float]
 Part = tuple[float, float]
 """What one independent unit, a case or a chain, has of a ratio: how many, of how many."""
@@ -33,24 +37,12 @@ def clustered(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:
 
     So many observations as ``effective`` says count: turns of one conversation go wrong together.
     """
-    size = effective(parts)
-    return wilson(ratio(parts) * size, size, level) if size else None
+    return Clusters.of(parts).interval(level)
 
 
 def effective(parts: Sequence[Part]) -> float:
-    """Return how many independent observations of a share would say as much; never more than there are.
-
-    Where units hardly differ nobody knows, and each counts once, by its size: a single miss must not make a share surer
-    than none.
-    """
-    parts = [part for part in parts if part[1]]
-    whole = sum(size for _, size in parts)
-    if not parts:
-        return 0.0
-    share, variance = ratio(parts), variance_of(parts)
-    if not variance or share in {0.0, 1.0} or all(size == 1 and hits in {0, 1} for hits, size in parts):
-        return equal_units(parts)
-    return min(whole if is_varied(parts) else equal_units(parts), share * (1 - share) / variance)
+    """Return how many independent observations of a share would say as much; never more than there are."""
+    return Clusters.of(parts).effective
 
 
 def equal_units(parts: Sequence[Part]) -> float:
@@ -58,14 +50,102 @@ def equal_units(parts: Sequence[Part]) -> float:
 
     Kish, Survey Sampling (1965).
     """
-    whole = sum(size for _, size in parts)
-    return whole**2 / sum(size**2 for _, size in parts)
+    return Clusters.of(parts).equal_units
 
 
-def is_varied(parts: Sequence[Part]) -> bool:
-    """Whether units that differ are enough to tell from them how far a share can be believed."""
-    share = ratio(parts)
-    return variance_of(parts) > 0.0 and min(share, 1 - share) * equal_units(parts) >= FEW
+@dataclass(slots=True)
+class Clusters:
+    """Sums over the independent units of a share: all that its interval takes. Units can be added and taken back.
+
+    Counts are summed exactly, so that a tally that grows trial by trial has the interval of the finished report.
+    """
+
+    units: int = 0
+    hits: float = 0
+    size: float = 0
+    hits_squared: float = 0
+    hits_by_size: float = 0
+    size_squared: float = 0
+    with_hits: tuple[float, float] = (0, 0)
+    """Sizes, and squared sizes, of the units that have a hit,"""
+    with_misses: tuple[float, float] = (0, 0)
+    """and of those that have a miss."""
+
+    @classmethod
+    def of(cls, parts: Iterable[Part]) -> Self:
+        """Return the sums of some units."""
+        found = cls()
+        for part in parts:
+            found.add(part)
+        return found
+
+    def add(self, part: Part, sign: int = 1) -> None:
+        """Add a unit, or take it back; an empty one changes nothing."""
+        hits, size = part
+        if not size:
+            return
+        square = size * size
+        self.units += sign
+        self.hits += sign * hits
+        self.size += sign * size
+        self.hits_squared += sign * hits * hits
+        self.hits_by_size += sign * hits * size
+        self.size_squared += sign * square
+        if hits > 0:
+            self.with_hits = (self.with_hits[0] + sign * size, self.with_hits[1] + sign * square)
+        if hits < size:
+            self.with_misses = (self.with_misses[0] + sign * size, self.with_misses[1] + sign * square)
+
+    @property
+    def share(self) -> float | None:
+        """All hits among all there is; None if there is nothing."""
+        return self.hits / self.size if self.size else None
+
+    @property
+    def equal_units(self) -> float:
+        """How many units of one size would weigh as much."""
+        return self.size**2 / self.size_squared if self.size else 0.0
+
+    @property
+    def variance(self) -> float:
+        """The variance of the share, linearised; 0 if there is only one unit, or if all have the same share."""
+        if self.units < 2:  # noqa: PLR2004 (one tells nothing of the others)
+            return 0.0
+        squares = self.hits_squared * self.size**2 + self.hits**2 * self.size_squared
+        found = squares - 2 * self.hits * self.size * self.hits_by_size
+        return found / self.size**4 * self.units / (self.units - 1) if found > ROUNDING * squares else 0.0
+
+    @property
+    def trust(self) -> float:
+        """How far the variance between units is believed, from 0 to 1: by how many units have a hit, or have a miss.
+
+        A few units that differ say little of how observations of one unit depend on each other. Trust grows with
+        their number, by size, so that no interval shrinks at once because of one more miss.
+        """
+        if not self.variance:
+            return 0.0
+        fewer = min(size**2 / squares if squares else 0.0 for size, squares in (self.with_hits, self.with_misses))
+        return min(1.0, max(0.0, (fewer - FEW) / (ENOUGH - FEW)))
+
+    @property
+    def effective(self) -> float:
+        """How many independent observations would say as much: by the variance between units, as far as it is trusted.
+
+        Otherwise each unit counts once, by its size: a single miss must not make a share surer than none.
+        """
+        share, variance = self.share, self.variance
+        if share is None:
+            return 0.0
+        alone = self.size_squared == self.size and self.hits_squared == self.hits
+        if not variance or alone:
+            return self.equal_units
+        found = min(self.size, share * (1 - share) / variance)
+        return min(found, self.equal_units + self.trust * (found - self.equal_units))
+
+    def interval(self, level: float = LEVEL) -> Interval | None:
+        """Return Wilson's interval of as many observations; None if there are none."""
+        size, share = self.effective, self.share
+        return None if share is None else wilson(share * size, size, level)
 
 
 def spread(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:

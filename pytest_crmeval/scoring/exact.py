@@ -7,7 +7,7 @@ the truth in up to 8 of 100 runs of 20 cases, more of fewer. Who asks for confid
 from collections.abc import Sequence
 from math import inf, sqrt
 
-from pytest_crmeval.domain.interval import Interval, Part, effective, equal_units, is_varied, ratio
+from pytest_crmeval.domain.interval import Clusters, Interval, Part
 
 METHOD = "Clopper-Pearson"
 MOST = 1e8
@@ -35,16 +35,16 @@ def exact_clustered(parts: Sequence[Part], level: float) -> Interval | None:
     So many observations count as their variance between units is worth, fewer where it was told from few units: Korn
     and Graubard, Survey Methodology 24 (1998).
     """
-    size = effective(parts)
-    if not size:
+    found = Clusters.of(parts)
+    if found.share is None:
         return None
-    whole = sum(part[1] for part in parts)
-    if len(parts) < whole and is_varied(parts):
+    size = found.effective
+    if found.units < found.size and found.trust:
         from scipy.special import stdtrit
 
         tail = (1 + level) / 2
-        size *= float(stdtrit(whole - 1, tail) / stdtrit(equal_units(parts) - 1, tail)) ** 2
-    return clopper_pearson(ratio(parts) * size, size, level)
+        size *= float(stdtrit(found.size - 1, tail) / stdtrit(found.equal_units - 1, tail)) ** 2
+    return clopper_pearson(found.share * size, size, level)
 
 
 def size_with(share: float, end: float, level: float) -> float:

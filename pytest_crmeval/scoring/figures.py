@@ -1,6 +1,5 @@
 """Every metric of a subject with its interval, taken from its trials."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,6 @@ from pytest_crmeval.domain.interval import (
     Interval,
     Part,
     clustered,
-    is_varied,
     pass_all,
     pass_at,
     percentile,
@@ -46,19 +44,20 @@ def figures_of(
     Who wants one of them says so (``only``), and does not wait for the others. ``exact``: the ends of a share's
     interval are passed no more often than the level says, whatever the share is.
 
-    Where a subject has tried cases several times, or cases share a chain, whole cases or chains are drawn again and
-    again (bootstrap). Otherwise each case is independent, and no library is loaded.
+    Observations that share a case or a chain are not independent, and count as many as they are worth. A solution file
+    passes or fails as a file: the checkpoint that wrote it is measured by its solutions, those of all its files.
     """
     scored = [trial for trial in trials if trial.verdict in SCORED]
-    taker = _Exact(level, only) if exact else _Taker(level, only, resampled=_repeat(scored))
+    answered = [trial for trial in scored if trial.solutions is None]
+    taker = (_Exact if exact else _Taker)(level, only)
     found: dict[str, Figure | None] = {
-        **taker.shares(scored),
-        **taker.repeats(scored),
+        **taker.shares(answered),
+        **taker.repeats(answered),
         **taker.means(scored, [trial for trial in trials if trial.verdict is not Verdict.INVALID]),
         **taker.latency(scored),
         **(_calibration(scored) if only in {"", "calibration_error"} else {}),
         **taker.tallies(trials),
-        **taker.solved(scored),
+        **taker.solved(trials),
     }
     return {name: figure for name, figure in found.items() if figure is not None and only in {"", name}}
 
@@ -75,19 +74,12 @@ def case_values(trials: Sequence[Trial], metric: str) -> dict[str, float]:
     return {case: hits / size for case, (hits, size) in cases.items() if size}
 
 
-def _repeat(scored: Sequence[Trial]) -> bool:
-    """Whether any subject has several trials that are not independent of each other."""
-    counts = Counter((trial.planned.subject, trial.unit) for trial in scored)
-    return any(count > 1 for count in counts.values())
-
-
 class _Taker:
     """Takes figures at one level, by one method."""
 
-    def __init__(self, level: float, only: str, *, resampled: bool) -> None:
+    def __init__(self, level: float, only: str) -> None:
         self._level = level
         self._only = only
-        self._resampled = resampled
 
     def shares(self, scored: Sequence[Trial]) -> dict[str, Figure | None]:
         """Return what is between 0 and 1: rates of trials, turns and answers, and scores."""
@@ -137,9 +129,9 @@ class _Taker:
         sums = {name: _summed(trial.tallies[name] for trial in trials if name in trial.tallies) for name in names}
         return {name: self._counted(*tally) for name, tally in sums.items()}
 
-    def solved(self, scored: Sequence[Trial]) -> dict[str, Figure]:
-        """Return figures of checkpoints."""
-        return pass_figures((trial.solutions for trial in scored), self._level)
+    def solved(self, trials: Sequence[Trial]) -> dict[str, Figure]:
+        """Return figures of checkpoints, of files that errored or are invalid, too: what they lack is not solved."""
+        return pass_figures((trial.solutions for trial in trials), self._level)
 
     def _counted(self, hits: int, of: int) -> Figure | None:
         interval = wilson(hits, of, self._level)
@@ -150,10 +142,6 @@ class _Taker:
         if not parts:
             return None
         value, units = ratio(parts), len(parts)
-        if self._resampled and is_varied(parts):
-            from pytest_crmeval.scoring.resampling import ratio_interval
-
-            return _figure(value, ratio_interval(parts, self._level), "bootstrap", n=taken.n, units=units)
         alone = taken.n == units
         interval = clustered(parts, self._level)
         return _figure(value, interval, "wilson" if alone else "wilson (clustered)", n=taken.n, units=units)
@@ -174,14 +162,11 @@ class _Taker:
 class _Exact(_Taker):
     """Takes the same figures; the ends of shares are sure."""
 
-    def __init__(self, level: float, only: str) -> None:
-        super().__init__(level, only, resampled=False)
-
-    def solved(self, scored: Sequence[Trial]) -> dict[str, Figure]:
+    def solved(self, trials: Sequence[Trial]) -> dict[str, Figure]:
         """Return figures of checkpoints."""
         from pytest_crmeval.scoring.exact import METHOD, clopper_pearson
 
-        return pass_figures((trial.solutions for trial in scored), self._level, clopper_pearson, METHOD)
+        return pass_figures((trial.solutions for trial in trials), self._level, clopper_pearson, METHOD)
 
     def _counted(self, hits: int, of: int) -> Figure | None:
         from pytest_crmeval.scoring.exact import METHOD, clopper_pearson
@@ -217,11 +202,13 @@ def _taken(trials: Sequence[Trial], measure: _Measured) -> _Taken:
 
 
 def _tried(cases: Sequence[Sequence[Trial]], k: int, chance: Callable[[int, int, int], float]) -> _Taken:
+    """Return the chance of each case; a case weighs as much as its trials, on the average, and all weigh alike."""
     units: dict[str, Part] = {}
+    weight = sum(map(len, cases)) / len(cases)
     for tried in cases:
         hits, size = units.get(tried[0].unit, (0.0, 0.0))
         value = chance(len(tried), sum(trial.passed for trial in tried), k)
-        units[tried[0].unit] = (hits + value, size + 1)
+        units[tried[0].unit] = (hits + weight * value, size + weight)
     return _Taken(units=units, n=len(cases))
 
 

@@ -1,7 +1,7 @@
 """How far a figure can be believed: checked against published examples, and against scipy."""
 
 import random
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import inf, sqrt
 from typing import Any
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm, quantile_test
 
 from pytest_crmeval.domain.interval import (
+    Clusters,
     clustered,
     deviations_of,
     effective,
@@ -117,6 +118,35 @@ def test_intervals_of_unequal_units_hold_the_truth_as_often_as_they_say(sizes: l
         return found is not None and found[0] <= 0.7 <= found[1]
 
     assert sum(is_held() for _ in range(400)) >= 0.93 * 400
+
+
+@pytest.mark.parametrize("sizes", [[20] * 50, [5] * 100, [1, 1, 1, 1, 10] * 20])
+def test_one_more_miss_changes_an_interval_little(sizes: list[int]) -> None:
+    """Misses come one by one, anywhere: there is no number of them at which the width jumps."""
+    dice = random.Random(5)  # noqa: S311
+    places = [unit for unit, size in enumerate(sizes) for _ in range(size)]
+    dice.shuffle(places)
+    misses = [0] * len(sizes)
+    widths = []
+    for unit in places[: len(places) // 2]:
+        misses[unit] += 1
+        low, high = clustered([(size - missed, size) for size, missed in zip(sizes, misses, strict=True)]) or (0, 0)
+        widths.append(high - low)
+
+    assert all(0.5 < after / before < 1.5 for before, after in pairwise(widths))
+
+
+@STEADY
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), min_size=2, max_size=40))
+def test_sums_of_units_have_the_variance_of_the_units(drawn: list[tuple[int, int]]) -> None:
+    """Whatever was added and taken back meanwhile."""
+    parts = [(min(hits, size), size) for hits, size in drawn]
+    sums = Clusters.of(parts)
+    sums.add((1, 3))
+    sums.add((1, 3), -1)
+
+    assert Clusters.of(parts) == sums
+    assert pytest.approx(variance_of(parts), abs=1e-12) == sums.variance
 
 
 def test_the_variance_of_a_ratio_is_the_one_that_resampling_shows() -> None:

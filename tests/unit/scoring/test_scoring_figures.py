@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.scoring.figures import figures_of
+from pytest_crmeval.scoring.resampling import ratio_interval
 from tests.fakes import planned, trial
 from tests.steady import STEADY
 
@@ -82,8 +84,8 @@ def test_several_subjects_play_the_same_cases() -> None:
     assert (0.75, 4, 2, clustered([(2, 2), (1, 2)])) == (figure.value, figure.n, figure.units, figure.interval)
 
 
-def test_repeats_of_a_case_are_no_more_cases() -> None:
-    """Whole cases are drawn, and the interval is wider than that of as many independent trials."""
+def test_interval_with_repeats_is_wider_than_that_of_as_many_independent_trials() -> None:
+    """Twenty cases, five trials each, all five alike."""
     often = [each for n in range(20) for each in tried(str(n), *([PASSED if n % 2 else FAILED] * 5))]
 
     figure = figures_of(often)["pass_rate"]
@@ -91,12 +93,12 @@ def test_repeats_of_a_case_are_no_more_cases() -> None:
     assert figure.interval
     assert naive
 
-    assert ("bootstrap", 100, 20) == (figure.method, figure.n, figure.units)
+    assert ("wilson (clustered)", 100, 20) == (figure.method, figure.n, figure.units)
     assert figure.interval[1] - figure.interval[0] > 1.8 * (naive[1] - naive[0])
 
 
-def test_cases_of_one_chain_are_drawn_together() -> None:
-    """They are parts of one thing."""
+def test_cases_of_one_chain_count_as_one_unit() -> None:
+    """Ten chains of three cases, all three alike."""
     trials = [
         replace(trial(f"{chain}-{n}", PASSED if chain % 2 else FAILED), labels=Labels(chain=f"c{chain}"))
         for chain in range(10)
@@ -105,7 +107,32 @@ def test_cases_of_one_chain_are_drawn_together() -> None:
 
     figure = figures_of(trials)["pass_rate"]
 
-    assert ("bootstrap", 30, 10) == (figure.method, figure.n, figure.units)
+    assert ("wilson (clustered)", 30, 10) == (figure.method, figure.n, figure.units)
+    assert clustered([(3 * (n % 2), 3) for n in range(10)]) == figure.interval
+
+
+def test_pass_at_1_with_repeats_has_the_interval_of_the_pass_rate() -> None:
+    """Both are the share of trials that pass."""
+    dice = Random(3)  # noqa: S311 (no secret)
+    often = [each for n in range(40) for each in tried(str(n), *(dice.choice([PASSED, FAILED]) for _ in range(4)))]
+
+    figures = figures_of(often)
+
+    assert pytest.approx(figures["pass_rate"].interval) == figures["pass@1"].interval
+
+
+def test_interval_of_turns_is_that_of_a_bootstrap_of_cases() -> None:
+    """Fifty cases of twenty turns, in which about one turn of twenty goes wrong for itself."""
+    dice = Random(11)  # noqa: S311 (no secret)
+    wrong = replace(RIGHT, called=False)
+    trials = [
+        replace(trial(str(n)), turns=[RIGHT if dice.random() < 0.95 else wrong for _ in range(20)]) for n in range(50)
+    ]
+
+    figure = figures_of(trials)["tool_success"]
+
+    parts = [(sum(turn.called for turn in each.turns), 20) for each in trials]
+    assert pytest.approx(ratio_interval(parts, 0.95), abs=0.01) == figure.interval
 
 
 def test_where_every_trial_passed_cases_are_counted() -> None:
