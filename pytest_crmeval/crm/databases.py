@@ -26,6 +26,14 @@ MARK = "made by pytest-crmeval for one run; may be dropped when that run is over
 """The comment of every database that we make. What carries neither it nor the name of one that is being made is
 somebody else's and is left alone."""
 
+_NO_LIMITS = {
+    "idle_in_transaction_session_timeout": 90_600,
+    "idle_session_timeout": 140_000,
+    "transaction_timeout": 170_000,
+}
+"""Time-outs that a server may set for all sessions, and since which version there are: a trial waits for models, and
+the connection that marks a run as alive waits for its end."""
+
 Connection = psycopg.Connection[Any]
 
 
@@ -47,11 +55,34 @@ class Address:
 
     def connect(self, *, dbname: str | None = None, name: str | None = None) -> Connection:
         """Connect in autocommit mode; closing is the caller's."""
-        parts = {"dbname": "postgres", **conninfo_to_dict(self.conninfo), "connect_timeout": CONNECT_SECONDS}
+        parts = self._parts()
         asked = {"dbname": dbname, "application_name": name}
         parts.update({key: value for key, value in asked.items() if value is not None})
         with _no_environment() if self.embedded else nullcontext():
-            return psycopg.connect(make_conninfo("", **parts), autocommit=True, prepare_threshold=None)
+            connection = psycopg.connect(make_conninfo("", **parts), autocommit=True, prepare_threshold=None)
+        try:
+            version = connection.info.server_version
+            known = [name for name, since in _NO_LIMITS.items() if version >= since]
+            connection.execute("; ".join(f"SET {name} = 0" for name in known).encode())
+        except psycopg.Error:
+            connection.close()
+            raise
+        return connection
+
+    def answers(self) -> bool:
+        """Whether the server is there: also when it accepts no connection of ours, because there are too many."""
+        conninfo = make_conninfo("", **self._parts())
+        with _no_environment() if self.embedded else nullcontext():
+            try:
+                psycopg.connect(conninfo).close()
+            except psycopg.errors.ConnectionTimeout:
+                return False  # asked again, libpq would wait as long, and the whole process with it
+            except psycopg.OperationalError:
+                return psycopg.pq.PGconn.ping(conninfo.encode()) == psycopg.pq.Ping.OK
+        return True
+
+    def _parts(self) -> dict[str, Any]:
+        return {"dbname": "postgres", **conninfo_to_dict(self.conninfo), "connect_timeout": CONNECT_SECONDS}
 
     def connect_apart(self, schema: str) -> Connection:
         """Connect to a copy of the CRM's tables in a schema of its own, which is made anew."""
@@ -147,13 +178,25 @@ class RunDatabases:
 
     def close(self, alive: Connection) -> None:
         """Drop every database of the run, also those of workers that crashed, unless the server goes with them."""
+        if self.address.embedded:
+            alive.close()
+            return
         try:
-            with alive:
-                for name in () if self.address.embedded else _databases(alive):
+            with self.reopened(alive) as connection:
+                for name in _databases(connection):
                     if _prefix(name) == self.prefix:
                         self._drop(name)
         except psycopg.Error as error:
             sys.stderr.write(f"crmeval: databases {self.prefix}* are left for the next run: {self._told(error)}\n")
+
+    def reopened(self, alive: Connection) -> Connection:
+        """Return the connection that says that this run is alive, or another one if it was lost."""
+        try:
+            alive.execute("SELECT 1")
+        except psycopg.Error:
+            alive.close()
+            return self._reached()
+        return alive
 
     def _reached(self) -> Connection:
         """Connect within the deadline, however many hosts the address names: libpq's own deadline is for each."""

@@ -144,6 +144,11 @@ class EmbeddedServer:
             self.stop()
             raise ServerUnavailable(f"the embedded PostgreSQL did not start: {answer['failed']}")
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the keeper has ended; the server ends before it, unless the keeper was killed."""
+        return self._keeper.poll() is not None
+
     def stop(self) -> None:
         """End the server and remove its folder."""
         self._keeper.terminate()  # a child that a test forked may hold the pipe open

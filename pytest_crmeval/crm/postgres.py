@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cache
 from random import Random
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import psycopg
 from psycopg import sql
-from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
+from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.types.json import Jsonb, set_json_loads
 
 from pytest_crmeval.crm.seeds import planted
@@ -22,7 +22,7 @@ from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.messages import ErrorKind, Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.state import TABLES, State
-from pytest_crmeval.ports.crm import SeedError
+from pytest_crmeval.ports.crm import CrmConnectionLost, SeedError
 
 TIMEOUT_SECONDS = 5.0
 VACUUM_EVERY = 100
@@ -30,6 +30,7 @@ VACUUM_EVERY = 100
 
 A trial has two transactions, the reference's and the agent's, so a vacuum costs it 0.06 ms.
 """
+_ENDS_SESSION = frozenset({"FATAL", "PANIC"})
 _SNAPSHOT = (
     sql.SQL("SELECT jsonb_build_object({})")
     .format(
@@ -78,6 +79,15 @@ class PostgresCrm:
         connection.execute(sql.SQL("SET TIME ZONE 'UTC'; SET statement_timeout = {}").format(limit))
 
     @property
+    def is_lost(self) -> bool:
+        """Whether the connection is known to be lost."""
+        return self._connection.closed
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    @property
     def tools(self) -> Sequence[Tool]:
         """What can be called; a copy, in case that somebody adapts a schema in place."""
         return self._tools
@@ -100,8 +110,9 @@ class PostgresCrm:
             yield
         finally:
             self._world = None
-            if self._connection.pgconn.status == ConnStatus.OK:  # else the server has done it, and why is being raised
-                self._command(b"ROLLBACK")
+            if not self.is_lost:
+                with suppress(CrmConnectionLost):  # then the server rolls back, and the trial is whole
+                    self._command(b"ROLLBACK")
 
     def call(self, call: ToolCall) -> ToolResult:
         """Do what an agent asks; a refusal leaves the state before it untouched."""
@@ -120,12 +131,19 @@ class PostgresCrm:
             return self._undone("conflict", f"Already in use: {error.diag.message_detail}")
         except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
             return self._undone("invalid_argument", _told(error))
+        except psycopg.Error as error:
+            self._check_session(error)
+            raise
         self._safe = not writes(call.tool)
         return result
 
     def snapshot(self) -> State:
         """Return all rows as they are now."""
-        found = self._connection.execute(_SNAPSHOT).fetchone()
+        try:
+            found = self._connection.execute(_SNAPSHOT).fetchone()
+        except psycopg.Error as error:
+            self._check_session(error)
+            raise
         if found is None:
             raise psycopg.InterfaceError("the server answered a snapshot with no row")
         state: State = found[0]
@@ -138,10 +156,24 @@ class PostgresCrm:
 
     def _command(self, command: bytes) -> None:
         """Begin, save or roll back by libpq itself: psycopg forgets its prepared statements with every rollback."""
-        result = self._connection.pgconn.exec_(command)
-        if result.status != ExecStatus.COMMAND_OK:
-            error = psycopg.errors.error_from_result(result)
-            raise psycopg.OperationalError(str(error)) if self._connection.broken else error
+        try:
+            result = self._connection.pgconn.exec_(command)
+            if result.status != ExecStatus.COMMAND_OK:
+                raise psycopg.errors.error_from_result(result)
+        except psycopg.Error as error:
+            self._check_session(error)
+            raise
+
+    def _check_session(self, error: psycopg.Error) -> None:
+        """Raise CrmConnectionLost if the session has ended with ``error``.
+
+        libpq may take a connection for open until it reads on, though the server has ended it: then it is known by
+        what the server has said last, or by an error that is not the server's.
+        """
+        is_ours = error.sqlstate is None and type(error) in {psycopg.DatabaseError, psycopg.OperationalError}
+        if self._connection.closed or is_ours or error.diag.severity_nonlocalized in _ENDS_SESSION:
+            self._connection.close()
+            raise CrmConnectionLost(f"the connection to PostgreSQL was lost: {_told(error)}") from error
 
     def _plant(self, seed: Seed, now: datetime) -> None:
         rows = planted(seed, now)
@@ -153,6 +185,9 @@ class PostgresCrm:
         except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
             entity = next((f".{name}" for name, (table, _) in TABLES.items() if table == error.diag.table_name), "")
             raise SeedError(f"seed_data{entity}: {_told(error)} {error.diag.message_detail or ''}".strip()) from error
+        except psycopg.Error as error:
+            self._check_session(error)
+            raise
 
 
 @cache  # bounded by the tables that there are

@@ -14,11 +14,6 @@ from pytest_crmeval.lookahead.book import Book, Told
 class Desk(Protocol):
     """A place to play at."""
 
-    @property
-    def is_fit(self) -> bool:
-        """Whether another case can be played here."""
-        ...
-
     def __call__(self, key: str) -> JsonObject:
         """Play a case, and return what is to be told of it, whatever happens."""
         ...
@@ -68,22 +63,16 @@ class Slots:
     def _work(self, number: int) -> None:
         why = ""
         try:
-            while self._play_on(number):
-                pass
+            with self._desk(number) as desk:
+                while self._play_next(desk):
+                    pass
         except Exception as error:  # noqa: BLE001 (no database for this slot, for one: the others go on, and it is told)
             why = f"{self._player}: {error}"
         with suppress(pytest.UsageError, OSError):  # the controller is gone: there is nobody to play for
             self._book.quit(self._player, why)
 
-    def _play_on(self, number: int) -> bool:
-        """Play as long as the desk holds; return whether there is more to play."""
-        with self._desk(number) as desk:
-            more = True
-            while more and desk.is_fit:
-                more = self._play_next(desk)
-        return more
-
     def _play_next(self, desk: Desk) -> bool:
+        """Play the next case; return whether there was one."""
         key = self._book.next(self._player)
         if key is None:
             return False

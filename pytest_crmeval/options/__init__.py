@@ -61,6 +61,8 @@ class Options:
     """Where the project keeps its baseline; empty if it does not say."""
     reports: Path
     max_steps: int
+    server_wait: int
+    """Seconds that players wait for a PostgreSQL that is away."""
     inflight: int | None
     """Cases that a worker plays at the same time; None if nobody has said."""
     judge: str
@@ -109,6 +111,7 @@ class Options:
             baseline_file=config.getini("crmeval_baseline"),
             reports=_reports(config),
             max_steps=_positive("crmeval_max_steps", _number("crmeval_max_steps", config)) or 1,
+            server_wait=_positive("crmeval_server_wait", _number("crmeval_server_wait", config)) or 1,
             inflight=_inflight(config),
             judge=config.getoption("crmeval_judge") or "",
             budget=_budget(config.getoption("crmeval_budget")),

@@ -177,6 +177,11 @@ def _add_settings(parser: pytest.Parser) -> None:
         "crmeval_page", "write reports/<run>.html at the end of a run (default: true)", type="bool", default=True
     )
     parser.addini("crmeval_max_steps", "replies with tool calls that an agent may give in one turn", default="20")
+    parser.addini(
+        "crmeval_server_wait",
+        "seconds that players wait for a PostgreSQL that is away, before the run is stopped",
+        default="60",
+    )
     parser.addini("crmeval_inflight", "the same as --crmeval-inflight", default="")
     parser.addini(
         "crmeval_rates",

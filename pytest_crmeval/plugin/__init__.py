@@ -13,6 +13,7 @@ from pytest_crmeval.fixtures import (
     MARKERS,
     PLAYBOOKS,
     PROGRESS,
+    SERVER_BACK,
     agent,
     conversation,
     crm,
@@ -70,6 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "solutions(path, problems=..., threshold=..., suite=...): judge each solution file (JSON Lines) of checkpoints",
     )
     config.stash[DATABASES] = lambda: _side(config).server.databases()  # noqa: PLW0108 (not before it is called)
+    config.stash[SERVER_BACK] = lambda: _side(config).server.wait_until_back()  # noqa: PLW0108
     config.stash[CONTROL] = lambda: _side(config).control
     config.stash[PROGRESS] = lambda *told: _side(config).progress(*told)
     config.stash[PLAYBOOKS] = lambda: _side(config).playbooks

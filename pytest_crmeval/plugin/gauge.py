@@ -1,6 +1,6 @@
 """How far the run is, by the books of the process that owns it; any thread may ask."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.lookahead.ledger import Ledger
@@ -39,8 +39,17 @@ class Files:
 class Gauge:
     """Asks the recorder what is done, the ledger what is in flight, and the control how it goes with models."""
 
-    def __init__(self, recorder: Recorder, ledger: Ledger, control: SharedControl, files: Files | None = None) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        ledger: Ledger,
+        control: SharedControl,
+        files: Files | None = None,
+        outage: Callable[[], str] = str,
+    ) -> None:
         self.files = files or Files()
+        self.outage = outage
+        """Returns how long the run's server has been away; nothing if it is there."""
         self._recorder = recorder
         self._ledger = ledger
         self._control = control
@@ -53,11 +62,13 @@ class Gauge:
         return self._recorder.progress(now, {*self._ledger.playing, *begun})
 
     def traffic(self) -> Sequence[str]:
-        """Return how it goes with models, in phrases; none as long as nothing was paid and nobody had to wait."""
+        """Return how it goes with the server and with models, in phrases; none if nothing was paid or waited for."""
         return list(self._traffic())
 
     def _traffic(self) -> Iterator[str]:
         control = self._control
+        if outage := self.outage():
+            yield outage
         if control.waiting:
             yield f"{_calls(control.waiting)} waiting for a rate limit"
         if control.again:

@@ -42,8 +42,8 @@ class Controller:
 
     def __init__(self, config: pytest.Config) -> None:
         options = Options.from_config(config)
-        self.server = RunServer(config)
         self.control = SharedControl(options.rates, options.budget)
+        self.server = RunServer(config, self.control)
         self.recorder = Recorder(config, self._ready, lambda: str(self.server), self.control)
         self.playbooks = self.recorder.playbooks
         self.ledger = Ledger(self.recorder.take)
@@ -95,6 +95,7 @@ class Controller:
                 {
                     "begin": self._begin,
                     "address": self._address,
+                    "server_back": lambda _: self.server.wait_until_back(),
                     "plan": self._take,
                     "deal": self.deal,
                     "refuse": self._note,
@@ -383,6 +384,9 @@ def take_side(config: pytest.Config) -> Side:
     config.pluginmanager.register(controller, "crmeval-controller")
     config.pluginmanager.register(Unpacking(), "crmeval-unpacking")
     config.pluginmanager.register(controller.recorder, "crmeval-recorder")
-    gauge = Gauge(controller.recorder, controller.ledger, controller.control, controller.files)
+    outage = controller.server.outage
+    gauge = Gauge(
+        controller.recorder, controller.ledger, controller.control, controller.files, outage=lambda: str(outage)
+    )
     config.pluginmanager.register(Live(config, gauge), "crmeval-live")  # around them: it shows how they end, too
     return controller

@@ -1,7 +1,7 @@
 """Two ways to show progress: at the bottom of a terminal, and line by line in a log."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 import pytest
@@ -89,15 +89,17 @@ class Log:
         self._gauge = gauge
         self._clock = clock
         self._due = clock() + MINUTE
+        self._is_away = False
         self._descriptor = _copied(self._writer)
 
     def tick(self) -> None:
-        """Write in the middle of a line, if pytest has been in it for long: nothing comes to its end."""
-        if self._descriptor is not None and self._clock() >= self._due + LATE:
-            text = "".join(f"{line}\n" for line in self._told())
-            started = "\n" if self._writer.width_of_current_line and text else ""
-            os.write(self._descriptor, f"{started}{text}".encode(errors="replace"))
-            self._writer._current_line = ""  # noqa: SLF001 (it is broken off there)
+        """Write in the middle of a line, if pytest has been in it for long, or if the server is away: nothing ends."""
+        was_away, outage = self._is_away, self._gauge.outage()
+        self._is_away = bool(outage)
+        if outage and not was_away:
+            self._interject([f"crmeval: {outage}"])
+        if self._clock() >= self._due + LATE:
+            self._interject(self._told())
 
     def calm(self) -> None:
         """Write, if it is time."""
@@ -116,6 +118,13 @@ class Log:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def _interject(self, lines: Iterable[str]) -> None:
+        if self._descriptor is not None:
+            text = "".join(f"{line}\n" for line in lines)
+            started = "\n" if self._writer.width_of_current_line and text else ""
+            os.write(self._descriptor, f"{started}{text}".encode(errors="replace"))
+            self._writer._current_line = ""  # noqa: SLF001 (it is broken off there)
 
     def _told(self) -> Iterator[str]:
         """Yield what there is to say, and when there will be more."""

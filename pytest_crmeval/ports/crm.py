@@ -14,6 +14,14 @@ class SeedError(Exception):
     """The rows that a case starts with don't fit the schema: the case is broken, not the agent."""
 
 
+class CrmConnectionLost(Exception):  # noqa: N818 (what happened)
+    """The connection to the CRM was lost, and the trial with it; the next ``seeded`` opens another one."""
+
+
+class CrmUnavailable(Exception):  # noqa: N818 (what it is)
+    """The CRM stayed away for too long: nothing more can be played. The message says what and how long."""
+
+
 class Crm(Protocol):
     """A CRM that starts each trial with given rows and forgets everything at its end."""
 
@@ -31,7 +39,7 @@ class Crm(Protocol):
         ...
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Do what an agent asks. A refusal is a result and changes nothing; a broken world raises."""
+        """Do what an agent asks. A refusal is a result and changes nothing; CrmConnectionLost if nobody answers."""
         ...
 
     def snapshot(self) -> State:

@@ -3,12 +3,15 @@
 import os
 import threading
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_crmeval.options import Options
 from pytest_crmeval.options.environment import read_env_file
+from pytest_crmeval.providers.shared import SharedControl
+from pytest_crmeval.server.outage import Outage
 
 if TYPE_CHECKING:  # psycopg takes 0.3 s and is wanted only when a case is played
     from pytest_crmeval.crm.databases import Address, RunDatabases
@@ -22,8 +25,9 @@ _GIVING = ("host", "port", "user", "password", "options", "maintenance_dbname")
 class RunServer:
     """The run's server in the process that owns it."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, control: SharedControl) -> None:
         self._config = config
+        self.outage = Outage(self, control, Options.from_config(config).server_wait)
         self._beginning, self._opening = threading.Lock(), threading.Lock()
         self._starting: Future[Address] | None = None
         self._embedded: EmbeddedServer | None = None
@@ -62,6 +66,27 @@ class RunServer:
             except ServerUnavailable as error:
                 raise pytest.UsageError(f"crmeval: {error}") from error
         return self._databases
+
+    def wait_until_back(self) -> str:
+        """Wait for a server that is away; return why nothing more can be played, if it stays away."""
+        return self.outage.wait()
+
+    def answers(self) -> bool:
+        """Whether it is there now; if so, the connection that says that the run is alive is there again, too."""
+        if self._databases is None:
+            return True  # not opened yet: ``databases`` says why it can't be
+        if not self._databases.address.answers():
+            return False
+        import psycopg
+
+        with suppress(psycopg.OperationalError):  # too many connections: those of the workers say that it is alive
+            self._alive = self._databases.reopened(self._alive)
+        return True
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was an embedded one, and its keeper has cleared it away."""
+        return self._embedded is not None and self._embedded.has_ended
 
     def stop(self) -> None:
         """Leave nothing behind."""

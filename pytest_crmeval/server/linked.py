@@ -40,6 +40,10 @@ class LinkedServer:
 
         return RunDatabases(Address(*self._line.ask("address")), self._run)
 
+    def wait_until_back(self) -> str:
+        """Wait until the controller has found it again; return why nothing more can be played, if it has not."""
+        return str(self._line.ask("server_back"))
+
 
 class LinkedControl:
     """The run's control."""

@@ -3,6 +3,7 @@
 import json
 import secrets
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import psycopg
@@ -11,10 +12,12 @@ from psycopg import sql
 
 from pytest_crmeval.crm.databases import Address, RunDatabases
 from pytest_crmeval.crm.postgres import VACUUM_EVERY, PostgresCrm
+from pytest_crmeval.crm.reopening import ReopeningCrm
 from pytest_crmeval.crm.tools import TOOLS
 from pytest_crmeval.domain.conversation import NOW, Seed
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.ports.crm import CrmConnectionLost
 
 CLIENT, DEAL, QUOTE = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "123")
 SEED: Seed = {
@@ -185,9 +188,13 @@ def test_a_query_that_runs_away_is_a_tool_error(home: Address) -> None:
     assert (1, 1) == (after.value["clients"], after.value["quotes"])
 
 
-def test_a_connection_that_is_lost_is_no_tool_error(home: Address) -> None:
-    """The world broke; whoever plays has to hear of it."""
-    with home.connect() as connection, home.connect() as other, pytest.raises(psycopg.OperationalError):
+def test_lost_connection_is_not_a_tool_error(home: Address) -> None:
+    """The player hears of it."""
+    with (
+        home.connect() as connection,
+        home.connect() as other,
+        pytest.raises(CrmConnectionLost, match="the connection to PostgreSQL was lost"),
+    ):
         _play_on_a_lost(connection, other)
 
 
@@ -214,3 +221,33 @@ def test_tables_do_not_grow_with_the_trials_played(home: Address, *, apart: bool
         first = size_after(VACUUM_EVERY)
 
         assert 0 < size_after(5 * VACUUM_EVERY) <= first
+
+
+def test_finished_trial_survives_a_connection_that_is_lost_at_its_end(home: Address) -> None:
+    """Nothing of it is missing, and the server rolls back."""
+    with home.connect() as connection, home.connect() as other:
+        crm = PostgresCrm(connection)
+        with crm.seeded(SEED, NOW):
+            state = crm.snapshot()
+            other.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.info.backend_pid])
+
+    assert 1 == len(state["clients"])
+    assert crm.is_lost
+    assert NOTHING == seen_from_outside(home)
+
+
+def test_connection_that_is_lost_between_trials_is_replaced(home: Address) -> None:
+    """The next trial does not notice."""
+    opened: list[psycopg.Connection[Any]] = []
+
+    def connect() -> PostgresCrm:
+        opened.append(home.connect())
+        return PostgresCrm(opened[-1])
+
+    with closing(ReopeningCrm(connect)) as crm, home.connect() as other:
+        for _ in range(2):
+            with crm.seeded(SEED, NOW):
+                assert 1 == len(crm.snapshot()["clients"])
+            other.execute("SELECT pg_terminate_backend(%s, 5000)", [opened[-1].info.backend_pid])
+
+    assert 2 == len(opened)

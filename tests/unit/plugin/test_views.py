@@ -22,6 +22,7 @@ class Books:
 
     def __init__(self, *rows: Progress, traffic: Sequence[str] = ()) -> None:
         self.rows = rows
+        self.away = ""
         self.files = Files()
         self._traffic = traffic
 
@@ -29,6 +30,10 @@ class Books:
         """Return the rows, and the first as the sum."""
         del now
         return self.rows, self.rows[0] if self.rows else Progress()
+
+    def outage(self) -> str:
+        """Return how long the server has been away."""
+        return self.away
 
     def traffic(self) -> Sequence[str]:
         """Return the phrases."""
@@ -170,6 +175,18 @@ def test_a_log_is_written_to_while_nothing_comes_to_its_end(tmp_path: Path) -> N
     assert "test_crm.py " == first
     assert second.startswith("crmeval: 12/60 done, ")
     assert 0 == told.width_of_current_line
+
+
+def test_log_shows_at_once_and_once_that_the_server_is_away(tmp_path: Path) -> None:
+    """And again when it is away again."""
+    path, books = tmp_path / "log", Books(ROW)
+    with path.open("w") as file:
+        view = log(Pytest(file), books, Clock())
+        for books.away in ("", "waiting for PostgreSQL", "waiting for PostgreSQL", "", "waiting again"):
+            view.tick()
+        view.close()
+
+    assert ["crmeval: waiting for PostgreSQL", "crmeval: waiting again"] == path.read_text().splitlines()
 
 
 class Bare(Bottom):

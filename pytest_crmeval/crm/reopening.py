@@ -1,0 +1,59 @@
+"""A CRM that connects when it is first used, and again after its connection was lost."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+
+from pytest_crmeval.crm.postgres import PostgresCrm
+from pytest_crmeval.domain.conversation import Seed
+from pytest_crmeval.domain.messages import Tool, ToolCall, ToolResult
+from pytest_crmeval.domain.state import State
+from pytest_crmeval.ports.crm import CrmConnectionLost
+
+
+class ReopeningCrm:
+    """Stands for the CRM that ``connect`` opens; an item whose trial was played ahead never opens one.
+
+    ``first`` is one that is open already.
+    """
+
+    def __init__(self, connect: Callable[[], PostgresCrm], first: PostgresCrm | None = None) -> None:
+        self._connect = connect
+        self._crm = first
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """What can be called."""
+        return self._opened().tools
+
+    @contextmanager
+    def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
+        """Hold exactly the rows of ``seed`` while the context lasts.
+
+        A connection that was lost before the trial has begun is replaced here, and the trial does not notice.
+        """
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._opened().seeded(seed, now, salt))
+            except CrmConnectionLost:
+                stack.enter_context(self._opened().seeded(seed, now, salt))
+            yield
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Do what an agent asks."""
+        return self._opened().call(call)
+
+    def snapshot(self) -> State:
+        """Return all rows as they are now."""
+        return self._opened().snapshot()
+
+    def _opened(self) -> PostgresCrm:
+        """Return the CRM over a connection that was in order when it was last used."""
+        if self._crm is None or self._crm.is_lost:
+            self._crm = self._connect()
+        return self._crm
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if self._crm is not None:
+            self._crm.close()

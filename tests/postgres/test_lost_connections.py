@@ -1,0 +1,254 @@
+"""A lost connection costs the trial in progress, and a server that is away for a while costs nothing."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from tests.plugin.conftest import providers
+from tests.plugin.test_inflight import M, many
+from tests.postgres.processes import Run, eventually, running
+from tests.postgres.servers import OwnServer, own_server
+from tests.projects import case, report_of
+from tests.providers.answers import Answer
+from tests.providers.loopback import Loopback, Seen, crm_brain
+
+__all__ = ["providers"]
+Project = Callable[..., pytest.Pytester]
+MODES = pytest.mark.parametrize(
+    "mode",
+    [["--crmeval-inflight", "1", "-p", "no:xdist"], ["--crmeval-inflight", "3", "-n", "2"]],
+    ids=" ".join,
+)
+COUNT = 12
+BREAKING = """
+import os, signal, time
+from pathlib import Path
+
+import psycopg
+from pytest_crmeval import Reply, ToolCall
+
+def backends():
+    with psycopg.connect(os.environ["CRMEVAL_DSN"], autocommit=True) as connection:
+        return [pid for (pid,) in connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname LIKE 'crmeval_%' OR application_name LIKE 'crmeval_%'"
+        )]
+
+def terminate():
+    with psycopg.connect(os.environ["CRMEVAL_DSN"], autocommit=True) as connection:
+        for pid in backends():
+            connection.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+
+def kill():
+    os.kill(backends()[-1], signal.SIGKILL)
+    while True:  # all sessions end with one that crashes
+        try:
+            psycopg.connect(os.environ["CRMEVAL_DSN"]).close()
+        except psycopg.OperationalError:
+            time.sleep(0.01)
+        else:
+            return
+
+def away():
+    Path("stop").touch()
+    while not Path("stopped").exists():
+        time.sleep(0.01)
+
+class Breaking:
+    name = "breaking"
+    times = 1
+
+    def __init__(self, how="terminate"):
+        self.how = globals()[how]
+
+    def reply(self, messages, tools):
+        if "c05" in messages[0].text and messages[-1].speaker == "crm" and self.first():
+            self.how()
+        if messages[-1].speaker == "crm":
+            return Reply(text="Done.")
+        name = " ".join(messages[0].text.split()[1:3]).rstrip(",")
+        arguments = {"name": name, "email": "ada@ada.example", "status": "Active"}
+        return Reply(calls=[ToolCall(tool="create_new_client", arguments=arguments)])
+
+    def first(self):
+        for number in range(self.times):
+            try:
+                Path(f"broken-{number}").touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            return True
+        return False
+
+class Always(Breaking):
+    times = 100
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnServer]:
+    """Give a server that the runs of a test use, and that can be stopped."""
+    del tmp_path  # its path may be too long for a socket
+    with own_server(Path("/tmp") / f"own-{secrets.token_hex(4)}") as server:  # noqa: S108 (a name of its own)
+        monkeypatch.setenv("CRMEVAL_DSN", server.conninfo)
+        yield server
+
+
+@pytest.fixture
+def breaking(project: Project) -> pytest.Pytester:
+    """Make a project whose agent breaks something in the middle of case c05."""
+    pytester = project(many(COUNT))
+    pytester.makepyfile(breaking=BREAKING)
+    return pytester
+
+
+@MODES
+@pytest.mark.parametrize("how", ["terminate", "kill"])
+def test_lost_connections_cost_no_verdict(own: OwnServer, breaking: pytest.Pytester, mode: list[str], how: str) -> None:
+    """All sessions of the run end in the middle of a trial: every case passes, and nothing is left on the server."""
+    del own
+
+    result = breaking.runpytest("--crmeval-agent", f"breaking:Breaking?how={how}", *mode)
+
+    result.assert_outcomes(passed=COUNT)
+    trials = {trial["case"]: trial for trial in report_of(breaking.path)["trials"]}
+    assert trials["c05"]["notes"][0].startswith("played again: the connection to PostgreSQL was lost: ")
+    assert [] == databases_of_runs()
+
+
+@MODES
+def test_trial_that_loses_its_connection_twice_errors_alone(
+    own: OwnServer, breaking: pytest.Pytester, mode: list[str]
+) -> None:
+    """It is played again once; the others pass."""
+    del own
+
+    result = breaking.runpytest("--crmeval-agent", "breaking:Always", *mode)
+
+    verdicts = {trial["case"]: trial["verdict"] for trial in report_of(breaking.path)["trials"]}
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    assert {"c05"} == {name for name, verdict in verdicts.items() if verdict == "errored"}
+    assert COUNT - 1 == list(verdicts.values()).count("passed")
+
+
+@MODES
+def test_players_wait_for_a_server_that_restarts(own: OwnServer, breaking: pytest.Pytester, mode: list[str]) -> None:
+    """The server is stopped until the progress shows that players wait for it."""
+    arguments = ("--crmeval-agent", "breaking:Breaking?how=away", "--crmeval-progress", "on", *mode)
+    with running(breaking.path, *arguments) as run:
+        stop_when_asked(own, run)
+        eventually(lambda: "crmeval: waiting for PostgreSQL (away for " in run.output(), "it is shown")
+        own.start()
+
+        assert pytest.ExitCode.OK == run.end(), run.output()
+    (standing,) = report_of(breaking.path)["results"]
+    assert (COUNT, 0) == (standing["passed"], standing["errored"])
+
+
+@MODES
+def test_run_stops_when_the_server_stays_away_and_is_resumed(
+    own: OwnServer, breaking: pytest.Pytester, mode: list[str]
+) -> None:
+    """What was not finished is not run, instead of errored; a resume plays it."""
+    breaking.makeini("[pytest]\npythonpath = .\ncrmeval_page = false\ncrmeval_server_wait = 1\n")
+    arguments = ("--crmeval-agent", "breaking:Breaking?how=away", "--crmeval-run", "the-run", *mode)
+    with running(breaking.path, *arguments) as run:
+        stop_when_asked(own, run)
+
+        assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
+    (standing,) = report_of(breaking.path)["results"]
+    said = "the run was stopped: PostgreSQL has been away for 1 s (crmeval_server_wait); "
+    assert said in run.output()
+    assert 0 == standing["errored"]
+    assert COUNT == standing["passed"] + standing["not_run"]
+    assert standing["not_run"] > 0
+
+    own.start()
+    breaking.runpytest(*arguments).assert_outcomes(passed=standing["not_run"])
+    assert COUNT == report_of(breaking.path)["results"][0]["passed"]
+
+
+def test_calls_of_a_lost_dialogue_stay_on_the_bill(
+    own: OwnServer, project: Project, providers: Callable[..., Loopback]
+) -> None:
+    """They were paid for; the transcript shows only the dialogue that counts."""
+    asked: list[str] = []
+
+    def brain(seen: Seen) -> Answer:
+        text = str(seen.body)
+        asked.append("c05" if "c05" in text else "")
+        if asked.count("c05") == 2 and asked[-1]:  # the second call of that case: its transaction is open
+            with psycopg.connect(own.conninfo, autocommit=True) as connection:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname ~ 'ahead$'"
+                )
+        return crm_brain(seen)
+
+    server = providers(brain)
+    pytester = project(many(COUNT))
+
+    pytester.runpytest(*M, "-p", "no:xdist").assert_outcomes(passed=COUNT)
+
+    trials = {trial["case"]: trial for trial in report_of(pytester.path)["trials"]}
+    assert len(server.seen) == sum(trial["bill"]["usage"]["calls"] for trial in trials.values())
+    assert 2 * COUNT < len(server.seen)
+    assert 4 == trials["c05"]["bill"]["usage"]["calls"]
+
+
+WAITING = """
+import os, select
+import psycopg
+from bots import Half
+
+def wait_for_timeout(*statements):
+    with psycopg.connect(os.environ["CRMEVAL_DSN"], autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        select.select([connection.fileno()], [], [])  # the server ends the session
+        connection.close()
+
+class Waiting(Half):
+    def reply(self, messages, tools):
+        if messages[-1].speaker == "crm":
+            wait_for_timeout("BEGIN")
+            wait_for_timeout()
+        return super().reply(messages, tools)
+"""
+
+
+def test_time_outs_of_a_given_server_do_not_end_our_sessions(
+    project: Project, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent takes longer than the server lets others be idle; the run drops its databases at the end."""
+    role = f"hurried_{secrets.token_hex(4)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN CREATEDB".encode())
+        for name in ("idle_in_transaction_session_timeout", "idle_session_timeout"):
+            connection.execute(f"ALTER ROLE {role} SET {name} = '500ms'".encode())
+    monkeypatch.setenv("CRMEVAL_DSN", make_conninfo(server, user=role, dbname="postgres"))
+    pytester = project([case("one")])
+    pytester.makepyfile(waiting=WAITING)
+
+    result = pytester.runpytest("--crmeval-agent", "waiting:Waiting", "--crmeval-run", "hurried")
+
+    result.assert_outcomes(passed=1)
+    assert "notes" not in report_of(pytester.path)["trials"][0]
+    assert "are left for the next run" not in result.stderr.str()
+    assert [] == databases_of_runs("crmeval_hurried_")
+
+
+def stop_when_asked(server: OwnServer, run: Run) -> None:
+    """Stop the server in the middle of case c05, and let its agent go on."""
+    eventually((run.folder / "stop").exists, "case c05 is being played")
+    server.stop()
+    (run.folder / "stopped").touch()
+
+
+def databases_of_runs(prefix: str = "crmeval_") -> list[str]:
+    """Return the databases that runs have left."""
+    with psycopg.connect(os.environ["CRMEVAL_DSN"]) as connection:
+        rows = connection.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [prefix])
+        return [name for (name,) in rows]

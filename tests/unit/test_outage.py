@@ -1,0 +1,87 @@
+"""Players wait for a server that is away, up to a limit."""
+
+from threading import Thread
+
+from pytest_crmeval.providers.control import EVERYBODY
+from pytest_crmeval.providers.shared import SharedControl
+from pytest_crmeval.server.outage import Outage
+
+GIVEN_UP = "PostgreSQL has been away for 60 s (crmeval_server_wait)"
+
+
+class Server:
+    """A server that answers after so many probes; each of them takes twenty seconds."""
+
+    def __init__(self, after: int, *, ended: bool = False) -> None:
+        self.probes = 0
+        self.has_ended = ended
+        self.shown: list[str] = []
+        self.outage: Outage | None = None
+        self._after = after
+
+    def answers(self) -> bool:
+        """Count, and look at what is shown meanwhile."""
+        self.probes += 1
+        self.shown.append(str(self.outage))
+        return self.probes > self._after
+
+    def clock(self) -> float:
+        """Return the time."""
+        return 20.0 * self.probes
+
+
+def outage_of(server: Server, control: SharedControl | None = None) -> Outage:
+    """Return what waits for a server."""
+    server.outage = Outage(server, control or SharedControl(), 60, server.clock)
+    return server.outage
+
+
+def test_player_goes_on_when_the_server_is_back() -> None:
+    """Meanwhile it is shown how long it has been away; afterwards nothing."""
+    server = Server(after=3)
+    outage = outage_of(server)
+
+    assert "" == outage.wait()
+    away = "waiting for PostgreSQL (away for {} s, at most 60 s)"
+    assert ["", *map(away.format, (20, 40, 60))] == server.shown
+    assert "" == str(outage)
+
+
+def test_server_that_stays_away_stops_the_run_once() -> None:
+    """Players that come later don't wait again."""
+    server, control = Server(after=100), SharedControl()
+    outage = outage_of(server, control)
+
+    assert GIVEN_UP == outage.wait()
+    probes = server.probes
+    assert GIVEN_UP == outage.wait()
+    assert probes == server.probes
+    assert {EVERYBODY: GIVEN_UP} == control.stopped
+
+
+def test_all_players_hear_that_the_server_was_given_up() -> None:
+    """One of them probes."""
+    outage, heard = outage_of(Server(after=100)), list[str]()
+    players = [Thread(target=lambda: heard.append(outage.wait())) for _ in range(4)]
+    for player in players:
+        player.start()
+    for player in players:
+        player.join()
+
+    assert 4 * [GIVEN_UP] == heard
+
+
+def test_embedded_server_that_has_ended_is_not_waited_for() -> None:
+    """It won't come back."""
+    server = Server(after=100, ended=True)
+
+    assert "the embedded PostgreSQL has ended, and with it the databases of the run" == outage_of(server).wait()
+    assert 1 == server.probes
+
+
+def test_players_stop_waiting_when_the_run_is_stopped() -> None:
+    """By Ctrl-C, or because the budget is spent."""
+    control = SharedControl()
+    control.stop(EVERYBODY, "Ctrl-C")
+
+    assert "Ctrl-C" == outage_of(Server(after=100), control).wait()
