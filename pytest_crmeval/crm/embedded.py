@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pytest_crmeval.crm import keeper
 
@@ -115,8 +115,10 @@ class EmbeddedServer:
     """A running server, and the keeper that ends it with this process."""
 
     def __init__(self, binaries: Binaries) -> None:
+        keeper.sweep(map(Path, set(_places())), owners={os.geteuid(), *([_nobody()[0]] if os.geteuid() == 0 else [])})
         identity = _identity(binaries)
         self._home = _home(identity)
+        self._lock = _held(self._home)
         order = json.dumps(_order(binaries, identity, self._home))
         try:
             self._keeper = subprocess.Popen(  # noqa: S603 (our own script)
@@ -126,9 +128,11 @@ class EmbeddedServer:
                 text=True,
                 start_new_session=True,
                 cwd="/",
+                pass_fds=[self._lock.fileno()],
             )
         except OSError as error:
-            self._home.rmdir()
+            self._lock.close()
+            keeper.clear_away(self._home)
             raise ServerUnavailable(f"the embedded PostgreSQL can't be kept: {error}") from error
 
     @property
@@ -159,6 +163,9 @@ class EmbeddedServer:
             self._keeper.wait(keeper.STOP_SECONDS * 3)
         except subprocess.TimeoutExpired:
             sys.stderr.write(f"crmeval: the embedded PostgreSQL in {self._home} has not ended yet\n")
+        else:
+            keeper.clear_away(self._home)  # what a keeper that was killed has left
+        self._lock.close()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,16 +191,29 @@ def _identity(binaries: Binaries) -> _Identity:
 
 def _home(identity: _Identity) -> Path:
     """Return a new private folder: in memory when there is room, with a path that a socket can have."""
-    places = ["/dev/shm", tempfile.gettempdir(), "/tmp"]  # noqa: S108 (mkdtemp makes it private)
+    places = _places()
     if identity.user is not None:
         places.remove(tempfile.gettempdir())  # it may be below a folder that nobody can't search
     if identity.copy:
         places = ["/tmp"]  # noqa: S108 (programs can't be run from everywhere: a container's /dev/shm may forbid it)
     parent = next((place for place in places if _suits(Path(place))), places[-1])
     try:
-        return Path(tempfile.mkdtemp(prefix="crmeval-", dir=parent))
+        return Path(tempfile.mkdtemp(prefix=keeper.PREFIX, dir=parent))
     except OSError as error:
         raise ServerUnavailable(f"there is no place for an embedded PostgreSQL: {error}") from error
+
+
+def _held(home: Path) -> IO[bytes]:
+    try:
+        return keeper.hold(home)
+    except OSError as error:
+        keeper.clear_away(home)
+        raise ServerUnavailable(f"there is no place for an embedded PostgreSQL: {error}") from error
+
+
+def _places() -> list[str]:
+    """Return where a server may be."""
+    return ["/dev/shm", tempfile.gettempdir(), "/tmp"]  # noqa: S108 (mkdtemp makes it private)
 
 
 def _suits(place: Path) -> bool:
@@ -218,7 +238,7 @@ def _order(binaries: Binaries, identity: _Identity, home: Path) -> dict[str, obj
         "copies": [[str(source), str(target)] for source, target in copies],
         "initdb": [
             *[*identity.prefix, str(folder / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8"],
-            *["--no-sync", "--wal-segsize=1", *_locale(binaries)],
+            *["--no-sync", "--no-clean", "--wal-segsize=1", *_locale(binaries), *_own_memory(binaries)],
         ],
         "postgres": [
             *[*identity.prefix, str(folder / "postgres"), "-D", data, "-p", "5432"],
@@ -232,6 +252,14 @@ def _locale(binaries: Binaries) -> Sequence[str]:
     if binaries.version >= (17,):
         return ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     return ["--locale=C.UTF-8"]
+
+
+def _own_memory(binaries: Binaries) -> Sequence[str]:
+    """Return what keeps initdb's shared memory in the data folder: a small /dev/shm may have no room, and keep a part.
+
+    Before 16 it can't be said. What else of a failed initdb would be left is found in the data folder.
+    """
+    return ["--set=dynamic_shared_memory_type=mmap"] if binaries.version >= (16,) else []
 
 
 def _can_unshare() -> bool:

@@ -2,8 +2,12 @@
 
 Run as a script, in a session of its own, with nothing but the standard library. Its standard input is a pipe that
 the asking process holds: when that process ends, however it ends, the pipe ends, and the server and its folder go.
+
+If the keeper itself is killed, the asking process clears the server away when it ends; if both are killed, the next
+run does. They use ``clear_away`` and ``sweep`` of this module.
 """
 
+import fcntl
 import json
 import os
 import select
@@ -12,12 +16,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 _READY_LINE = 7
+PREFIX = "crmeval-"
+"""What the names of all folders of our servers begin with."""
+_LOCK = "lock"
+_SEGMENT_LINE = 6
+"""Where postmaster.pid has key and id of the server's shared memory."""
+_IPC_RMID = 0
 _TOLD: list[str] = []
 """Filled by SIGTERM. A handler that raised could end the keeper in the middle of cleaning up."""
 
@@ -57,7 +69,7 @@ def main(order: dict[str, Any]) -> None:
     finally:
         if server is not None:
             _stop(server)
-        _remove(home)
+        clear_away(home)
 
 
 def _initialise(order: dict[str, Any]) -> None:
@@ -134,8 +146,82 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
         return
 
 
+def hold(home: Path) -> IO[bytes]:
+    """Return a lock that says that ``home`` is in use, as long as a process has it open, however that ends.
+
+    Its name comes last: a lock that is found and can be taken is one that was held.
+    """
+    lock = (home / f"{_LOCK}.new").open("wb")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    Path(lock.name).rename(home / _LOCK)
+    return lock
+
+
+def sweep(places: Iterable[Path], owners: Collection[int]) -> None:
+    """Clear away the servers of ``owners`` in ``places`` that no living process is responsible for."""
+    for home in (home for place in places for home in place.glob(f"{PREFIX}*")):
+        with suppress(OSError):  # another process was quicker, or is responsible
+            if home.is_symlink() or home.stat().st_uid not in owners:
+                continue
+            with (home / _LOCK).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                clear_away(home)
+
+
+def clear_away(home: Path) -> None:
+    """End the server in ``home``, and remove its shared memory and the folder; nothing happens if they are gone."""
+    if home.exists():
+        _end_processes(home)
+        _remove_segment(home)
+        _remove(home)
+
+
+def _end_processes(home: Path) -> None:
+    """Stop the server at once; an initdb comes to its end by itself, and would leave a server if it was killed."""
+    for number in (signal.SIGQUIT, signal.SIGKILL):
+        deadline = time.monotonic() + STOP_SECONDS
+        while found := dict(_processes(home)):
+            servers = [pid for pid, program in found.items() if program != "initdb"]
+            if servers and time.monotonic() > deadline:
+                break
+            for pid in servers:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            time.sleep(0.02)
+
+
+def _processes(home: Path) -> Iterator[tuple[int, str]]:
+    """Yield process id and program of what was started for the data of ``home``."""
+    for pid, command in _commands():
+        if str(home / "data") in command:
+            yield pid, Path(command[0]).name
+
+
+def _commands() -> Iterator[tuple[int, list[str]]]:
+    if not Path("/proc/self/cmdline").exists():  # macOS; our paths have no blanks
+        listed = subprocess.run(["/bin/ps", "-axww", "-o", "pid=,command="], capture_output=True, text=True, check=True)
+        yield from ((int(pid), command) for pid, *command in map(str.split, listed.stdout.splitlines()) if command)
+        return
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            yield int(folder.name), (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+
+
+def _remove_segment(home: Path) -> None:
+    """Remove the System V segment of a server that was killed: it outlives all processes."""
+    try:
+        key, segment = map(int, (home / "data" / "postmaster.pid").read_text().splitlines()[_SEGMENT_LINE].split())
+    except (OSError, IndexError, ValueError):  # it has ended in good order, or never come so far
+        return
+    import ctypes  # seldom needed
+
+    system = ctypes.CDLL(None)
+    if system.shmget(ctypes.c_int(key), ctypes.c_size_t(0), 0) == segment:  # else it is gone, and another has its id
+        system.shmctl(segment, _IPC_RMID, None)
+
+
 def _remove(home: Path) -> None:
-    """Remove the folder; what is still being written by somebody who is ending gets a little time."""
+    """Remove the folder; a process that is ending and still writes there gets a little time."""
     for _ in range(20):
         shutil.rmtree(home, ignore_errors=True)
         if not home.exists():

@@ -56,6 +56,7 @@ class Run:
     folder: Path
     homes: list[Path] = field(default_factory=list)
     postmasters: list[int] = field(default_factory=list)
+    keepers: list[int] = field(default_factory=list)
 
     def journalled(self) -> int:
         """Count the trials that are in the journal."""
@@ -76,6 +77,7 @@ class Run:
                     json.loads(command[command.index(next(w for w in command if w.endswith("keeper.py"))) + 1])["home"]
                 )
                 self.homes.append(home)
+                self.keepers.append(pid)
                 self.postmasters.append(int((home / "data/postmaster.pid").read_text().split()[0]))
         assert self.homes, "no embedded server is running"
 

@@ -136,6 +136,113 @@ def test_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, mill
     eventually(lambda: not left_in_memory() - before, "no shared memory is left")
 
 
+@XDIST
+def test_after_the_keeper_was_killed(slow: Path, xdist: list[str]) -> None:
+    """The run goes on, and its controller clears the server away."""
+    with running(slow, *xdist, "--crmeval-agent", "slow:Slow") as run:
+        eventually(lambda: run.journalled() > 0, "a trial is in the journal")
+        run.look_at_server()
+        os.kill(run.keepers[0], signal.SIGKILL)
+        (slow / "go-on").touch()
+
+        assert pytest.ExitCode.OK == run.end(), run.output()
+    run.nothing_left()
+    assert 30 == report_of(slow)["results"][0]["passed"]
+
+
+@XDIST
+def test_after_the_postmaster_was_killed(slow: Path, xdist: list[str]) -> None:
+    """The run stops at once and says why, the rest is not run, and the System V segment is gone."""
+    with running(slow, *xdist, "--crmeval-agent", "slow:Slow") as run:
+        eventually(lambda: run.journalled() > 0, "a trial is in the journal")
+        run.look_at_server()
+        os.kill(run.postmasters[0], signal.SIGKILL)
+
+        assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
+    run.nothing_left()
+    (standing,) = report_of(slow)["results"]
+    assert "the run was stopped: the embedded PostgreSQL has ended" in run.output()
+    assert 0 == standing["errored"]
+    assert 30 == standing["passed"] + standing["not_run"]
+
+
+def test_after_keeper_and_controller_were_killed_the_next_run_clears_away(slow: Path) -> None:
+    """Nothing else could: the server lives on without them. A server that is in use is left alone."""
+    with running(slow, "-n", "1", "--crmeval-agent", "slow:Slow") as run:
+        eventually(lambda: run.journalled() > 0, "a trial is in the journal")
+        run.look_at_server()
+        with running(slow, "-n", "1", "--crmeval-agent", "slow:Waiting") as living:
+            eventually(lambda: bool(living.workers()) and "crmeval server" in living.output(), "it has begun")
+            living.look_at_server()
+            os.kill(run.keepers[0], signal.SIGKILL)
+            os.killpg(run.process.pid, signal.SIGKILL)
+            run.end()
+            assert mentions(run.homes[0])
+
+            with running(slow, "-k", "case-1", "-p", "no:xdist") as following:
+                assert pytest.ExitCode.OK == following.end(), following.output()
+            run.nothing_left()
+            assert living.homes[0].exists()
+            (slow / "go-on").touch()
+
+            assert pytest.ExitCode.OK == living.end(), living.output()
+    living.nothing_left()
+
+
+def test_after_the_keeper_was_killed_while_the_server_starts(tmp_path: Path) -> None:
+    """Whoever waits for the server is told, and an initdb that is still at work leaves nothing."""
+    before = left_in_memory()
+    program = (
+        "from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries;"
+        "server = EmbeddedServer(find_binaries());"
+        "print(server._keeper.pid, server.conninfo, flush=True); server.wait()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as owner:
+        assert owner.stdout is not None
+        pid, host, *_ = owner.stdout.readline().split()
+        home = Path(host.removeprefix("host="))
+        eventually(lambda: str(home / "data") in str(mentions(home)[1:]), "initdb is at work")
+        os.kill(int(pid), signal.SIGKILL)
+        _, said = owner.communicate()
+
+    assert "the embedded PostgreSQL did not start: its keeper ended" in said
+    assert not home.exists()
+    assert not mentions(home)
+    eventually(lambda: not left_in_memory() - before, "no shared memory is left")
+
+
+TINY = """
+import os
+from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries
+
+server = EmbeddedServer(find_binaries())
+try:
+    server.wait()
+finally:
+    server.stop()
+    print("left:", os.listdir("/dev/shm"))
+"""
+
+
+@pytest.mark.parametrize("size", ["4k", "1m"])
+def test_tiny_shared_memory_is_enough_and_nothing_is_left_in_it(tmp_path: Path, size: str) -> None:
+    """As in a container; the server's data is elsewhere then."""
+    before = left_in_memory()
+    mount = f'mount -t tmpfs -o size={size} tmpfs /dev/shm && exec "$@"'
+    apart = ["unshare", "--mount", "sh", "-c", mount, "sh"]
+    if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespaces here")
+
+    result = subprocess.run(
+        [*apart, sys.executable, "-c", TINY], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+
+    assert (0, "left: []\n") == (result.returncode, result.stdout), result.stderr
+    eventually(lambda: not left_in_memory() - before, "no shared memory is left")
+
+
 def left_in_memory() -> set[str]:
     """Return the shared memory of PostgreSQL that no process has attached or mapped."""
     segments = {line for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:] if line.split()[6] == "0"}
