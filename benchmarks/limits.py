@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from threading import Semaphore
 
 from benchmarks.measuring import Spread, heading, take_turns, warm_up
-from pytest_crmeval.providers.control import Control, Feedback
+from pytest_crmeval.providers.control import NO_CHARGE, Charge, Control, Feedback
 from pytest_crmeval.providers.limits import Cap
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.server.line import Line, LineToController
@@ -47,7 +47,13 @@ class Counting(SharedControl):
         super().__init__()
         self._semaphore = Semaphore(512)
 
-    def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:  # noqa: ARG002 (the port's)
+    def acquire(
+        self,
+        model: str,  # noqa: ARG002 (the port's)
+        tokens: int,  # noqa: ARG002
+        patience: float | None = None,  # noqa: ARG002
+        charge: Charge = NO_CHARGE,  # noqa: ARG002
+    ) -> int | None:
         """Count."""
         self._semaphore.acquire()
         return 1

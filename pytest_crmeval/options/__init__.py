@@ -75,6 +75,7 @@ class Options:
     record: Path | None
     replay: Path | None
     rates: Sequence["Cap"]
+    max_failures: int
 
     @classmethod
     def from_config(cls, config: pytest.Config) -> "Options":
@@ -119,6 +120,7 @@ class Options:
             estimate=bool(config.getoption("crmeval_estimate")),
             **_cassettes(config),
             rates=_rates(config.getini("crmeval_rates")),
+            max_failures=_not_negative("crmeval_max_failures", config),
         )
 
     @property
@@ -252,6 +254,13 @@ def _number(setting: str, config: pytest.Config) -> int:
         return int(text)
     except ValueError:
         raise pytest.UsageError(f"{setting} = {text!r}: give a whole number") from None
+
+
+def _not_negative(setting: str, config: pytest.Config) -> int:
+    number = _number(setting, config)
+    if number < 0:
+        raise pytest.UsageError(f"{setting} = {number}: must be 0 or more")
+    return number
 
 
 def _inflight(config: pytest.Config) -> int | None:

@@ -141,7 +141,7 @@ def _add_models(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--crmeval-budget",
         metavar="USD",
-        help="start no more trials when the run, with its earlier parts and its judge, has cost so much: 5.00",
+        help="the most that the run, with its earlier parts and its judge, may cost in US dollars: 5.00",
     )
     group.addoption(
         "--crmeval-estimate",
@@ -181,6 +181,11 @@ def _add_settings(parser: pytest.Parser) -> None:
         "crmeval_server_wait",
         "seconds that players wait for a PostgreSQL that is away, before the run is stopped",
         default="60",
+    )
+    parser.addini(
+        "crmeval_max_failures",
+        "calls in a row without an answer after which a model is paused, probed, and given up; 0: never",
+        default="20",
     )
     parser.addini("crmeval_inflight", "the same as --crmeval-inflight", default="")
     parser.addini(

@@ -69,6 +69,8 @@ class Gauge:
         control = self._control
         if outage := self.outage():
             yield outage
+        for model in control.paused:
+            yield f"{model} paused: it has stopped answering, and is probed"
         if control.waiting:
             yield f"{_calls(control.waiting)} waiting for a rate limit"
         if control.again:

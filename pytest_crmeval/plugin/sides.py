@@ -42,7 +42,7 @@ class Controller:
 
     def __init__(self, config: pytest.Config) -> None:
         options = Options.from_config(config)
-        self.control = SharedControl(options.rates, options.budget)
+        self.control = SharedControl(options.rates, options.budget, failures=options.max_failures)
         self.server = RunServer(config, self.control)
         self.recorder = Recorder(config, self._ready, lambda: str(self.server), self.control)
         self.playbooks = self.recorder.playbooks
@@ -252,6 +252,7 @@ class Controller:
     def _end(self, nodeid: str, *, crashed: bool = False) -> None:
         if key := self.recorder.key_of(nodeid):
             self.files.forget(key)
+            self.control.end(key)  # also of a trial that was given up, and whose thread may never come back
             self.ledger.reported(key, crashed=crashed)
 
     def _begin(self, _: object) -> None:

@@ -17,7 +17,9 @@ class Cause(StrEnum):
     UNKNOWN_MODEL = "unknown model"
     """404: there is no such model, or no such address."""
     BAD_REQUEST = "bad request"
-    """400, 413, 422 and the like: the same request would be refused again."""
+    """400, 422 and the like: the same request would be refused again."""
+    TOO_LONG = "too long a prompt"
+    """400, 413 and the like: the dialogue does not fit into the model's context."""
     FILTERED = "filtered"
     """The provider's filter took the request or the answer away."""
     RATE_LIMITED = "rate limited"
@@ -37,13 +39,18 @@ class Cause(StrEnum):
     """429 with a longer time to wait than anybody has."""
     UNREACHABLE = "unreachable"
     """The way there does not exist: a certificate, a proxy, an address that has never answered."""
+    GIVEN_UP = "given up"
+    """No call is allowed any more: the model has stopped answering, or the budget is used up."""
     NOT_RECORDED = "not in the cassette"
     NO_RECORDING = "can't be recorded"
     """Where the answer is to be written is something that must not be written over."""
 
 
 _RETRIED = frozenset({Cause.RATE_LIMITED, Cause.OVERLOADED, Cause.CONNECTION, Cause.TIMEOUT, Cause.MALFORMED})
-_FINAL = frozenset({Cause.AUTHENTICATION, Cause.UNKNOWN_MODEL, Cause.QUOTA, Cause.LATER, Cause.UNREACHABLE})
+_FINAL = frozenset(
+    {Cause.AUTHENTICATION, Cause.UNKNOWN_MODEL, Cause.QUOTA, Cause.LATER, Cause.UNREACHABLE, Cause.GIVEN_UP}
+)
+_ABOUT_CONTENT = frozenset({Cause.FILTERED, Cause.TOO_LONG, Cause.TOO_LARGE})
 _SILENT = frozenset({Cause.CONNECTION, Cause.TIMEOUT})
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
@@ -90,6 +97,11 @@ class ModelError(Exception):
     def is_silence(self) -> bool:
         """Whether nothing came back that speaks of a server."""
         return self.cause in _SILENT
+
+    @property
+    def is_about_content(self) -> bool:
+        """Whether it is about what was said in this dialogue, and nothing speaks against the model."""
+        return self.cause in _ABOUT_CONTENT
 
     @property
     def is_final(self) -> bool:

@@ -31,6 +31,10 @@ class Account:
     """The books of one errand; models write into it while it is open."""
 
     errand: Errand = field(default_factory=Errand)
+    agent: str = ""
+    """The spec of the agent."""
+    trial: str = ""
+    """The key of the trial, by which a budget knows it; empty if there is no budget."""
     patience: float = PATIENCE
     askings: list[Asking] = field(default_factory=list)
     bill: Bill | None = None

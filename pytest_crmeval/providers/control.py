@@ -8,6 +8,21 @@ EVERYBODY = "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What a call may cost, and for which trial."""
+
+    most: float = 0.0
+    """Dollars; none if the price is not known."""
+    trial: str = ""
+    """Empty for a call that belongs to none."""
+    agent: str = ""
+    """The spec of the agent whose trial it is."""
+
+
+NO_CHARGE = Charge()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
     """How a call went, for whoever gives the permits."""
 
@@ -19,8 +34,10 @@ class Feedback:
     """What the call took, input and output; None if nobody knows."""
     heard: str = ""
     """The model, as it was acquired, whose server said something, if only no; empty if nothing came back."""
-    cost: float = 0.0
-    """Dollars that it took from the budget; none if nobody knows the price."""
+    cost: float | None = 0.0
+    """Dollars that it took from the budget; None if it was paid and the server does not say for how many tokens."""
+    trouble: str = ""
+    """Why there is no answer, if the model is to blame and not the request; empty otherwise."""
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -35,11 +52,12 @@ class Control(Protocol):
         """Have no further trial of ``agent``, or of EVERYBODY, started."""
         ...
 
-    def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:
+    def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
         """Wait until a call to ``model`` that may take so many tokens is allowed; return a permit.
 
-        Who asks for the first time has no ``patience`` to lose, and waits as long as it takes. Who asks again goes
-        before those, and waits no longer than so many seconds: None if his turn has not come.
+        A call that is made for the first time has no ``patience``, and waits as long as it takes. One that is made
+        again goes before those, and waits no longer than so many seconds: None if its turn has not come. None also if
+        no call is allowed any more: ``refusal`` says why.
 
         The model is provider:model, and after a space the address, where it is asked at one of its own: servers that
         have a model of the same name have nothing else in common. Caps look at what is before the space.
@@ -48,6 +66,18 @@ class Control(Protocol):
 
     def release(self, permit: int, feedback: Feedback) -> None:
         """Give a permit back, and tell how it went."""
+        ...
+
+    def refusal(self, model: str) -> str:
+        """Return why no call to ``model`` is allowed any more; nothing if calls are."""
+        ...
+
+    def fail(self, model: str) -> None:
+        """Count a call to ``model`` that ended without an answer, after all its attempts."""
+        ...
+
+    def end(self, trial: str) -> None:
+        """Know that a trial makes no more calls: no money is kept for it."""
         ...
 
     def has_answered(self, model: str) -> bool:

@@ -11,7 +11,7 @@ from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from pytest_crmeval.providers.account import PATIENCE, Account, current
 from pytest_crmeval.providers.backend import Answer, Backend
-from pytest_crmeval.providers.control import Control, Feedback
+from pytest_crmeval.providers.control import Charge, Control, Feedback
 from pytest_crmeval.providers.guesses import Guess
 from pytest_crmeval.providers.prices import Pricing
 from pytest_crmeval.providers.specs import ModelSpec
@@ -50,7 +50,7 @@ class Model:
     def complete(self, prompt: Prompt) -> Completion:
         """Ask until there is an answer, or no hope of one."""
         account, start, failures = current(), time.monotonic(), 0
-        turn = _Turn(self._control(), self._name, self._guess.bound(prompt, account), account)
+        turn = self._turn(prompt, account)
         while True:
             try:
                 answer = self._attempt(prompt, turn, account, again=failures > 0)
@@ -58,7 +58,7 @@ class Model:
             except ModelError as error:
                 failures += 1
                 if not (self._pause(error, failures, account) and turn.renew()):
-                    raise self._given_up(error, failures, account) from error
+                    raise self._given_up(error, failures, turn, account) from error
         completion = answer.completion
         if failures:
             completion = replace(completion, usage=completion.usage + Usage(retries=failures))
@@ -69,6 +69,13 @@ class Model:
         if not completion.usage.input:
             account.note(f"{self._spec} does not say how many tokens it takes: nobody knows what it costs")
         return completion
+
+    def _turn(self, prompt: Prompt, account: Account) -> "_Turn":
+        """Return what asks for permits, with what the call may take and cost at most."""
+        tokens, written = self._guess.bound(prompt, account), self._spec.max_output_tokens
+        most = self._price(Usage(input=max(1, tokens - written), output=written, calls=1)) if account.trial else None
+        charge = Charge(most=most or 0.0, trial=account.trial, agent=account.agent)
+        return _Turn(self._control(), self._name, tokens, account, charge)
 
     def _attempt(self, prompt: Prompt, turn: "_Turn", account: Account, *, again: bool) -> Answer:
         """Ask once, with a permit; what a failure took is taken from the account's patience."""
@@ -97,7 +104,7 @@ class Model:
 
     def _learnt(self, answer: Answer) -> Feedback:
         usage = answer.completion.usage
-        cost = self._price(usage) or 0.0
+        cost = self._price(usage)
         return Feedback(ok=True, heard=self._name, tokens=_tokens(usage), cost=cost, headers=answer.headers)
 
     def _suffered(self, error: ModelError, account: Account) -> Feedback:
@@ -113,7 +120,8 @@ class Model:
             # Who wants to be left alone for an hour is not waited for: others are to hear it, too.
             retry_after=error.retry_after if (error.retry_after or 0.0) <= PATIENCE else None,
             tokens=_tokens(usage) if usage else None,
-            cost=cost or 0.0,
+            cost=cost,
+            trouble="" if error.is_about_content else str(error),
             headers=error.headers,
         )
 
@@ -126,8 +134,13 @@ class Model:
         self._sleep(pause)
         return True
 
-    def _given_up(self, error: ModelError, failures: int, account: Account) -> ModelError:
+    def _given_up(self, error: ModelError, failures: int, turn: "_Turn", account: Account) -> ModelError:
+        """Return the error that the call ends with, and have it counted if it speaks against the model."""
+        if turn.refusal:
+            return ModelError(Cause.GIVEN_UP, f"{self._spec}: {turn.refusal}")
         account.take_failures(failures - 1)
+        if not error.is_about_content:
+            self._control().fail(self._name)
         told = f"{error.args[0]} ({failures} attempts)" if failures > 1 else error.args[0]
         return ModelError(self._cause(error), told, retry_after=error.retry_after)
 
@@ -143,27 +156,37 @@ class Model:
 class _Turn:
     """The permit of one attempt after the other, from when it is given to when it is given back."""
 
-    def __init__(self, control: Control, model: str, tokens: int, account: Account) -> None:
+    def __init__(self, control: Control, model: str, tokens: int, account: Account, charge: Charge) -> None:
         self._control = control
         self._model = model
         self._tokens = tokens
         self._account = account
+        self._charge = charge
         self._permit: int | None = None
+        self.refusal = ""
+        """Why no call is allowed any more; empty if calls are."""
         self.waited = 0.0
         """Seconds for permits to ask again; they are taken from the account's patience."""
 
     def begin(self) -> None:
-        """Wait for the first permit, as long as it takes."""
-        self._permit = self._control.acquire(self._model, self._tokens)
+        """Wait for the first permit, as long as it takes; ModelError if no call is allowed any more."""
+        self._acquire(None)
+        if self._permit is None:
+            raise ModelError(Cause.GIVEN_UP, self.refusal)
 
     def renew(self) -> bool:
         """Wait for a permit to ask again, as long as there is patience; tell whether there is one."""
         begun = time.monotonic()
-        self._permit = self._control.acquire(self._model, self._tokens, self._account.patience)
+        self._acquire(self._account.patience)
         waited = time.monotonic() - begun
         self.waited += waited
         self._account.patience -= waited
         return self._permit is not None
+
+    def _acquire(self, patience: float | None) -> None:
+        self._permit = self._control.acquire(self._model, self._tokens, patience, self._charge)
+        if self._permit is None:
+            self.refusal = self._control.refusal(self._model)
 
     def concede(self) -> None:
         """Wait for another permit: the request was refused as it was, and is made in another way."""

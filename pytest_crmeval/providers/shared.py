@@ -1,20 +1,23 @@
 """The control of a run, in the process that owns it."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 
-from pytest_crmeval.domain.usage import money
-from pytest_crmeval.providers.control import EVERYBODY, Feedback
+from pytest_crmeval.providers.budget import Budget
+from pytest_crmeval.providers.control import EVERYBODY, NO_CHARGE, Charge, Feedback
 from pytest_crmeval.providers.limits import Cap, Limits
+from pytest_crmeval.providers.limits.breaker import FAILURES
 
 
 class SharedControl:
-    """Knows who was stopped, what was spent, and how fast anybody may ask."""
+    """Knows which agents were stopped, what was spent, and how fast models may be asked."""
 
-    def __init__(self, caps: Sequence[Cap] = (), budget: float | None = None) -> None:
-        self._limits = Limits(caps)
-        self._budget = budget
-        self._spent = 0.0
+    def __init__(self, caps: Sequence[Cap] = (), budget: float | None = None, *, failures: int = FAILURES) -> None:
+        self._limits = Limits(caps, failures=failures)
+        self._budget = Budget(budget)
+        self._reserved: dict[int, int] = {}
+        """Permit -> what was reserved for its call."""
         self._stopped: dict[str, str] = {}
         self._heard: set[str] = set()
         self._again = self._throttled = 0
@@ -29,7 +32,12 @@ class SharedControl:
     @property
     def spent(self) -> float:
         """What the run has cost so far, call by call: also what no trial tells of, because it was interrupted."""
-        return self._spent
+        return self._budget.spent
+
+    @property
+    def paused(self) -> Sequence[str]:
+        """The models that are only probed now, because they have stopped answering: provider:model."""
+        return [model.partition(" ")[0] for model in self._limits.paused]
 
     @property
     def waiting(self) -> int:
@@ -48,31 +56,61 @@ class SharedControl:
 
     def objection(self, agent: str) -> str:
         """Return why no trial of ``agent`` may be started any more; nothing if it may."""
+        broke = self._budget.check()
         with self._guard:
-            if self._budget is not None and self._spent >= self._budget:
-                self._stopped.setdefault(EVERYBODY, f"the budget of {money(self._budget)} is spent")
+            if broke:
+                self._stopped.setdefault(EVERYBODY, broke)
             return self._stopped.get(EVERYBODY) or self._stopped.get(agent, "")
 
     def stop(self, agent: str, why: str) -> None:
-        """Have no further trial of ``agent`` started; the first reason stays."""
-        with self._guard:
-            self._stopped.setdefault(agent, why)
+        """Have no further trial of ``agent`` started; the first reason stays, and one for all goes before."""
+        if not self.objection(EVERYBODY):
+            with self._guard:
+                self._stopped.setdefault(agent, why)
+
+    def learn(self, agent: str, cost: float) -> None:
+        """Know what a trial of ``agent`` did cost in an earlier part of the run."""
+        self._budget.learn(agent, cost)
 
     def spend(self, cost: float) -> None:
         """Take money from the budget."""
-        with self._guard:
-            self._spent += cost
+        self._budget.spend(cost)
 
-    def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:
-        """Wait until a call to ``model`` is allowed; None if it is not in time."""
+    def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
+        """Wait until there is money for a call to ``model``, and until it is allowed; None if that will not be."""
         if patience is not None:
             with self._guard:
                 self._again += 1
-        return self._limits.acquire(model, tokens, patience)
+        begun = time.monotonic()
+        reserved = self._budget.reserve(model, charge, patience)
+        if reserved is None:
+            return None
+        left = None if patience is None else max(0.0, patience - (time.monotonic() - begun))
+        permit: int | None = None
+        try:
+            permit = self._limits.acquire(model, tokens, left)
+        finally:
+            if permit is None:
+                self._budget.forget(reserved)
+            else:
+                self._reserved[permit] = reserved
+        return permit
+
+    def refusal(self, model: str) -> str:
+        """Return why no call to ``model`` is allowed any more; nothing if calls are."""
+        return self._budget.check() or self._limits.given_up(model)
+
+    def fail(self, model: str) -> None:
+        """Count a call to ``model`` that ended without an answer, after all its attempts."""
+        self._limits.fail(model)
+
+    def end(self, trial: str) -> None:
+        """Know that a trial makes no more calls: no money is kept for it."""
+        self._budget.end(trial)
 
     def release(self, permit: int, feedback: Feedback) -> None:
         """Give a permit back, and pay."""
-        self.spend(feedback.cost)
+        self._budget.settle(self._reserved.pop(permit, 0), feedback.cost)
         if feedback.throttled:
             with self._guard:
                 self._throttled += 1
@@ -85,9 +123,13 @@ class SharedControl:
         return model in self._heard
 
     def forget(self, permits: Iterable[int]) -> None:
-        """Take back the permits of somebody who is gone."""
-        self._limits.forget(permits)
+        """Take back the permits of a worker that is gone, and what was reserved for its calls."""
+        gone = list(permits)
+        for permit in gone:
+            self._budget.forget(self._reserved.pop(permit, 0))
+        self._limits.forget(gone)
 
     def close(self) -> None:
-        """Let go whoever waits for a permit: the run is over."""
+        """Let go of all who wait for a permit: the run is over."""
+        self._budget.close()
         self._limits.close()

@@ -132,6 +132,8 @@ class Recorder:
         if self._planned:
             self._ready()
         self._control.spend(self.past.spent)
+        for trial in self.past.trials.values():
+            self._control.learn(trial.planned.spec, journal.spent_on(trial))
         self._journal = self._opened()
         if self._config.option.verbose >= 0:
             told = announcement(self._options, self._planned.values(), done, self._server(), self.ahead)

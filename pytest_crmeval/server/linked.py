@@ -8,7 +8,7 @@ import pytest
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.playbook import Playbook
-from pytest_crmeval.providers.control import Control, Feedback
+from pytest_crmeval.providers.control import NO_CHARGE, Charge, Control, Feedback
 from pytest_crmeval.server.line import LineToController
 
 if TYPE_CHECKING:  # psycopg takes 0.3 s and is wanted only when a case is played
@@ -59,10 +59,22 @@ class LinkedControl:
         """Have no further trial of ``agent`` started, by any worker."""
         self._line.ask("stop", [agent, why])
 
-    def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:
-        """Wait for a permit; None if there was none in time."""
-        permit = self._line.ask("acquire", [model, tokens, patience])
+    def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
+        """Wait for a permit; None if there was none, or not in time."""
+        permit = self._line.ask("acquire", [model, tokens, patience, charge.most, charge.trial, charge.agent])
         return None if permit is None else int(permit)
+
+    def refusal(self, model: str) -> str:
+        """Ask why no call is allowed any more."""
+        return str(self._line.ask("refusal", model))
+
+    def fail(self, model: str) -> None:
+        """Count a call that ended without an answer."""
+        self._line.ask("fail", model)
+
+    def end(self, trial: str) -> None:
+        """Say that a trial makes no more calls."""
+        self._line.ask("end", trial)
 
     def release(self, permit: int, feedback: Feedback) -> None:
         """Give a permit back."""
@@ -136,6 +148,8 @@ class ControlAnswers:
         self._forget = forget
         self._holders: dict[int, int] = {}
         """The thread of the call on which each permit was given; it may come back on another."""
+        self._trials: dict[str, int] = {}
+        """The same of each trial that has made a call."""
         self._guard = Lock()
 
     def answers(self) -> Mapping[str, Callable[[Any], Any]]:
@@ -145,6 +159,9 @@ class ControlAnswers:
             "stop": lambda about: self._control.stop(*about),
             "acquire": self._acquire,
             "release": self._release,
+            "refusal": self._control.refusal,
+            "fail": self._control.fail,
+            "end": self._end,
             "has_answered": self._control.has_answered,
         }
 
@@ -155,14 +172,25 @@ class ControlAnswers:
             held = {permit for permit, holder in self._holders.items() if holder == caller}
             for permit in held:
                 del self._holders[permit]
+            trials = [trial for trial, holder in self._trials.items() if holder == caller]
         self._forget(held)
+        for trial in trials:
+            self._end(trial)
 
-    def _acquire(self, about: tuple[str, int, float | None]) -> int | None:
-        permit = self._control.acquire(*about)
+    def _acquire(self, about: tuple[str, int, float | None, float, str, str]) -> int | None:
+        model, tokens, patience, most, trial, agent = about
+        permit = self._control.acquire(model, tokens, patience, Charge(most=most, trial=trial, agent=agent))
         if permit is not None:
             with self._guard:
                 self._holders[permit] = get_ident()
+                if trial:
+                    self._trials[trial] = get_ident()
         return permit
+
+    def _end(self, trial: str) -> None:
+        with self._guard:
+            self._trials.pop(trial, None)
+        self._control.end(trial)
 
     def _release(self, about: tuple[int, Mapping[str, Any]]) -> None:
         permit, feedback = about

@@ -1,10 +1,11 @@
-"""No more trials are started when the money is spent."""
+"""A budget is kept: no trial is started, and no call is made, that it does not cover."""
 
 from collections.abc import Callable
 
 import pytest
 
 from tests.projects import case, report_of
+from tests.providers.answers import Malformed, Say, Slow, Tokens
 from tests.providers.loopback import Loopback
 
 pytestmark = pytest.mark.usefixtures("given_server")
@@ -12,12 +13,12 @@ Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
 DEAR = ("--crmeval-agent", "openai:m?price=1000/1000", "--crmeval-inflight", "1")
-"""A trial makes two calls of 120 tokens each: 0.24 dollars. One at a time: test_inflight.py has many."""
+"""A trial makes two calls of 120 tokens each: 0.24 dollars. One at a time."""
 
 
 @WAYS
 def test_the_rest_is_not_run_when_the_budget_is_spent(project: Project, providers: Providers, xdist: list[str]) -> None:
-    """What is in flight finishes; the exit status says that the run is not complete, and a line says why."""
+    """A trial that is begun ends; the exit status says that the run is not complete, and a line says why."""
     server = providers()
     pytester = project([case(f"c{number}") for number in range(10)])
 
@@ -25,15 +26,68 @@ def test_the_rest_is_not_run_when_the_budget_is_spent(project: Project, provider
 
     report = report_of(pytester.path)
     (standing,) = report["results"]
-    workers = 2 if "-n" in xdist else 1
     assert pytest.ExitCode.TESTS_FAILED == result.ret
-    assert 3 <= standing["passed"] < 3 + workers
-    assert 10 == standing["passed"] + standing["not_run"]
-    assert report["run"]["spent"] == pytest.approx(0.24 * standing["passed"])
-    assert 2 * standing["passed"] == len(server.seen)
+    assert (2, 8) == (standing["passed"], standing["not_run"])
+    assert report["run"]["spent"] == pytest.approx(0.48)
+    assert 4 == len(server.seen)
     result.stdout.fnmatch_lines(
-        [f"the run was stopped: the budget of $0.70 is spent; {standing['not_run']} cases were not run"]
+        ["*the budget of $0.70 has no room for another trial: $0.48 is spent, and one costs about $0.24; 8 cases*"]
     )
+
+
+@pytest.mark.parametrize("xdist", [["-n", "3"], ["-p", "no:xdist"]], ids=" ".join)
+def test_a_budget_is_not_exceeded_by_what_is_in_flight(
+    project: Project, providers: Providers, xdist: list[str]
+) -> None:
+    """24 calls of 0.048 dollars at the same time came to 1.15."""
+    providers(lambda _: Slow(0.2, Say("No.", usage=Tokens(input=40, output=8))))
+    pytester = project([case(f"c{number:02d}") for number in range(24)])
+    many = ("--crmeval-agent", DEAR[1], "--crmeval-inflight", "8" if "-n" in xdist else "24")
+
+    result = pytester.runpytest(*many, "--crmeval-budget", "0.05", *xdist)
+
+    report = report_of(pytester.path)
+    assert report["run"]["spent"] == pytest.approx(0.048)
+    assert 23 == report["results"][0]["not_run"]
+    result.stdout.fnmatch_lines(["the run was stopped: the budget of $0.05 has no room for another trial: *"])
+
+
+def test_a_budget_that_ends_within_a_trial_stops_it(project: Project, providers: Providers) -> None:
+    """What it would cost was not known; it is errored, and played again when there is more money."""
+    server = providers()
+    pytester = project([case("one"), case("two")])
+    run = (*DEAR, "--crmeval-run", "short", "-p", "no:xdist")
+
+    pytester.runpytest(*run, "--crmeval-budget", "0.20")
+    first = report_of(pytester.path)
+    result = pytester.runpytest(*run, "--crmeval-budget", "5")
+
+    assert [("one", "errored")] == [(trial["case"], trial["verdict"]) for trial in first["trials"]]
+    assert first["trials"][0]["reason"].startswith(
+        "given up: openai:m: the budget of $0.20 has no room for another call"
+    )
+    assert 1 + 4 == len(server.seen)
+    assert pytest.ExitCode.OK == result.ret
+
+
+@pytest.mark.parametrize(
+    "usage", ['{"prompt_tokens": "100", "completion_tokens": "20"}', '"lots"', '{"prompt_tokens": []}']
+)
+def test_usage_of_the_wrong_type_neither_discards_an_answer_nor_hides_from_the_budget(
+    project: Project, providers: Providers, usage: str
+) -> None:
+    """Numbers in quotes are numbers; where there are none, what was reserved is spent."""
+    message = '{"role": "assistant", "content": "No."}'
+    body = f'{{"choices": [{{"message": {message}, "finish_reason": "stop"}}], "usage": {usage}}}'
+    server = providers([Malformed(body.encode())])
+    pytester = project([case("one"), case("two")])
+
+    pytester.runpytest(*DEAR, "--crmeval-budget", "0.12", "-p", "no:xdist")
+
+    report = report_of(pytester.path)
+    assert 1 == len(server.seen)
+    assert 1 == report["results"][0]["failed"]
+    assert report["run"]["spent"] >= 0.12
 
 
 def test_a_resumed_run_goes_on_counting(project: Project, providers: Providers) -> None:
@@ -47,7 +101,7 @@ def test_a_resumed_run_goes_on_counting(project: Project, providers: Providers) 
     rich = pytester.runpytest(*run, "--crmeval-budget", "9")
 
     assert pytest.ExitCode.TESTS_FAILED == broke.ret
-    broke.assert_outcomes(skipped=3)
+    broke.assert_outcomes(skipped=4)
     assert pytest.ExitCode.OK == rich.ret
     assert report_of(pytester.path)["run"]["spent"] == pytest.approx(5 * 0.24)
 

@@ -12,7 +12,7 @@ from pytest_crmeval.domain.messages import user_says
 from pytest_crmeval.domain.prompt import Completion
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from pytest_crmeval.providers.account import Account, opened
-from pytest_crmeval.providers.control import Feedback
+from pytest_crmeval.providers.control import NO_CHARGE, Charge, Feedback
 from pytest_crmeval.providers.models import Model
 from pytest_crmeval.providers.sdks import wire
 from pytest_crmeval.providers.shared import SharedControl
@@ -56,7 +56,7 @@ class Turnstile:
     def stop(self, agent: str, why: str) -> None:
         """Stop nobody."""
 
-    def acquire(self, _: str, __: int, ___: float | None = None) -> int | None:
+    def acquire(self, _: str, __: int, ___: float | None = None, ____: Charge = NO_CHARGE) -> int | None:
         """Let pass."""
         self.passed += 1
         return self.passed
@@ -64,6 +64,16 @@ class Turnstile:
     def release(self, permit: int, feedback: Feedback) -> None:
         """Note how it went."""
         self.feedbacks[permit] = feedback
+
+    def refusal(self, _: str) -> str:
+        """Refuse nothing."""
+        return ""
+
+    def fail(self, model: str) -> None:
+        """Count nothing."""
+
+    def end(self, trial: str) -> None:
+        """Keep no money for anything."""
 
     def has_answered(self, _: str) -> bool:
         """Tell whether anybody was answered."""

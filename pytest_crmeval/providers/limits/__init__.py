@@ -7,6 +7,7 @@ from math import inf
 from threading import Condition, Event, Lock, Thread
 
 from pytest_crmeval.providers.control import Feedback
+from pytest_crmeval.providers.limits.breaker import FAILURES
 from pytest_crmeval.providers.limits.caps import Cap, CapError
 from pytest_crmeval.providers.limits.lanes import Lanes, Moment, Ticket
 
@@ -28,10 +29,11 @@ class Limits:
         self,
         caps: Sequence[Cap] = (),
         *,
+        failures: int = FAILURES,
         clock: Callable[[], float] = time.monotonic,
         calendar: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._lanes = Lanes(caps)
+        self._lanes = Lanes(caps, failures)
         self._clock, self._calendar = clock, calendar
         self._changed = Condition(Lock())
         self._turns: dict[int, Event] = {}
@@ -46,12 +48,15 @@ class Limits:
         return len(self._turns)
 
     def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:
-        """Wait until ``model`` may be asked for at most so many tokens; LimitsClosed if that will not be.
+        """Wait until ``model`` may be asked for at most so many tokens; LimitsClosed if the run is over.
 
-        With ``patience`` somebody asks again: he goes before those who don't, and has None after so many seconds.
+        With ``patience`` the call is made again: it goes before those that are not, and gets None after so many
+        seconds. All get None when the model is given up.
         """
         with self._changed:
             self._be_open()
+            if self._lanes.given_up(model):
+                return None
             ticket = self._lanes.join(model, tokens, again=patience is not None)
             self._admit()
             if ticket.order:
@@ -65,6 +70,23 @@ class Limits:
         with self._changed:
             self._lanes.learn(permit, feedback, Moment(time=self._clock(), date=self._calendar()))
             self._admit()
+
+    def fail(self, model: str) -> None:
+        """Count a call that ended without an answer, after all its attempts."""
+        with self._changed:
+            self._lanes.fail(model, self._clock())
+            self._admit()
+
+    def given_up(self, model: str) -> str:
+        """Return why a model is asked no more; nothing if it is."""
+        with self._changed:
+            return self._lanes.given_up(model)
+
+    @property
+    def paused(self) -> Sequence[str]:
+        """The models that are only probed, because they have stopped answering."""
+        with self._changed:
+            return self._lanes.paused
 
     def forget(self, permits: Iterable[int]) -> None:
         """Take back the permits of somebody who is gone, and learn nothing."""
@@ -92,7 +114,7 @@ class Limits:
             if turn.wait(patience):
                 if not ticket.order:
                     self._be_open()
-                return ticket.number
+                return ticket.number if ticket.order else None  # None: the model was given up
         except BaseException:  # Ctrl-C, too: a permit that nobody holds would be missing for ever
             self._withdraw(ticket)
             raise
@@ -111,7 +133,7 @@ class Limits:
             return
         now = self._clock()
         admitted, delay = self._lanes.admit(now)
-        for ticket in admitted:
+        for ticket in (*admitted, *self._lanes.dismissed()):
             if turn := self._turns.pop(ticket.number, None):
                 turn.set()
         if delay is not None and now + delay < self._due:

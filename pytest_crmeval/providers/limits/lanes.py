@@ -8,6 +8,7 @@ from itertools import count
 from math import inf
 
 from pytest_crmeval.providers.control import Feedback
+from pytest_crmeval.providers.limits.breaker import FAILURES, Breaker
 from pytest_crmeval.providers.limits.caps import Cap
 from pytest_crmeval.providers.limits.crowd import Crowd
 from pytest_crmeval.providers.limits.headers import Kind, Reading, bounded, readings
@@ -57,8 +58,9 @@ class Stock:
 class Lane:
     """Those who wait for one model, and those who are asking it."""
 
-    def __init__(self, quotas: Sequence[Quota]) -> None:
+    def __init__(self, quotas: Sequence[Quota], failures: int = FAILURES) -> None:
         self.quotas = quotas
+        self.breaker = Breaker(failures)
         self._returning: deque[Ticket] = deque()
         self._waiting: deque[Ticket] = deque()
         self.asking: dict[int, Ticket] = {}
@@ -78,8 +80,10 @@ class Lane:
         (self._returning if ticket.again else self._waiting).append(ticket)
 
     def leave(self, ticket: Ticket) -> None:
-        """Have a call leave the line."""
-        (self._returning if ticket.again else self._waiting).remove(ticket)
+        """Have a call leave the line, if it is still there."""
+        line = self._returning if ticket.again else self._waiting
+        if ticket in line:
+            line.remove(ticket)
 
     def wait(self, now: float) -> float | None:
         """Return for how many seconds the first in line can't go; None: until somebody is back."""
@@ -91,11 +95,13 @@ class Lane:
 
     def own_wait(self, now: float) -> float | None:
         """Return the same, quotas aside, which others may want, too."""
-        if len(self.asking) >= self._crowd.limit:
+        held = self.breaker.wait(now)
+        # A probe goes out though calls hang that were let in before.
+        if held is None or (len(self.asking) >= self._crowd.limit and not self.breaker.is_open):
             return None
         costs = self._costs(self.line[0]) if self._stocks else {}
         short = (stock.until for stock in self._stocks.values() if stock.remaining < costs[stock.kind])
-        return max(0.0, max([self._paused_until, *short]) - now)
+        return max(held, max([self._paused_until, *short]) - now)
 
     def let_in(self, now: float) -> Ticket:
         """Let the first in line go."""
@@ -106,6 +112,7 @@ class Lane:
         for stock in self._stocks.values():
             stock.remaining -= ticket.costs[stock.kind]
         self.asking[ticket.number] = ticket
+        self.breaker.let_in(ticket.number)
         return ticket
 
     def learn(self, ticket: Ticket, feedback: Feedback, now: Moment) -> None:
@@ -115,12 +122,27 @@ class Lane:
         elif feedback.ok:
             self._crowd.grow(len(self.asking))
         del self.asking[ticket.number]
+        self.breaker.back(ticket.number, feedback.trouble, now.time)
+        if feedback.ok:
+            self.breaker.answered()
         if feedback.tokens is not None:
             self._settle(ticket, feedback.tokens)
         if not feedback.ok:
             self._pause(feedback.retry_after, now.time)
         for reading in readings(feedback.headers, now.date):
             self._take_stock(reading, now.time)
+
+    def forget(self, number: int) -> None:
+        """Take a call back, and learn nothing."""
+        del self.asking[number]
+        self.breaker.back(number)
+
+    def dismiss(self) -> Sequence[Ticket]:
+        """Have everybody leave the line, and return them."""
+        left = [*self._returning, *self._waiting]
+        self._returning.clear()
+        self._waiting.clear()
+        return left
 
     def _costs(self, ticket: Ticket) -> dict[Kind, float]:
         """Return what a call will take, by what those before took of what they might have taken."""
@@ -152,7 +174,8 @@ class Lanes:
     Only who asks again goes before all who don't: he has lost time already, and has only so much to lose.
     """
 
-    def __init__(self, caps: Sequence[Cap]) -> None:
+    def __init__(self, caps: Sequence[Cap], failures: int = FAILURES) -> None:
+        self._failures = failures
         self._caps = [(cap, _quotas(cap)) for cap in caps]
         self._lanes: dict[str, Lane] = {}
         self._numbers = count(1)
@@ -188,7 +211,7 @@ class Lanes:
         """Take somebody back who was let in, and learn nothing: the call may have been made, or not."""
         lane = self._asking.pop(number, None)
         if lane is not None:
-            del lane.asking[number]
+            lane.forget(number)
 
     def withdraw(self, ticket: Ticket) -> None:
         """Have somebody leave, wherever he stands."""
@@ -197,9 +220,27 @@ class Lanes:
         else:
             self._lane(ticket.model).leave(ticket)
 
+    def fail(self, model: str, now: float) -> None:
+        """Count a call that ended without an answer, after all its attempts."""
+        self._lane(model).breaker.failed(now)
+
+    def given_up(self, model: str) -> str:
+        """Return why a model is asked no more; nothing if it is."""
+        return self._lane(model).breaker.given_up
+
+    @property
+    def paused(self) -> Sequence[str]:
+        """The models that are only probed, because they have stopped answering."""
+        return [model for model, lane in self._lanes.items() if lane.breaker.is_open]
+
+    def dismissed(self) -> Sequence[Ticket]:
+        """Have all leave the line who wait for a model that was given up, and return them."""
+        return [ticket for lane in self._lanes.values() if lane.breaker.given_up for ticket in lane.dismiss()]
+
     def _lane(self, model: str) -> Lane:
         if model not in self._lanes:
-            self._lanes[model] = Lane([quota for cap, made in self._caps if cap.holds_for(model) for quota in made])
+            quotas = [quota for cap, made in self._caps if cap.holds_for(model) for quota in made]
+            self._lanes[model] = Lane(quotas, self._failures)
         return self._lanes[model]
 
     def _look(self, now: float) -> tuple[Lane | None, float | None]:

@@ -10,7 +10,7 @@ from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause
 from pytest_crmeval.providers.once import Once
-from pytest_crmeval.providers.sdks.dialect import UnusableError, count, counted, of_type, shaped
+from pytest_crmeval.providers.sdks.dialect import UnusableError, count, is_counted, of_type, part, shaped
 from pytest_crmeval.providers.sdks.settings import TOOL_CHOICE, Settings
 from pytest_crmeval.providers.sdks.wording import arguments_object, call_id, called, called_name, result_text
 from pytest_crmeval.providers.specs import ModelSpec
@@ -55,12 +55,11 @@ class Messages:
             raise UnusableError(Cause.FILTERED, f"the provider's classifier refuses {text}".strip())
         calls = [called(block.name, block.input) for block in of_type("tool_use", found.content, _Call)]
         reply = Reply(text=text, calls=tuple(calls))
-        return Completion(reply=reply, usage=_usage(found.usage or _Usage()), ending=_ending(found, reply))
+        return Completion(reply=reply, usage=_usage(answer), ending=_ending(found, reply))
 
     def usage(self, answer: object) -> Usage | None:
-        """Return what the server counted; None if that can't be read."""
-        found = counted(answer, _Usage)
-        return None if found is None else _usage(found)
+        """Return what the server counted; None if it says nothing about that."""
+        return _usage(answer) if is_counted(answer) else None
 
 
 def _messages(said: Sequence[Message]) -> list[dict[str, Any]]:
@@ -114,22 +113,9 @@ class _Call(msgspec.Struct):
     input: Any = None
 
 
-class _Details(msgspec.Struct):
-    thinking_tokens: float | None = None
-
-
-class _Usage(msgspec.Struct):
-    input_tokens: float | None = None
-    cache_read_input_tokens: float | None = None
-    cache_creation_input_tokens: float | None = None
-    output_tokens: float | None = None
-    output_tokens_details: _Details | None = None
-
-
 class _Answer(msgspec.Struct):
     content: list[dict[str, Any]]
     stop_reason: str | None = None
-    usage: _Usage | None = None
 
 
 _ENDINGS: Mapping[str, Ending] = {
@@ -142,13 +128,14 @@ def _ending(answer: _Answer, reply: Reply) -> Ending:
     return _ENDINGS.get(answer.stop_reason or "", "calls" if reply.calls else "said")
 
 
-def _usage(usage: _Usage) -> Usage:
-    cached, cache_written = count(usage.cache_read_input_tokens), count(usage.cache_creation_input_tokens)
+def _usage(answer: object) -> Usage:
+    usage = part(answer, "usage")
+    cached, cache_written = count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))
     return Usage(
-        input=count(usage.input_tokens) + cached + cache_written,
+        input=count(usage.get("input_tokens")) + cached + cache_written,
         cached=cached,
         cache_written=cache_written,
-        output=count(usage.output_tokens),
-        reasoning=count((usage.output_tokens_details or _Details()).thinking_tokens),
+        output=count(usage.get("output_tokens")),
+        reasoning=count(part(usage, "output_tokens_details").get("thinking_tokens")),
         calls=1,
     )

@@ -1,5 +1,6 @@
 """How a server is spoken to: what the kinds of API have in common."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -59,12 +60,15 @@ def shaped(record: object, shape: type[T]) -> T:
         raise UnusableError(Cause.MALFORMED, str(error)) from None
 
 
-def counted(record: object, shape: type[T]) -> T | None:
-    """Return the usage of a record, whatever else is in it; None if there is none that can be read."""
-    try:
-        return shaped(record["usage"], shape) if isinstance(record, dict) and "usage" in record else None
-    except UnusableError:
-        return None
+def part(record: object, name: str) -> Mapping[str, Any]:
+    """Return an object within a record, such as its usage; an empty one if there is none, or it is something else."""
+    found = record.get(name) if isinstance(record, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def is_counted(record: object) -> bool:
+    """Whether a server says anything about usage, readable or not."""
+    return isinstance(record, dict) and record.get("usage") is not None
 
 
 def of_type(name: str, items: Sequence[Mapping[str, Any]], shape: type[T]) -> list[T]:
@@ -74,6 +78,10 @@ def of_type(name: str, items: Sequence[Mapping[str, Any]], shape: type[T]) -> li
     return [shaped(item, shape) for item in items if item["type"] == name]
 
 
-def count(number: float | None) -> int:
-    """Return a count of tokens; none if a server does not tell."""
-    return max(0, int(number or 0))
+def count(number: object) -> int:
+    """Return a count of tokens, also one that is written as text; 0 if a server does not say."""
+    try:
+        counted = float(number) if isinstance(number, int | float | str) else 0.0
+    except (ValueError, OverflowError):
+        return 0
+    return max(0, int(counted)) if math.isfinite(counted) else 0

@@ -21,8 +21,17 @@ _SHORTEST_KEY = 8
 """Shorter ones are the placeholders of servers that want none; they are ordinary words."""
 _LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk)-[\w*.-]{4,}")
 _NO_MONEY = re.compile(
-    r"insufficient_quota|credit balance is too low|insufficient (?:credit|balance|funds)", re.IGNORECASE
+    r"""insufficient_quota|credit\ balance\ is\ too\ low|insufficient\ (?:credit|balance|funds)
+    |\b(?:run|ran|are|is)\ out\ of\ (?:\w+\ )?(?:credit|funds|money)
+    |\b(?:no|used\ (?:up\ )?all|exhausted)\ (?:(?:of|your|its|the|more|available|remaining|prepaid)\ )*credits?\b
+    |\bcredits?(?:\ balance|\ limit)?\ (?:(?:is|are|was|were|has|have|been)\ )*(?:exhausted|exceeded|depleted|used\ up)
+    |\b(?:purchase|buy|add)\ (?:more\ |additional\ )?credits?\b|\btop\ up\ your\b
+    |\bspending\ limit\ (?:(?:is|was|has|been)\ )*(?:reached|exceeded)|\breach\w*\ (?:\w+\ ){0,2}spending\ limit""",
+    re.IGNORECASE | re.VERBOSE,
 )
+_NO_CARD = re.compile(r"\b(?:add|set up|provide|no)\b(?: an?| your)?(?: valid)? payment method\b", re.IGNORECASE)
+_TOO_FAST_WORDS = re.compile(r"rate.?limit|too many requests|per minute", re.IGNORECASE)
+"""What goes with a payment method where one is only recommended, to be allowed more calls."""
 _BILLING = re.compile("billing", re.IGNORECASE)
 _NO_MONEY_CODE = re.compile(r"insufficient_quota|billing_\w+")
 _TOO_FAST_CODES = frozenset({"rate_limit_exceeded", "requests", "tokens"})
@@ -38,6 +47,12 @@ _NO_MODEL = re.compile(
     |\binvalid\ model(?:\ (?:name|id|identifier)\b|:|\ ?['"`])  # not: invalid model parameter
     |\bnot\ a\ valid\ model\ (?:name|id|identifier)\b""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+_TOO_LONG = re.compile(
+    r"""context_length_exceeded|\bcontext\ (?:length|window|size|limit)\b|\bmaximum\ context\b|\bmax_model_len\b
+    |\b(?:prompt|input|request|message)s?\ (?:is|are|was)\ too\ (?:long|large)\b|request_too_large
+    |\btoo\ many\ (?:input\ )?tokens\b""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _BAD_KEY = re.compile(
     r"\bapi[ _-]key(?: is)?[ _](?:not valid|invalid)\b|\b(?:incorrect|invalid)[ _]api[ _-]key\b", re.IGNORECASE
@@ -164,10 +179,11 @@ def _cause(complaint: Complaint) -> Cause:
         return Cause.FILTERED
     if status == _BAD_REQUEST and _BAD_KEY.search(text):
         return Cause.AUTHENTICATION
-    if status == _BAD_REQUEST and complaint.param in {"", "model"} and _NO_MODEL.search(text):
+    is_no_model = status == _BAD_REQUEST and complaint.param in {"", "model"} and _NO_MODEL.search(text)
+    if is_no_model or status < _BAD_REQUEST:  # a redirect is not followed: the key stays here
         return Cause.UNKNOWN_MODEL
-    if status < _BAD_REQUEST:  # a redirect: the key stays here
-        return Cause.UNKNOWN_MODEL
+    if status in _REFUSED and _TOO_LONG.search(text):
+        return Cause.TOO_LONG
     return _BY_STATUS.get(status, Cause.OVERLOADED if status >= _SERVER_ERROR else Cause.BAD_REQUEST)
 
 
@@ -178,18 +194,24 @@ def _is_about_money(complaint: Complaint) -> bool:
     """
     if complaint.status != _TOO_FAST:
         text = f"{complaint.code} {complaint.words}"
-        return complaint.status in _ABOUT_MONEY and bool(_NO_MONEY.search(text) or _BILLING.search(text))
+        return complaint.status in _ABOUT_MONEY and bool(_speaks_of_money(text) or _BILLING.search(text))
     codes = complaint.code.lower().split()
     if any(map(_NO_MONEY_CODE.fullmatch, codes)):
         return True
     if not _TOO_FAST_CODES.isdisjoint(codes):
         return False
-    return bool(_NO_MONEY.search(complaint.words)) and not _SOON.search(complaint.words)
+    return _speaks_of_money(complaint.words) and not _SOON.search(complaint.words)
+
+
+def _speaks_of_money(text: str) -> bool:
+    """Whether a server says that the account has no money left, or no way to pay."""
+    return bool(_NO_MONEY.search(text) or (_NO_CARD.search(text) and not _TOO_FAST_WORDS.search(text)))
 
 
 _BAD_REQUEST, _PAYMENT_REQUIRED, _TOO_FAST, _SERVER_ERROR = 400, 402, 429, 500
+_REFUSED = frozenset({400, 422})
 _TOO_MUCH_WORK = frozenset({503, 529})
-_ABOUT_MONEY = frozenset({400, 403})
+_ABOUT_MONEY = frozenset({400, 401, 403, 412})
 _ABOUT_CONTENT = frozenset({400, 403, 422})
 _BY_STATUS: Mapping[int, Cause] = {
     401: Cause.AUTHENTICATION,
@@ -198,6 +220,7 @@ _BY_STATUS: Mapping[int, Cause] = {
     405: Cause.UNKNOWN_MODEL,
     408: Cause.OVERLOADED,
     409: Cause.OVERLOADED,
+    413: Cause.TOO_LONG,
     429: Cause.RATE_LIMITED,
 }
 

@@ -10,7 +10,7 @@ from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause
 from pytest_crmeval.providers.once import Once
-from pytest_crmeval.providers.sdks.dialect import UnusableError, count, counted, shaped
+from pytest_crmeval.providers.sdks.dialect import UnusableError, count, is_counted, part, shaped
 from pytest_crmeval.providers.sdks.settings import TOOL_CHOICE, Settings
 from pytest_crmeval.providers.sdks.wording import call_id, called, called_name, result_text, text_of_arguments
 from pytest_crmeval.providers.specs import ModelSpec
@@ -52,13 +52,12 @@ class Chat:
             raise UnusableError(Cause.FILTERED, "the provider's filter took the answer away")
         if choice.error or choice.finish_reason in _BROKEN_OFF:
             raise UnusableError(Cause.OVERLOADED, "the server broke off")
-        reply, usage = _reply(choice), _usage(found.usage or _Usage())
+        reply, usage = _reply(choice), _usage(answer)
         return Completion(reply=reply, usage=usage, ending=_ending(choice, reply))
 
     def usage(self, answer: object) -> Usage | None:
-        """Return what the server counted; None if that can't be read."""
-        found = counted(answer, _Usage)
-        return None if found is None else _usage(found)
+        """Return what the server counted; None if it says nothing about that."""
+        return _usage(answer) if is_counted(answer) else None
 
     def _messages(self, prompt: Prompt) -> list[dict[str, Any]]:
         system = [{"role": "system", "content": prompt.system}] if prompt.system else []
@@ -134,22 +133,8 @@ class _Choice(msgspec.Struct):
     """Why it is not whole, in the words of some gateways."""
 
 
-class _Details(msgspec.Struct):
-    cached_tokens: float | None = None
-    cache_write_tokens: float | None = None
-    reasoning_tokens: float | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: float | None = None
-    completion_tokens: float | None = None
-    prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _Details | None = None
-
-
 class _Answer(msgspec.Struct):
     choices: list[_Choice]
-    usage: _Usage | None = None
 
 
 _BROKEN_OFF = frozenset({"error", "abort", "cancelled", "canceled"})
@@ -177,13 +162,14 @@ def _ending(choice: _Choice, reply: Reply) -> Ending:
     return "calls" if reply.calls else "said"
 
 
-def _usage(usage: _Usage) -> Usage:
-    read, written = usage.prompt_tokens_details or _Details(), usage.completion_tokens_details or _Details()
+def _usage(answer: object) -> Usage:
+    usage = part(answer, "usage")
+    read, written = part(usage, "prompt_tokens_details"), part(usage, "completion_tokens_details")
     return Usage(
-        input=count(usage.prompt_tokens),
-        cached=count(read.cached_tokens),
-        cache_written=count(read.cache_write_tokens),
-        output=count(usage.completion_tokens),
-        reasoning=count(written.reasoning_tokens),
+        input=count(usage.get("prompt_tokens")),
+        cached=count(read.get("cached_tokens")),
+        cache_written=count(read.get("cache_write_tokens")),
+        output=count(usage.get("completion_tokens")),
+        reasoning=count(written.get("reasoning_tokens")),
         calls=1,
     )

@@ -10,7 +10,7 @@ from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause
 from pytest_crmeval.providers.once import Once
-from pytest_crmeval.providers.sdks.dialect import UnusableError, count, counted, of_type, shaped
+from pytest_crmeval.providers.sdks.dialect import UnusableError, count, is_counted, of_type, part, shaped
 from pytest_crmeval.providers.sdks.settings import TOOL_CHOICE, Settings
 from pytest_crmeval.providers.sdks.wording import call_id, called, called_name, result_text, text_of_arguments
 from pytest_crmeval.providers.specs import ModelSpec
@@ -53,12 +53,11 @@ class Responses:
         text = "\n".join(said for message in messages if (said := message.said))
         reply = Reply(text=text, calls=tuple(called(call.name, call.arguments) for call in calls))
         ending = _ending(found, reply, refused=any(message.refuses for message in messages))
-        return Completion(reply=reply, usage=_usage(found.usage or _Usage()), ending=ending)
+        return Completion(reply=reply, usage=_usage(answer), ending=ending)
 
     def usage(self, answer: object) -> Usage | None:
-        """Return what the server counted; None if that can't be read."""
-        found = counted(answer, _Usage)
-        return None if found is None else _usage(found)
+        """Return what the server counted; None if it says nothing about that."""
+        return _usage(answer) if is_counted(answer) else None
 
     def _said(self, place: int, message: Message) -> list[dict[str, Any]]:
         if message.speaker == "crm":
@@ -117,19 +116,6 @@ class _Call(msgspec.Struct):
     arguments: Any = ""
 
 
-class _Details(msgspec.Struct):
-    cached_tokens: float | None = None
-    cache_write_tokens: float | None = None
-    reasoning_tokens: float | None = None
-
-
-class _Usage(msgspec.Struct):
-    input_tokens: float | None = None
-    output_tokens: float | None = None
-    input_tokens_details: _Details | None = None
-    output_tokens_details: _Details | None = None
-
-
 class _Failure(msgspec.Struct):
     code: str | None = None
     message: str | None = None
@@ -144,7 +130,6 @@ class _Answer(msgspec.Struct):
     status: str | None = None
     error: _Failure | None = None
     incomplete_details: _Reason | None = None
-    usage: _Usage | None = None
 
     @property
     def stopped_by(self) -> str:
@@ -185,13 +170,14 @@ def _ending(answer: _Answer, reply: Reply, *, refused: bool) -> Ending:
     return "calls" if reply.calls else "said"
 
 
-def _usage(usage: _Usage) -> Usage:
-    read, written = usage.input_tokens_details or _Details(), usage.output_tokens_details or _Details()
+def _usage(answer: object) -> Usage:
+    usage = part(answer, "usage")
+    read, written = part(usage, "input_tokens_details"), part(usage, "output_tokens_details")
     return Usage(
-        input=count(usage.input_tokens),
-        cached=count(read.cached_tokens),
-        cache_written=count(read.cache_write_tokens),
-        output=count(usage.output_tokens),
-        reasoning=count(written.reasoning_tokens),
+        input=count(usage.get("input_tokens")),
+        cached=count(read.get("cached_tokens")),
+        cache_written=count(read.get("cache_write_tokens")),
+        output=count(usage.get("output_tokens")),
+        reasoning=count(written.get("reasoning_tokens")),
         calls=1,
     )

@@ -12,7 +12,7 @@ from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from pytest_crmeval.providers.account import Account, opened
 from pytest_crmeval.providers.backend import Answer
-from pytest_crmeval.providers.control import Feedback
+from pytest_crmeval.providers.control import NO_CHARGE, Charge, Feedback
 from pytest_crmeval.providers.models import Model
 from pytest_crmeval.providers.specs import ModelSpec
 from tests.fakes import says
@@ -54,7 +54,10 @@ class Generous:
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
         self.patiences: list[float | None] = []
+        self.charges: list[Charge] = []
         self.lessons: list[Feedback] = []
+        self.failed: list[str] = []
+        """The models whose calls ended without an answer."""
 
     def objection(self, agent: str) -> str:
         """Have none."""
@@ -63,8 +66,9 @@ class Generous:
     def stop(self, agent: str, why: str) -> None:
         """Stop nobody."""
 
-    def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:
+    def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
         """Permit."""
+        self.charges.append(charge)
         self.patiences.append(patience)
         self.asked.append((model, tokens))
         return len(self.asked)
@@ -73,6 +77,17 @@ class Generous:
         """Note how it went."""
         assert permit == len(self.asked)
         self.lessons.append(feedback)
+
+    def refusal(self, model: str) -> str:
+        """Refuse nothing."""
+        return model[:0]
+
+    def fail(self, model: str) -> None:
+        """Note a call without an answer."""
+        self.failed.append(model)
+
+    def end(self, trial: str) -> None:
+        """Keep no money for anything."""
 
     def has_answered(self, model: str) -> bool:
         """Tell whether anybody was answered."""
@@ -87,11 +102,11 @@ class Crowded(Generous):
         self._seconds = seconds
         self._vain = vain
 
-    def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:
+    def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
         """Let wait."""
         if patience is not None:
             time.sleep(min(self._seconds, patience))
-        permit = super().acquire(model, tokens, patience)
+        permit = super().acquire(model, tokens, patience, charge)
         return None if patience is not None and self._vain else permit
 
 
@@ -271,7 +286,7 @@ def test_every_attempt_has_a_permit_and_gives_it_back() -> None:
     headers = {"x-ratelimit-remaining-requests": "7"}
     assert ["openai:m", "openai:m"] == [model for model, _ in desk.control.asked]
     assert [
-        Feedback(ok=False, heard="openai:m", throttled=True, retry_after=2.0),
+        Feedback(ok=False, heard="openai:m", throttled=True, retry_after=2.0, trouble="rate limited: no"),
         Feedback(ok=True, heard="openai:m", tokens=110, cost=1.0, headers=headers),
     ] == desk.control.lessons
 

@@ -1,0 +1,139 @@
+"""A model that stops answering is not asked to the end of the run."""
+
+from collections.abc import Callable
+from itertools import count
+from threading import Event
+
+import pytest
+
+from pytest_crmeval.providers.limits import breaker
+from tests.plugin.test_inflight import many
+from tests.projects import report_of
+from tests.providers.answers import Answer, Hang, Status
+from tests.providers.loopback import Loopback, Seen, crm_brain
+from tests.school import school, stream
+
+pytestmark = pytest.mark.usefixtures("given_server")
+Project = Callable[..., pytest.Pytester]
+Providers = Callable[..., Loopback]
+IN_FLIGHT = 4
+HASTY = ("--crmeval-agent", "openai:m?retries=0&timeout=2", "--crmeval-inflight", str(IN_FLIGHT))
+FEW = "crmeval_max_failures = 5"
+
+
+class Failing:
+    """A brain that answers so many calls, and after that not, until it is repaired."""
+
+    def __init__(self, calls: int, answer: Answer) -> None:
+        self._numbers = count(1)
+        self._calls = calls
+        self._answer = answer
+        self.repaired = Event()
+        self.failed = 0
+
+    def __call__(self, seen: Seen) -> Answer:
+        """Answer, or not."""
+        if next(self._numbers) <= self._calls or self.repaired.is_set():
+            return crm_brain(seen)
+        self.failed += 1
+        return self._answer
+
+
+@pytest.fixture(autouse=True)
+def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probe quickly; the process of the test owns the run, and decides for all workers."""
+    monkeypatch.setattr(breaker, "BACKOFF", (0.01, 0.01, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("answer", "xdist"),
+    [(Status(500, "out of order"), ["-n", "2"]), (Status(500), ["-p", "no:xdist"]), (Hang(), ["-n", "2"])],
+    ids=["errors-many", "errors-one", "hangs-many"],
+)
+def test_a_provider_that_breaks_down_is_given_up_and_a_resumed_run_plays_the_rest(
+    project: Project, providers: Providers, answer: Answer, xdist: list[str]
+) -> None:
+    """After the failures in a row, what was in flight then, and the probes; the rest is not run."""
+    brain = Failing(20, answer)
+    providers(brain)
+    pytester = project(many(60), ini=FEW)
+    run = (*HASTY, "--crmeval-run", "broken", *xdist)
+
+    broken = pytester.runpytest(*run)
+    (standing,) = report_of(pytester.path)["results"]
+    failed = brain.failed
+    brain.repaired.set()
+    resumed = pytester.runpytest(*run)
+
+    assert pytest.ExitCode.TESTS_FAILED == broken.ret
+    assert standing["passed"] > 0
+    assert 60 == standing["passed"] + standing["errored"] + standing["not_run"]
+    assert failed < 5 + 2 * IN_FLIGHT * 2 + 3
+    assert standing["not_run"] > 10
+    broken.stdout.fnmatch_lines(
+        ["openai:m[?]* was stopped: given up: openai:m: no answer to * calls in a row, nor to 3 probes: *"]
+    )
+    assert pytest.ExitCode.OK == resumed.ret
+    assert 60 == report_of(pytester.path)["results"][0]["passed"]
+
+
+def test_a_short_outage_only_pauses_the_model(project: Project, providers: Providers) -> None:
+    """The first probe that is answered lets all others go on."""
+    brain = Failing(4, Status(500))
+
+    def recovering(seen: Seen) -> Answer:
+        if brain.failed >= 6:
+            brain.repaired.set()
+        return brain(seen)
+
+    providers(recovering)
+    pytester = project(many(30), ini=FEW)
+
+    pytester.runpytest(*HASTY, "-p", "no:xdist")
+
+    (standing,) = report_of(pytester.path)["results"]
+    assert 0 == standing["not_run"]
+    assert 6 <= standing["errored"] < 6 + IN_FLIGHT
+
+
+def test_other_models_go_on_when_one_is_given_up(project: Project, providers: Providers) -> None:
+    """Each model has a breaker of its own."""
+    providers(lambda seen: Status(500) if seen.model == "m" else crm_brain(seen))
+    pytester = project(many(20), ini=FEW)
+
+    pytester.runpytest(*HASTY, "--crmeval-agent", "openai:n?retries=0", "-n", "1")
+
+    standings = {standing["subject"]: standing for standing in report_of(pytester.path)["results"]}
+    assert 20 == standings["openai:n?retries=0"]["passed"]
+    assert standings["openai:m?retries=0&timeout=2"]["not_run"] > 0
+
+
+def test_a_learner_whose_model_breaks_down_is_given_up(project: Project, providers: Providers) -> None:
+    """It plays one after the other, so failures in a row come one at a time."""
+    server = providers(lambda seen: Status(500) if "Firm1" in str(seen.body) else school(seen))
+    pytester = project(stream(30), ini=FEW)
+    student = "atlas?student=openai:m;retries=0&teacher=openai:m;retries=0"
+
+    pytester.runpytest("--crmeval-agent", student, "-n", "1")
+
+    (standing,) = report_of(pytester.path)["results"]
+    assert standing["not_run"] > 10
+    assert len(server.seen) < 100
+
+
+def test_a_judge_that_breaks_down_stops_the_run(project: Project, providers: Providers) -> None:
+    """Without it nothing is graded."""
+    providers(lambda seen: Status(500) if seen.model == "j" else crm_brain(seen))
+    pytester = project(many(30), ini=FEW)
+
+    result = pytester.runpytest(*HASTY, "--crmeval-judge", "openai:j?samples=1&retries=0", "-n", "1")
+
+    result.stdout.fnmatch_lines(["the run was stopped: given up: openai:j: no answer to *; * cases were not run"])
+
+
+def test_a_number_of_failures_below_zero_is_refused(project: Project) -> None:
+    """0 turns the breaker off."""
+    result = project(ini="crmeval_max_failures = -1").runpytest()
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines(["*crmeval_max_failures = -1: must be 0 or more*"])
