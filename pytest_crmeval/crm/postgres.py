@@ -79,6 +79,16 @@ class PostgresCrm:
         connection.execute(sql.SQL("SET TIME ZONE 'UTC'; SET statement_timeout = {}").format(limit))
 
     @property
+    def connection(self) -> psycopg.Connection[Any]:
+        """The connection; CrmConnectionLost if the server does not answer on it."""
+        try:
+            self._connection.execute("SELECT 1")
+        except psycopg.Error as error:
+            self._check_session(error)
+            raise
+        return self._connection
+
+    @property
     def is_lost(self) -> bool:
         """Whether the connection is known to be lost."""
         return self._connection.closed

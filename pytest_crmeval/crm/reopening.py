@@ -1,8 +1,11 @@
 """A CRM that connects when it is first used, and again after its connection was lost."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
+from typing import Any
+
+import psycopg
 
 from pytest_crmeval.crm.postgres import PostgresCrm
 from pytest_crmeval.domain.conversation import Seed
@@ -46,6 +49,13 @@ class ReopeningCrm:
     def snapshot(self) -> State:
         """Return all rows as they are now."""
         return self._opened().snapshot()
+
+    @property
+    def connection(self) -> psycopg.Connection[Any]:
+        """The connection, opened now if there is none on which the server answers."""
+        with suppress(CrmConnectionLost):
+            return self._opened().connection
+        return self._opened().connection
 
     def _opened(self) -> PostgresCrm:
         """Return the CRM over a connection that was in order when it was last used."""

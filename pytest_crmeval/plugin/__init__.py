@@ -17,6 +17,7 @@ from pytest_crmeval.fixtures import (
     agent,
     conversation,
     crm,
+    crm_connection,
     evaluate,
     question,
     sandbox,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pytest_crmeval.ports.agent import Agent
     from pytest_crmeval.ports.sandbox import Sandbox
 
-__all__ = ["agent", "conversation", "crm", "evaluate", "question", "sandbox", "scorers", "solutions"]
+__all__ = ["agent", "conversation", "crm", "crm_connection", "evaluate", "question", "sandbox", "scorers", "solutions"]
 
 _SIDE = pytest.StashKey["Side"]()
 
@@ -70,6 +71,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "solutions(path, problems=..., threshold=..., suite=...): judge each solution file (JSON Lines) of checkpoints",
     )
+    if config.pluginmanager.hasplugin("pytest_postgresql"):
+        from pytest_crmeval.fixtures import postgresql
+
+        config.pluginmanager.register(postgresql, "crmeval-postgresql")  # after pytest-postgresql: the last one counts
     config.stash[DATABASES] = lambda: _side(config).server.databases()  # noqa: PLW0108 (not before it is called)
     config.stash[SERVER_BACK] = lambda: _side(config).server.wait_until_back()  # noqa: PLW0108
     config.stash[CONTROL] = lambda: _side(config).control

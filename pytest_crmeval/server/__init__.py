@@ -141,7 +141,7 @@ def given_server(config: pytest.Config) -> str | None:
     def setting(name: str) -> str | None:
         return option(name) or config.getini(f"postgresql_{name}") or None
 
-    if not any(map(option, _GIVING)) and not (config.pluginmanager.hasplugin("postgresql") and setting("port")):
+    if not any(map(option, _GIVING)) and not (config.pluginmanager.hasplugin("pytest_postgresql") and setting("port")):
         return None
     from psycopg.conninfo import make_conninfo
 
