@@ -7,6 +7,8 @@ from itertools import count
 
 from pytest_crmeval.domain.conversation import Conversation, Seed, Turn
 from pytest_crmeval.domain.expectation import Answer, Expectation
+from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.score import Score, Verdict
@@ -116,6 +118,12 @@ def planned(case: str = "one", *, suite: str = "crm", subject: str = "oracle") -
     """Return a case that a run means to play."""
     key = f"test_{suite}.py::test_conversation[{subject}-{case}]"
     return PlannedCase(key=key, suite=suite, subject=subject, case=case, spec="oracle", fingerprint="f00d")
+
+
+def share(passed: int, failed: int) -> Figure:
+    """Return the pass rate of cases that were tried once."""
+    low, high = wilson(passed, passed + failed) or (None, None)
+    return Figure(value=passed / (passed + failed), low=low, high=high)
 
 
 def trial(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pytest_crmeval.cli.places import add_reports, all_reports
 from pytest_crmeval.domain.usage import money
-from pytest_crmeval.runs.jobs import State, Task
+from pytest_crmeval.runs.jobs import State, Task, pass_at_1_of
 from pytest_crmeval.runs.shelf import RunOnDisk, runs_in
 from pytest_crmeval.runs.tables import aligned
 
@@ -52,14 +52,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _row(run: RunOnDisk) -> Sequence[str]:
     done, total = sum(task.done for task in run.tasks), sum(task.total for task in run.tasks)
-    rate, cost = _rate(run.tasks), _cost(run.tasks)
+    cost = _cost(run.tasks)
     return (
         run.id,
         _state(run),
         run.when[:16].replace("T", " "),
         _what(run.tasks),
         f"{done}/{total}" if total else "-",
-        "-" if rate is None else f"{rate:.3f}",
+        _rates(run.tasks),
         "unknown" if cost is None else money(cost) if cost else "-",
     )
 
@@ -76,8 +76,16 @@ def _what(tasks: Sequence[Task]) -> str:
     return ", ".join([*named, *more]) or "-"
 
 
+def _rates(tasks: Sequence[Task]) -> str:
+    """Return the pass rate of all agents together, and pass@1 of all checkpoints; a dash if nothing was scored."""
+    rate, solved = _rate(tasks), pass_at_1_of(tasks)
+    told = [*([] if rate is None else [f"{rate:.3f}"]), *([] if solved is None else [f"pass@1 {solved:.3f}"])]
+    return ", ".join(told) or "-"
+
+
 def _rate(tasks: Sequence[Task]) -> float | None:
-    passed, failed = sum(task.passed for task in tasks), sum(task.failed for task in tasks)
+    agents = [task for task in tasks if not task.samples]
+    passed, failed = sum(task.passed for task in agents), sum(task.failed for task in agents)
     return Task(suite="", subject="", passed=passed, failed=failed).pass_rate
 
 
@@ -97,7 +105,8 @@ def _document(run: RunOnDisk) -> dict[str, object]:
         "done": sum(task.done for task in run.tasks),
         "total": sum(task.total for task in run.tasks),
         "pass_rate": _rate(run.tasks),
+        "pass@1": pass_at_1_of(run.tasks),
         "cost": _cost(run.tasks),
-        "tasks": [task.to_dict() for task in run.tasks],
+        "tasks": [task.to_dict(run.state) for task in run.tasks],
         **({"trouble": run.trouble} if run.trouble else {}),
     }

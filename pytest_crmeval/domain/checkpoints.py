@@ -81,7 +81,7 @@ class FileOutcome:
             "verdicts": dict(self.verdicts),
             "ungradable": dict(self.ungradable),
             "missing": self.missing,
-            "samples": [[judged, solved, count] for (judged, solved), count in sorted(self.samples.items())],
+            "samples": samples_told(self.samples),
             "by": {kind: {label: list(found) for label, found in shares.items()} for kind, shares in self.by.items()},
             "results": self.results,
             **({"reused": self.reused, "reused_from": self.reused_from} if self.reused_from else {}),
@@ -95,7 +95,7 @@ class FileOutcome:
             verdicts=dict(record["verdicts"]),
             ungradable=dict(record["ungradable"]),
             missing=int(record["missing"]),
-            samples={(int(judged), int(solved)): int(count) for judged, solved, count in record["samples"]},
+            samples=samples_from(record["samples"]),
             by={kind: _shares_from(shares) for kind, shares in dict(record["by"]).items()},
             results=str(record["results"]),
             reused=int(record.get("reused", 0)),
@@ -181,6 +181,16 @@ class CheckpointFigures:
         told = {"verdicts": verdicts, "ungradable": record["ungradable_because"], "missing": missing, "by": groups}
         whole = FileOutcome.from_dict({**record, **told, "results": ""})
         return cls(files=int(record["files"]), whole=whole, lost=int(record.get("lost", 0)))
+
+
+def samples_told(samples: Mapping[tuple[int, int], int]) -> list[list[int]]:
+    """Return samples as they are written."""
+    return [[judged, solved, count] for (judged, solved), count in sorted(samples.items())]
+
+
+def samples_from(record: Iterable[Sequence[int]]) -> dict[tuple[int, int], int]:
+    """Return samples as they were written; TypeError or ValueError if they were not."""
+    return {(int(judged), int(solved)): int(count) for judged, solved, count in record}
 
 
 def figures_of(outcomes: Iterable[FileOutcome | None]) -> CheckpointFigures | None:

@@ -18,6 +18,11 @@ Part = tuple[float, float]
 """What one independent unit, a case or a chain, has of a ratio: how many, of how many."""
 
 
+def unit_of(case: str, chain: str) -> str:
+    """Return what is independent of all others: a chain, or a case that is in none."""
+    return f"chain {chain}" if chain else f"case {case}"
+
+
 def wilson(passed: float, scored: float, level: float = LEVEL) -> Interval | None:
     """Return the interval of Wilson's score for a rate of ``passed`` among ``scored``; None if nothing was scored.
 

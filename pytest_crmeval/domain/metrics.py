@@ -107,8 +107,8 @@ Breakdown = Mapping[str, Mapping[str, Group]]
 
 
 def metrics_of(trials: Iterable[Trial]) -> Metrics:
-    """Sum up the trials that were scored."""
-    scored = [trial for trial in trials if trial.verdict in SCORED]
+    """Sum up the trials that were scored; a solution file is none of them, its checkpoint has figures of its own."""
+    scored = [trial for trial in trials if trial.verdict in SCORED and trial.solutions is None]
     strict = _share([trial.passed for trial in scored])
     turns = _turns(scored)
     if not turns:

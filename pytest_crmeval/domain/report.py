@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Any, Self
 
 from pytest_crmeval.domain.agreement import Agreement, agreement_of
-from pytest_crmeval.domain.checkpoints import CheckpointFigures, curves_of, figures_of, pooled_figures
+from pytest_crmeval.domain.checkpoints import PASS_AT_1, CheckpointFigures, curves_of, figures_of, pooled_figures
 from pytest_crmeval.domain.comparison import Comparison
 from pytest_crmeval.domain.curve import Learning
-from pytest_crmeval.domain.figures import Figures, figures_from
+from pytest_crmeval.domain.figures import Figure, Figures, figures_from
 from pytest_crmeval.domain.json import Json, JsonObject, printable
 from pytest_crmeval.domain.metrics import Breakdown, Metrics, breakdown_from, breakdown_of, metrics_of
 from pytest_crmeval.domain.ruling import Ruling
@@ -71,9 +71,18 @@ class Standing:
 
     @property
     def pass_rate(self) -> float | None:
-        """Share of passed among the scored; None when nothing was scored, which is not zero."""
+        """Share of passed among the scored; None when nothing was scored, which is not zero.
+
+        None also for a checkpoint: that its files were judged says nothing of its solutions, pass@1 does.
+        """
         scored = self.passed + self.failed
-        return self.passed / scored if scored else None
+        return self.passed / scored if scored and not self.checkpoint else None
+
+    @property
+    def headline(self) -> tuple[str, Figure | None]:
+        """The metric that the subject is measured by, with its figure: pass@1 of a checkpoint, else the pass rate."""
+        name = PASS_AT_1 if self.checkpoint else "pass_rate"
+        return name, self.figures.get(name)
 
     @property
     def cost(self) -> float | None:
@@ -272,8 +281,9 @@ def _shared(whole: float | None, parts: int) -> float | None:
 
 
 def _means(trials: Sequence[Trial]) -> dict[str, float]:
+    """Return the mean of each score; solution files are left out, whose pass@1 is not a mean over files."""
     values: dict[str, list[float]] = {}
-    for trial in trials:
+    for trial in (trial for trial in trials if trial.solutions is None):
         for score in trial.scores:
             values.setdefault(score.name, []).append(score.value)
     return {name: sum(found) / len(found) for name, found in sorted(values.items())}

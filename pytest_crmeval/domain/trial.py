@@ -10,6 +10,7 @@ from typing import Any, Self
 from pytest_crmeval.domain.answers import AnswerOutcome
 from pytest_crmeval.domain.checkpoints import FileOutcome
 from pytest_crmeval.domain.explanation import Pen, explanation
+from pytest_crmeval.domain.interval import unit_of
 from pytest_crmeval.domain.json import JsonObject, printable
 from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.learning import Lesson
@@ -217,7 +218,7 @@ class Trial:
     @property
     def unit(self) -> str:
         """What trials that are not independent of each other have in common: their chain, else their case."""
-        return f"chain {self.labels.chain}" if self.labels.chain else f"case {self.planned.case}"
+        return unit_of(self.planned.case, self.labels.chain)
 
     def explain(self) -> str:
         """Tell a person what happened and where it went wrong."""

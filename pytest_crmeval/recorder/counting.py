@@ -28,4 +28,6 @@ def outcome_of(trial: Trial) -> Outcome:
         seconds=trial.whole_seconds,
         bill=trial.bill,
         judge=trial.judgement.bill if trial.judgement else None,
+        unit=trial.unit,
+        samples=trial.solutions.samples if trial.solutions else None,
     )

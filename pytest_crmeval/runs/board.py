@@ -13,11 +13,11 @@ SHORTEST, SHORT = 16, 32
 GAP = "  "
 _INDENT = "  "
 _ORDER = (
-    *("done", "passed", "failed", "errored", "invalid", "pass rate", "95 %"),
+    *("done", "passed", "failed", "errored", "invalid", "pass rate", "pass@1", "95 %"),
     *("in flight", "retries", "tokens in", "tokens out", "cost", "per min", "ETA"),
 )
 _IMPORTANCE = (
-    *("done", "pass rate", "ETA", "errored", "cost", "in flight", "per min", "95 %", "retries", "failed"),
+    *("done", "pass rate", "pass@1", "ETA", "errored", "cost", "in flight", "per min", "95 %", "retries", "failed"),
     *("invalid", "passed", "tokens out", "tokens in"),
 )
 _PHRASES = {
@@ -62,7 +62,7 @@ def sheet(rows: Sequence[Progress], whole: Progress, width: int | None = None) -
     names, figures = [named(row) for row in rows], [_figures(row) for row in rows]
     if len(rows) > 1:
         names.append(ALL)
-        figures.append({**_figures(whole), "pass rate": "", "95 %": ""})  # of different subjects, it says nothing
+        figures.append({**_figures(whole), "pass rate": "", "pass@1": "", "95 %": ""})  # several have none together
     return _sheet(names, figures, width)
 
 
@@ -166,7 +166,8 @@ def _figures(row: Progress) -> Mapping[str, str]:
         "failed": str(row.failed),
         "errored": str(row.errored),
         "invalid": str(row.invalid),
-        "pass rate": "-" if row.pass_rate is None else f"{row.pass_rate:.3f}",
+        "pass rate": "-" if row.pass_rate is None else f"{row.pass_rate.value:.3f}",
+        "pass@1": "-" if row.pass_at_1 is None else f"{row.pass_at_1.value:.3f}",
         "95 %": f"{interval[0]:.3f}-{interval[1]:.3f}" if interval else "-",
         "in flight": "-" if row.in_flight is None else str(row.in_flight),
         "retries": str(row.retries),
@@ -183,10 +184,12 @@ def _paced(rate: float) -> str:
 
 
 def _says_something(head: str, figures: Sequence[Mapping[str, str]]) -> bool:
-    """Whether anybody has such a figure; failed and passed ones are always wanted."""
+    """Whether any row has such a figure; a pass rate is shown before there is one, unless all are checkpoints."""
     nothing = {"errored": "0", "invalid": "0", "retries": "0"}.get(head, "-")
-    if head in {"done", "passed", "failed", "pass rate", "ETA"}:
+    if head in {"done", "passed", "failed", "ETA"}:
         return True
+    if head == "pass rate":
+        return any(found["pass@1"] == "-" for found in figures)
     return any(found[head] not in {nothing, ""} for found in figures)
 
 
@@ -233,6 +236,8 @@ def _phrases(found: Mapping[str, str]) -> Iterator[str]:
     yield found["done"]
     if found["pass rate"] not in {"", "-"}:
         yield f"{found['pass rate']} ({found['95 %']})"
+    if found["pass@1"] not in {"", "-"}:
+        yield f"pass@1 {found['pass@1']} ({found['95 %']})"
     if found["ETA"] != "-":
         yield found["ETA"] if found["ETA"] == "done" else f"ETA {found['ETA']}"
     for head, words in _PHRASES.items():

@@ -13,7 +13,7 @@ from pytest_crmeval.runs.progress import Progress, Tally
 
 def tasks_in(tally: Tally) -> list[Task]:
     """Return how far each subject is in each suite; what is being repeated is not done."""
-    return [_task(row) for row in tally.rows(0.0)]
+    return [_task(row, tally) for row in tally.rows(0.0)]
 
 
 def dated(tasks: Iterable[Task], before: Iterable[Task], when: str) -> tuple[Task, ...]:
@@ -24,7 +24,7 @@ def dated(tasks: Iterable[Task], before: Iterable[Task], when: str) -> tuple[Tas
 
 def end_of(tasks: Iterable[Task], *, stopped: bool) -> State:
     """Return how a run has ended: nobody need have stopped one that a full disk or ``-x`` has cut short."""
-    return State.STOPPED if stopped or any(task.done < task.total for task in tasks) else State.FINISHED
+    return State.STOPPED if stopped or not all(task.is_done for task in tasks) else State.FINISHED
 
 
 def ended(folder: Path, job: Job, status: int | None, *, stopped: bool) -> Job:
@@ -37,7 +37,7 @@ def ended(folder: Path, job: Job, status: int | None, *, stopped: bool) -> Job:
 
 
 def _dated(task: Task, before: Task, when: str) -> Task:
-    over = task.status == "finished" and task.done > 0
+    over = task.is_done and task.done > 0
     return replace(
         task,
         started=before.started or (when if task.done else None),
@@ -45,7 +45,7 @@ def _dated(task: Task, before: Task, when: str) -> Task:
     )
 
 
-def _task(row: Progress) -> Task:
+def _task(row: Progress, tally: Tally) -> Task:
     return Task(
         suite=row.suite,
         subject=row.subject,
@@ -55,4 +55,5 @@ def _task(row: Progress) -> Task:
         errored=row.errored,
         invalid=row.invalid,
         cost=row.cost,
+        samples=tuple((*sample, count) for sample, count in sorted(tally.samples((row.suite, row.subject)).items())),
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from pytest_crmeval.domain.checkpoints import PASS_AT_1
 from pytest_crmeval.domain.comparison import FEWEST
 from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, TIMES, Gate, is_paired
@@ -17,6 +18,7 @@ from pytest_crmeval.scoring.figures import figures_of
 from pytest_crmeval.scoring.paired import Difference, Pair, difference_of, holm
 
 SIGNIFICANT = 0.05
+_OF_TRIALS = frozenset({"pass_rate", "strict_success"})
 _NO_BASELINE = "there is no baseline: name one with --crmeval-baseline, or crmeval_baseline"
 
 
@@ -107,7 +109,9 @@ class _Court:
     def _missing(self) -> str:
         """Return why there is no value."""
         metric = self._gate.metric
-        if metric in {"pass_rate", "strict_success"}:
+        if self._standing.checkpoint and metric in _OF_TRIALS:
+            return f"a checkpoint has no {metric}: its solutions are measured by {PASS_AT_1} and solved_of_all"
+        if metric in _OF_TRIALS:
             return "no trial was scored"
         if metric.startswith("cost") and self._standing.cost is None:
             return "the price of a model is unknown: give it with ?price="

@@ -7,12 +7,14 @@ What was played is told by the journal: the counts in a job are a copy of it for
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
+from pytest_crmeval.domain.checkpoints import mean_pass
 from pytest_crmeval.runs.locks import is_held
 
 SCHEMA = "crmeval.job/1"
@@ -56,6 +58,8 @@ class Task:
     """When its first trial was recorded, in whatever part of the run."""
     ended: str | None = None
     """When its last case was recorded; None as long as there are more."""
+    samples: Sequence[tuple[int, int, int]] = ()
+    """Of a checkpoint: judged and solved solutions of a problem, and the number of such problems."""
 
     @property
     def done(self) -> int:
@@ -63,27 +67,44 @@ class Task:
         return self.passed + self.failed + self.errored + self.invalid
 
     @property
-    def status(self) -> str:
-        """How far it is, in a word: waiting, running or finished."""
-        if self.done >= self.total:
-            return "finished"
-        return "running" if self.done else "waiting"
+    def is_done(self) -> bool:
+        """Whether every case has a trial."""
+        return self.done >= self.total
 
     @property
     def pass_rate(self) -> float | None:
-        """Share of the scored cases that passed; None if nothing was scored."""
+        """Share of the scored cases that passed; None if nothing was scored, and for a checkpoint."""
         scored = self.passed + self.failed
-        return self.passed / scored if scored else None
+        return self.passed / scored if scored and not self.samples else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON primitives."""
-        counts = {name: getattr(self, name) for name in self.__slots__}
-        return {**counts, "done": self.done, "status": self.status}
+    def status(self, state: State) -> str:
+        """Return how far it is in a run of this state: waiting, running, finished, stopped, lost or not run."""
+        if self.is_done:
+            return "finished"
+        if state in {State.SUBMITTED, State.RUNNING}:
+            return "running" if self.done and state is State.RUNNING else "waiting"
+        return str(state) if self.done else "not run"
+
+    def to_dict(self, state: State) -> dict[str, Any]:
+        """Return JSON primitives, of a task in a run of this state."""
+        counts = {name: getattr(self, name) for name in self.__slots__ if name != "samples"}
+        samples = {"samples": [list(sample) for sample in self.samples]} if self.samples else {}
+        return {**counts, **samples, "done": self.done, "status": self.status(state)}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the task that ``to_dict`` wrote; KeyError or TypeError if it did not."""
-        return cls(**{name: record[name] for name in cls.__slots__})
+        """Return the task that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
+        samples = tuple((int(judged), int(solved), int(count)) for judged, solved, count in record.get("samples", ()))
+        return cls(samples=samples, **{name: record[name] for name in cls.__slots__ if name != "samples"})
+
+
+def pass_at_1_of(tasks: Iterable[Task]) -> float | None:
+    """Return pass@1 of some checkpoints, all their solutions together; None if nothing was judged."""
+    whole: Counter[tuple[int, int]] = Counter()
+    for task in tasks:
+        for judged, solved, count in task.samples:
+            whole[judged, solved] += count
+    return mean_pass(whole, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +133,7 @@ class Job:
             **facts,
             "command": list(self.command),
             "state": str(self.state),
-            "tasks": [task.to_dict() for task in self.tasks],
+            "tasks": [task.to_dict(self.state) for task in self.tasks],
         }
 
     @classmethod

@@ -15,18 +15,9 @@ from pytest_crmeval.runs.summary import found
 
 _COUNTS = ("passed", "failed", "errored", "invalid", "not run")
 _TRIES = ("pass@1", "solved_of_all")
-_COLUMNS = (
-    "suite",
-    "subject",
-    "cases",
-    *_COUNTS,
-    "pass rate (95 %)",
-    *(f"{name} (95 %)" for name in _TRIES),
-    "cost",
-    "per pass",
-    "p95",
-)
-_ALWAYS = frozenset(_COLUMNS) - {"invalid", "cost", "per pass", "p95", *(f"{name} (95 %)" for name in _TRIES)}
+_RATE, *_TRIED = (f"{name} (95 %)" for name in ("pass rate", *_TRIES))
+_COLUMNS = ("suite", "subject", "cases", *_COUNTS, _RATE, *_TRIED, "cost", "per pass", "p95")
+_ALWAYS = frozenset(_COLUMNS) - {"invalid", _RATE, *_TRIED, "cost", "per pass", "p95"}
 SHOWN = 10
 """How many cases of a list, and reasons, are shown."""
 _MARKS = TURNING | str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"})
@@ -80,9 +71,10 @@ def _gates(rulings: Sequence[Ruling]) -> Iterator[str]:
 
 
 def _table(report: Report) -> Iterator[str]:
-    """Yield a row per suite and subject; invalid cases, checkpoints and bills have columns when there are any."""
+    """Yield a row per suite and subject; what no subject has (checkpoints have no pass rate) has no column."""
     rows = [_row(standing) for standing in report.standings]
-    names = [name for name in _COLUMNS if name in _ALWAYS or any(row.get(name, "0") not in {"0", "-"} for row in rows)]
+    always = _ALWAYS if any(standing.checkpoint for standing in report.standings) else {*_ALWAYS, _RATE}
+    names = [name for name in _COLUMNS if name in always or any(row.get(name, "0") not in {"0", "-"} for row in rows)]
     yield f"| {' | '.join(names)} |"
     yield f"|---|---|{'--:|' * (len(names) - 2)}"
     for row in rows:
@@ -99,7 +91,7 @@ def _row(standing: Standing) -> Mapping[str, str]:
         "subject": escaped(standing.subject),
         "cases": str(standing.planned if standing.cases is None else standing.cases),
         **{name: str(getattr(standing, name.replace(" ", "_"))) for name in _COUNTS},
-        "pass rate (95 %)": told(standing.pass_rate, rate.interval if rate else None),
+        _RATE: told(standing.pass_rate, rate.interval if rate else None),
         **{f"{name} (95 %)": told(each.value, each.interval) for name in _TRIES if (each := figures.get(name))},
         **({"cost": dollars(cost)} if standing.bill else {}),
         **({"per pass": dollars(per_pass)} if standing.bill and per_pass is not None else {}),

@@ -2,10 +2,12 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from pytest_crmeval.domain.interval import wilson
+from pytest_crmeval.domain.checkpoints import PASS_AT_1, CheckpointFigures, FileOutcome, samples_from
+from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.interval import Clusters, unit_of
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.usage import Bill
@@ -32,11 +34,16 @@ class Outcome:
     seconds: float = 0.0
     bill: Bill | None = None
     judge: Bill | None = None
+    unit: str = ""
+    """What is independent of all others: the chain of the case, or the case; empty: the trial itself."""
+    samples: Mapping[tuple[int, int], int] | None = None
+    """Of a solution file: (judged, solved) solutions of a problem -> problems; None if it is none."""
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return it of what a trial was written as, and look at nothing else; KeyError, TypeError or ValueError."""
         judge = (record.get("judgement") or {}).get("bill")
+        solutions = record.get("solutions")
         return cls(
             key=record["key"],
             group=(record["suite"], record["subject"]),
@@ -44,6 +51,8 @@ class Outcome:
             seconds=float(record["seconds"]),
             bill=Bill.from_dict(record["bill"]) if "bill" in record else None,
             judge=Bill.from_dict(judge) if judge else None,
+            unit=unit_of(record["case"], (record.get("labels") or {}).get("chain", "")),
+            samples=samples_from(solutions["samples"]) if solutions else None,
         )
 
 
@@ -70,6 +79,10 @@ class Progress:
     """Seconds until all is done, if it goes on like this; None if nobody knows."""
     in_flight: int | None = None
     """Cases that are being played; None if nobody tells."""
+    pass_rate: Figure | None = None
+    """Share of passed among the scored, as in the report; None when nothing was scored, which is not zero."""
+    pass_at_1: Figure | None = None
+    """Of a checkpoint, which has no pass rate."""
 
     @property
     def done(self) -> int:
@@ -77,15 +90,10 @@ class Progress:
         return self.passed + self.failed + self.errored + self.invalid
 
     @property
-    def pass_rate(self) -> float | None:
-        """Share of passed among the scored; None when nothing was scored, which is not zero."""
-        scored = self.passed + self.failed
-        return self.passed / scored if scored else None
-
-    @property
     def interval(self) -> tuple[float, float] | None:
-        """Where the pass rate may be after many more, with 95 %; None when nothing was scored."""
-        return wilson(self.passed, self.passed + self.failed)
+        """The 95 % interval of the pass rate, or of pass@1; None if there is none."""
+        figure = self.pass_at_1 or self.pass_rate
+        return figure.interval if figure else None
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives; what is not known is null."""
@@ -94,7 +102,8 @@ class Progress:
             "subject": self.subject,
             "done": self.done,
             **{name: getattr(self, name) for name in ("total", "passed", "failed", "errored", "invalid")},
-            "pass_rate": _rounded(self.pass_rate, 6),
+            "pass_rate": _rounded(self.pass_rate.value, 6) if self.pass_rate else None,
+            PASS_AT_1: _rounded(self.pass_at_1.value, 6) if self.pass_at_1 else None,
             "interval": [round(end, 6) for end in self.interval] if self.interval else None,
             **{name: getattr(self, name) for name in ("calls", "retries", "tokens_in", "tokens_out", "cost")},
             "rate_per_minute": _rounded(self.rate, 3),
@@ -138,6 +147,40 @@ class Pace:
         return max(missing / speed, now - self._times[-1]) if speed else None
 
 
+class _Shares:
+    """The pass rate of a subject in a suite, or pass@1 of a checkpoint, as trials come and are taken back."""
+
+    def __init__(self) -> None:
+        self.samples: Counter[tuple[int, int]] = Counter()
+        self._units: dict[str, tuple[int, int]] = {}
+        self._clusters = Clusters()
+        self._is_checkpoint = False
+
+    def add(self, outcome: Outcome, sign: int) -> None:
+        """Count a trial, or take it back."""
+        if outcome.samples is not None:
+            self._is_checkpoint = True
+            for sample, count in outcome.samples.items():
+                self.samples[sample] += sign * count
+        elif outcome.verdict in {Verdict.PASSED, Verdict.FAILED}:
+            unit = outcome.unit or outcome.key
+            hits, size = self._units.get(unit, (0, 0))
+            self._clusters.add((hits, size), -1)
+            self._units[unit] = (hits + sign * (outcome.verdict == Verdict.PASSED), size + sign)
+            self._clusters.add(self._units[unit])
+
+    def on(self, row: Progress) -> Progress:
+        """Return the row with the figure that a report of so many trials has."""
+        if self._is_checkpoint:
+            found = CheckpointFigures(files=0, whole=FileOutcome(samples=+self.samples))
+            return replace(row, pass_at_1=found.figures().get(PASS_AT_1))
+        share = self._clusters.share
+        if share is None:
+            return row
+        low, high = self._clusters.interval() or (None, None)
+        return replace(row, pass_rate=Figure(value=share, low=low, high=high))
+
+
 class Tally:
     """Counts a run as it goes on. Each trial is counted once, when it comes, however many there are."""
 
@@ -149,6 +192,7 @@ class Tally:
         self._planned: dict[str, Group] = {}
         self._tried: dict[str, Outcome] = {}
         self._counts: dict[Group, Counter[str]] = {}
+        self._shares: dict[Group, _Shares] = {}
         self._paces: dict[Group, Pace] = {}
         self._pace = Pace()
 
@@ -186,14 +230,24 @@ class Tally:
         for group, counts in sorted(self._counts.items()):
             if counts["total"]:
                 playing = None if in_flight is None else in_flight.get(group, 0)
-                rows.append(_progress(group, counts, self._paces.get(group, Pace()), now, playing))
+                row = _progress(group, counts, self._paces.get(group, Pace()), now, playing)
+                rows.append(self._with_figure(row, group))
         return rows
 
     def whole(self, now: float, in_flight: Mapping[Group, int] | None = None) -> Progress:
-        """Return how far all are together."""
+        """Return how far all are together; several subjects, or suites, have no pass rate together."""
+        groups = [group for group, counts in self._counts.items() if counts["total"]]
         counts = sum(self._counts.values(), start=Counter[str]())
         playing = None if in_flight is None else sum(in_flight.values())
-        return _progress(("", ""), counts, self._pace, now, playing)
+        whole = _progress(("", ""), counts, self._pace, now, playing)
+        return self._with_figure(whole, groups[0]) if len(groups) == 1 else whole
+
+    def samples(self, group: Group) -> Mapping[tuple[int, int], int]:
+        """Return (judged, solved) solutions of a problem -> problems, of all files of a checkpoint."""
+        return +self._shares[group].samples if group in self._shares else {}
+
+    def _with_figure(self, row: Progress, group: Group) -> Progress:
+        return self._shares[group].on(row) if group in self._shares else row
 
     def _plan(self, key: str, group: Group) -> None:
         before = self._planned.get(key)
@@ -207,6 +261,7 @@ class Tally:
         """Count a trial, or take it back."""
         counts = self._counts[outcome.group]
         counts[outcome.verdict] += sign
+        self._shares.setdefault(outcome.group, _Shares()).add(outcome, sign)
         if bill := outcome.bill:
             usage = bill.usage
             counts["calls"] += sign * usage.calls
@@ -219,12 +274,12 @@ class Tally:
 
 def _progress(group: Group, counts: Counter[str], pace: Pace, now: float, in_flight: int | None) -> Progress:
     verdicts = {str(verdict): counts[str(verdict)] for verdict in Verdict}
+    sums: dict[str, Any] = {name: counts[name] for name in ("total", "calls", "retries", "tokens_in", "tokens_out")}
     speed = pace.per_second(now)
     return Progress(
         suite=group[0],
         subject=group[1],
-        **verdicts,
-        **{name: counts[name] for name in ("total", "calls", "retries", "tokens_in", "tokens_out")},
+        **{**sums, **verdicts},
         cost=None if counts["unpriced"] else counts["cost"] / _CENT,
         rate=None if speed is None else 60 * speed,
         eta=pace.eta(counts["total"] - sum(verdicts.values()), now),

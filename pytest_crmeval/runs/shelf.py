@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_crmeval.domain.checkpoints import samples_from
 from pytest_crmeval.runs.ids import JOURNAL, LATEST, problem_of
 from pytest_crmeval.runs.jobs import NAME as JOB
 from pytest_crmeval.runs.jobs import Job, JobError, State, Task, is_job, read_job, state_of
@@ -239,7 +240,7 @@ def _head(path: Path) -> Mapping[str, Any]:
 
 def _task(standing: Mapping[str, Any]) -> Task:
     """Return the task that a standing of a report is the outcome of."""
-    bill = standing.get("bill")
+    bill, solved = standing.get("bill"), (standing.get("checkpoint") or {}).get("samples", ())
     passed, failed, errored, invalid, not_run = (int(standing.get(name, 0)) for name in _COUNTS)
     return Task(
         suite=str(standing["suite"]),
@@ -250,4 +251,5 @@ def _task(standing: Mapping[str, Any]) -> Task:
         errored=errored,
         invalid=invalid,
         cost=bill["cost"] if bill else 0.0,
+        samples=tuple((*sample, count) for sample, count in samples_from(solved).items()),
     )

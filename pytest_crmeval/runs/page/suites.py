@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_crmeval.domain.figures import Figure
-from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.trial import Trial
@@ -23,7 +22,6 @@ from pytest_crmeval.runs.page.words import NOTHING, dollars, interval, rate, sec
 
 COLOURS = 8
 REASONS = 15
-PASS_AT_1 = "pass@1"  # noqa: S105 (no password)
 PERCENTILES = (50, 90, 95, 99)
 
 
@@ -115,19 +113,6 @@ def _suite(report: Report, name: str, number: int, colours: Mapping[str, int]) -
     )
 
 
-def headline_of(standing: Standing) -> tuple[str, float | None, tuple[float | None, float | None]]:
-    """Return what a subject is measured by, with its interval: a checkpoint by pass@1, everybody else by the pass rate.
-
-    Reports that tell no interval are asked for Wilson's.
-    """
-    solved = standing.figures.get(PASS_AT_1)
-    if solved and "checkpoint" in standing.to_dict():
-        return PASS_AT_1, solved.value, (solved.low, solved.high)
-    figure = standing.figures.get("pass_rate")
-    interval = figure.interval if figure else wilson(standing.passed, standing.passed + standing.failed)
-    return "", standing.pass_rate, interval or (None, None)
-
-
 def times_of(trials: Sequence[Trial], standing: Standing) -> Mapping[int, float]:
     """Return how long the trials of a subject took, by percentile; nothing if none was played.
 
@@ -142,14 +127,14 @@ def times_of(trials: Sequence[Trial], standing: Standing) -> Mapping[int, float]
 
 
 def _place(standing: Standing, colour: int, times: Mapping[int, float]) -> Place:
-    metric, value, (low, high) = headline_of(standing)
+    metric, figure = standing.headline
     return Place(
         standing=standing,
         colour=colour,
-        metric=metric,
-        value=value,
-        low=low,
-        high=high,
+        metric=metric if standing.checkpoint else "",
+        value=figure.value if figure else standing.pass_rate,
+        low=figure.low if figure else None,
+        high=figure.high if figure else None,
         cost=dollars(standing.cost) if standing.bill else NOTHING,
         per_pass=dollars(standing.cost_per_pass) if standing.bill else NOTHING,
         times=[seconds(times.get(n)) for n in (50, 95)],
@@ -235,20 +220,13 @@ def _reasons(places: Sequence[Place]) -> Sequence[ReasonView]:
 
 def _flat(standing: Standing) -> Mapping[str, str]:
     """Return all metrics by name, with their intervals; then what was counted."""
-    told = {name: figure for name, figure in standing.figures.items() if not _is_of_files(name, standing)}
-    found = {name: _with_interval(name, figure) for name, figure in told.items()}
+    found = {name: _with_interval(name, figure) for name, figure in standing.figures.items()}
     for name, value in standing.metrics.to_dict().items():
         if isinstance(value, Mapping):
             found |= {f"{name} {label}": str(count) for label, count in value.items()}
         elif name not in found and not (name == "strict_success" and found):  # that is the pass rate
             found[name] = _number(value)
-    means = {f"score:{name}": rate(value) for name, value in (standing.scores or {}).items()}
-    return {**{name: mean for name, mean in means.items() if not _is_of_files(name, standing)}, **found}
-
-
-def _is_of_files(name: str, standing: Standing) -> bool:
-    """Whether a figure counts the files of a checkpoint, where its solutions are of interest."""
-    return standing.checkpoint is not None and name in {"pass_rate", f"score:{PASS_AT_1}"}
+    return {**{f"score:{name}": rate(value) for name, value in (standing.scores or {}).items()}, **found}
 
 
 def _with_interval(name: str, figure: Figure) -> str:

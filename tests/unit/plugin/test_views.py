@@ -13,8 +13,20 @@ from syrupy.assertion import SnapshotAssertion
 from pytest_crmeval.plugin.gauge import Files, Gauge
 from pytest_crmeval.plugin.views import LATE, MINUTE, Bottom, Log
 from pytest_crmeval.runs.progress import Progress
+from tests.fakes import share
 
-ROW = Progress(suite="crm", subject="gpt-4.1", total=60, passed=9, failed=3, calls=50, cost=0.25, rate=12.0, eta=240.0)
+ROW = Progress(
+    suite="crm",
+    subject="gpt-4.1",
+    total=60,
+    passed=9,
+    failed=3,
+    pass_rate=share(9, 3),
+    calls=50,
+    cost=0.25,
+    rate=12.0,
+    eta=240.0,
+)
 
 
 class Books:

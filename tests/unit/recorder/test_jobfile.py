@@ -1,5 +1,6 @@
 """A job that is kept up to date."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ def test_it_says_how_the_run_ended(tmp_path: Path, tally: Tally, *, stopped: boo
 
     job, task = read_job(tmp_path), task_of(tmp_path)
     assert (state, 1) == (job.state, job.exit_status)
-    assert (3, 1, 1, 1, "finished") == (task.done, task.passed, task.failed, task.errored, task.status)
+    assert (3, 1, 1, 1, "finished") == (task.done, task.passed, task.failed, task.errored, task.status(state))
     assert job.ended
     assert task.ended
 
@@ -99,6 +100,8 @@ def test_a_run_that_was_cut_short_was_stopped(tmp_path: Path, tally: Tally) -> N
     file.end(tally, stopped=False, status=1)
 
     assert (State.STOPPED, 1) == (read_job(tmp_path).state, read_job(tmp_path).exit_status)
+    written = json.loads((tmp_path / "job.json").read_text(encoding="utf-8"))
+    assert ["stopped"] == [task["status"] for task in written["tasks"]]
 
 
 def test_what_is_being_repeated_is_not_done(tmp_path: Path, tally: Tally) -> None:
@@ -110,7 +113,11 @@ def test_what_is_being_repeated_is_not_done(tmp_path: Path, tally: Tally) -> Non
 
     JobFile(tmp_path).begin(tally)
 
-    assert (0, 3, "waiting") == (task_of(tmp_path).done, task_of(tmp_path).total, task_of(tmp_path).status)
+    assert (0, 3, "waiting") == (
+        task_of(tmp_path).done,
+        task_of(tmp_path).total,
+        task_of(tmp_path).status(State.RUNNING),
+    )
 
 
 def test_a_run_that_nobody_submitted_has_none(tmp_path: Path, tally: Tally) -> None:

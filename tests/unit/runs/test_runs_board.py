@@ -7,6 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.runs.board import cells, cut, dollars, duration, folded, in_words, large, sheet
 from pytest_crmeval.runs.progress import Progress
+from tests.fakes import share
 
 LONG = "openai:gpt-4.1-mini?temperature=0.7&max_output_tokens=800"
 ROWS = [
@@ -16,6 +17,7 @@ ROWS = [
         total=1200,
         passed=98,
         failed=34,
+        pass_rate=share(98, 34),
         in_flight=8,
         calls=900,
         tokens_in=1_234_567,
@@ -30,6 +32,7 @@ ROWS = [
         total=1200,
         passed=8,
         failed=34,
+        pass_rate=share(8, 34),
         errored=2,
         in_flight=8,
         calls=900,
@@ -67,7 +70,9 @@ def test_three_subjects(snapshot: SnapshotAssertion, width: int | None) -> None:
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_one_subject_that_asks_nobody(snapshot: SnapshotAssertion, width: int) -> None:
     """No columns of money, and no sum of one."""
-    row = Progress(suite="crm", subject="oracle", total=1200, passed=300, rate=1440.0, eta=37.5)
+    row = Progress(
+        suite="crm", subject="oracle", total=1200, passed=300, pass_rate=share(300, 0), rate=1440.0, eta=37.5
+    )
 
     assert snapshot == "\n".join(sheet([row], row, width).lines())
 

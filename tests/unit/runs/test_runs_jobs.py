@@ -12,6 +12,7 @@ import pytest
 from pytest_crmeval.runs.jobs import Job, JobError, State, Task, is_job, read_job, state_of, write_job
 from pytest_crmeval.runs.locks import Lock
 
+NOT_BEGUN = Task(suite="crm", subject="oracle", total=10)
 TASK = Task(suite="crm", subject="oracle", total=10, passed=3, failed=1, errored=1, invalid=1, cost=0.25)
 JOB = Job(
     id="nightly",
@@ -71,17 +72,27 @@ def test_programs_read_counts_and_status(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "status"),
+    ("task", "state", "status"),
     [
-        (replace(TASK, passed=0, failed=0, errored=0, invalid=0), "waiting"),
-        (TASK, "running"),
-        (replace(TASK, passed=7), "finished"),
-        (Task(suite="crm", subject="oracle"), "finished"),
+        (NOT_BEGUN, State.SUBMITTED, "waiting"),
+        (NOT_BEGUN, State.RUNNING, "waiting"),
+        (NOT_BEGUN, State.STOPPED, "not run"),
+        (TASK, State.RUNNING, "running"),
+        (TASK, State.STOPPED, "stopped"),
+        (TASK, State.LOST, "lost"),
+        (replace(TASK, passed=7), State.STOPPED, "finished"),
+        (Task(suite="crm", subject="oracle"), State.RUNNING, "finished"),
     ],
 )
-def test_how_far_a_task_is(task: Task, status: str) -> None:
-    """In a word."""
-    assert status == task.status
+def test_no_task_of_a_run_that_has_ended_is_running(task: Task, state: State, status: str) -> None:
+    """Only a running run has running tasks."""
+    assert status == task.status(state)
+    assert status == task.to_dict(state)["status"]
+
+
+def test_a_task_of_before_checkpoints_had_samples_is_read() -> None:
+    """A job.json of an older version has none."""
+    assert TASK == Task.from_dict(TASK.to_dict(State.RUNNING))
 
 
 def test_errored_and_invalid_cases_are_not_in_the_pass_rate() -> None:

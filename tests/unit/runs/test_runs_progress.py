@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from pytest_crmeval.domain.interval import clustered, wilson
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.runs.progress import LEAST, RECENT, Group, Outcome, Pace, Progress, Tally
@@ -56,7 +57,23 @@ def test_the_pass_rate_is_that_of_what_was_scored() -> None:
     """What errored or is invalid is neither for nor against the subject."""
     row = only(tallied(outcome("one"), outcome("two", Verdict.FAILED), outcome("three", Verdict.ERRORED)))
 
-    assert 0.5 == row.pass_rate
+    assert row.pass_rate
+    assert (0.5, wilson(1, 2)) == (row.pass_rate.value, row.interval)
+
+
+def test_repeats_of_a_case_count_as_one_unit() -> None:
+    """Also when one of them is played again, and another one is taken back."""
+    keys = ["a1", "a2", "b1", "b2"]
+    verdicts = [Verdict.PASSED, Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED, Verdict.FAILED]
+    trials = [
+        outcome(key, verdict, unit=f"case {key[0]}") for key, verdict in zip([*keys, "b2"], verdicts, strict=True)
+    ]
+    tally = tallied(*trials, keys=keys)
+    before = only(tally).interval
+    tally.begin({"b2": ORACLE})
+
+    assert clustered([(2, 2), (0, 2)]) == before
+    assert clustered([(2, 2), (0, 1)]) == only(tally).interval
 
 
 def test_a_rate_of_nothing_is_not_zero() -> None:
@@ -157,7 +174,8 @@ def test_an_outcome_is_read_from_what_a_trial_is_written_as(judged: bool) -> Non
 
     judge = paid(0.2) if judged else None
     key = played.planned.key
-    assert Outcome(key=key, group=MODEL, verdict="passed", seconds=2.5, bill=paid(0.1), judge=judge) == found
+    told = Outcome(key=key, group=MODEL, verdict="passed", seconds=2.5, bill=paid(0.1), judge=judge, unit=played.unit)
+    assert told == found
 
 
 def test_the_document_of_a_row(snapshot: SnapshotAssertion) -> None:

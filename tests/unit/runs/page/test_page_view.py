@@ -19,7 +19,7 @@ from pytest_crmeval.runs.page.baseline import baseline_of, changes_of
 from pytest_crmeval.runs.page.gates import GateView
 from pytest_crmeval.runs.page.heat import LABELS, heats_of
 from pytest_crmeval.runs.page.links import in_common, to_trials
-from pytest_crmeval.runs.page.suites import headline_of, suites_of
+from pytest_crmeval.runs.page.suites import suites_of
 from pytest_crmeval.runs.page.view import view_of
 from pytest_crmeval.runs.page.words import amount, percent, seconds, signed
 from tests.fakes import planned, trial
@@ -85,13 +85,15 @@ def test_where_the_numbers_come_from_is_told() -> None:
 
 
 def test_the_interval_is_that_of_the_report() -> None:
-    """A report of before there were figures is asked for Wilson's."""
-    (standing,) = report(*(trial(f"case-{n}") for n in range(8))).standings
-    told = replace(standing, figures={"pass_rate": Figure(value=1.0, low=0.5, high=1.0)})
-    low, high = headline_of(replace(standing, figures={}))[2]
+    """A report of before there were figures has none."""
+    whole = report(*(trial(f"case-{n}") for n in range(8)))
+    (standing,) = whole.standings
+    figures = {"pass_rate": Figure(value=1.0, low=0.5, high=1.0)}
+    (told,) = suites_of(replace(whole, standings=[replace(standing, figures=figures)]))
+    (untold,) = suites_of(replace(whole, standings=[replace(standing, figures={})]))
 
-    assert ("", 1.0, (0.5, 1.0)) == headline_of(told)
-    assert (0.676, 1.0) == (round(low or 0, 3), high)
+    assert [("", 1.0, 0.5, 1.0)] == [(each.metric, each.value, each.low, each.high) for each in told.places]
+    assert [(1.0, None, None)] == [(each.value, each.low, each.high) for each in untold.places]
 
 
 def test_nothing_scored_has_no_rate_and_no_whisker() -> None:
