@@ -8,7 +8,16 @@ from pytest_crmeval.domain.figures import Figure, Figures, figures_from
 from pytest_crmeval.domain.json import JsonObject
 
 SCHEMA = "crmeval.comparison/1"
-LISTS = ("newly_failing", "newly_passing", "changed", "new", "gone", "unscored")
+LISTS = (
+    "newly_failing",
+    "newly_passing",
+    "passes_less_often",
+    "passes_more_often",
+    "changed",
+    "new",
+    "gone",
+    "unscored",
+)
 """What cases are told apart by; a case is in one list at most."""
 FEWEST = 6
 """Cases that differ, all in one direction, below which no exact test at 5 % finds anything: 2 · 0.5⁵ is 0.0625."""
@@ -78,7 +87,12 @@ class Contrast:
     scores: Figures = field(default_factory=dict)
     """Score -> its mean difference, by paired bootstrap."""
     newly_failing: Sequence[CaseChange] = ()
+    """Cases that fail now, and never failed in the baseline;"""
     newly_passing: Sequence[CaseChange] = ()
+    """that pass now, and never passed there;"""
+    passes_less_often: Sequence[CaseChange] = ()
+    """and, of cases that are tried several times, those that only do so more or less often."""
+    passes_more_often: Sequence[CaseChange] = ()
     changed: Sequence[CaseChange] = ()
     """Cases whose content is another one: not paired."""
     new: Sequence[CaseChange] = ()
@@ -117,7 +131,7 @@ class Contrast:
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return the contrast that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
         told: dict[str, Any] = {name: record.get(name) for name in _NUMBERS}
-        told |= {name: tuple(map(CaseChange.from_dict, record[name])) for name in LISTS}
+        told |= {name: tuple(map(CaseChange.from_dict, record.get(name, ()))) for name in LISTS}
         told |= {name: record[name] for name in ("suite", "subject", "baseline_subject", "paired", "better", "worse")}
         difference = Figure.from_dict(record["difference"]) if "difference" in record else None
         return cls(difference=difference, test=record.get("test", ""), scores=figures_from(record["scores"]), **told)

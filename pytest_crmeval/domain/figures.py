@@ -23,7 +23,7 @@ class Figure:
     units: int | None = None
     """What is independent among them, cases or chains, where that is fewer."""
     method: str = ""
-    """How the interval was found: wilson, wilson (clustered), bootstrap, order statistics, normal."""
+    """How the interval was found: wilson, wilson (clustered), order statistics, normal."""
 
     @property
     def interval(self) -> tuple[float, float] | None:

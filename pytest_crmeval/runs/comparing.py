@@ -153,7 +153,7 @@ def _lists(matches: Sequence[Match], pairs: Mapping[str, Pair]) -> dict[str, Any
     found: dict[str, list[CaseChange]] = {}
     for match in matches:
         if name := _list_of(match, pairs.get(match.case)):
-            found.setdefault(name, []).append(_change(match))
+            found.setdefault(name, []).append(_change(match, pairs.get(match.case)))
     return {name: tuple(changes) for name, changes in found.items()}
 
 
@@ -166,11 +166,14 @@ def _list_of(match: Match, pair: Pair | None) -> str:
         return "changed"
     if pair is None:
         return "unscored"
-    return "newly_failing" if pair.difference < 0 else "newly_passing" if pair.difference > 0 else ""
+    if pair.difference < 0:
+        return "newly_failing" if pair.before == 1.0 else "passes_less_often"
+    return "" if not pair.difference else "newly_passing" if pair.before == 0.0 else "passes_more_often"
 
 
-def _change(match: Match) -> CaseChange:
-    return CaseChange(case=match.case, before=_rate(match.before), after=_rate(match.after), reason=_why(match.after))
+def _change(match: Match, pair: Pair | None) -> CaseChange:
+    before, after = (pair.before, pair.after) if pair else (_rate(match.before), _rate(match.after))
+    return CaseChange(case=match.case, before=before, after=after, reason=_why(match.after))
 
 
 def _mean(values: Sequence[float]) -> float:

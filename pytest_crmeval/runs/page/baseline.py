@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from pytest_crmeval.domain.comparison import LISTS, CaseChange, Comparison, Contrast
@@ -153,7 +154,8 @@ def earlier_dialogues(comparison: Comparison | None, baseline: tuple[Report, Pat
     played = {(trial.planned.suite, trial.planned.subject, trial.planned.case): trial for trial in report.trials}
     found: dict[tuple[str, str, str], JsonObject] = {}
     for each in comparison.contrasts:
-        for change in (*each.newly_failing, *each.newly_passing, *each.changed):
+        paired = (each.newly_failing, each.newly_passing, each.passes_less_often, each.passes_more_often)
+        for change in chain(*paired, each.changed):
             if trial := played.get((each.suite, each.baseline_subject, change.case)):
                 found[each.suite, each.subject, change.case] = _earlier(trial, run)
     return found

@@ -66,6 +66,8 @@ def test_each_case_is_told_under_what_became_of_it() -> None:
     assert {
         "newly_failing": ["lost"],
         "newly_passing": ["won"],
+        "passes_less_often": [],
+        "passes_more_often": [],
         "changed": ["edited"],
         "new": ["new"],
         "gone": ["gone"],
@@ -125,6 +127,34 @@ def test_repeats_are_no_more_cases() -> None:
     assert (2, "permutation of signs") == (contrast.paired, contrast.test)
     assert pytest.approx([1, 2 / 3]) == [contrast.before, contrast.after]
     assert [1.0, 1.0] == [each.before for each in contrast.newly_failing]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name"),
+    [
+        (3, 2, "newly_failing"),
+        (3, 0, "newly_failing"),
+        (2, 1, "passes_less_often"),
+        (2, 0, "passes_less_often"),
+        (1, 2, "passes_more_often"),
+        (0, 1, "newly_passing"),
+        (2, 2, ""),
+    ],
+)
+def test_case_that_failed_before_is_not_newly_failing(before: int, after: int, name: str) -> None:
+    """Three trials of a case, of which so many passed and pass."""
+
+    def tried(passed: int) -> list[Trial]:
+        verdicts = [PASSED] * passed + [FAILED] * (3 - passed)
+        return [
+            replace(trial("a", verdict), planned=replace(planned("a"), trial=n)) for n, verdict in enumerate(verdicts)
+        ]
+
+    (contrast,) = compare(of(*tried(after)), of(*tried(before))).contrasts
+
+    assert [name] * bool(name) == [each for each in LISTS if getattr(contrast, each)]
+    for change in getattr(contrast, name, ()):
+        assert pytest.approx([before / 3, after / 3]) == [change.before, change.after]
 
 
 def test_what_only_one_has_is_told() -> None:
