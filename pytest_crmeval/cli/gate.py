@@ -3,18 +3,30 @@
 import argparse
 import sys
 
-from pytest_crmeval.cli.judging import add_judging, baseline_of, gates_of, is_fine, judged, judgement, named_report
+from pytest_crmeval.cli.judging import (
+    add_judging,
+    gates_of,
+    is_fine,
+    judged,
+    judgement,
+    named_report,
+    report_of_subject,
+    run_baseline,
+)
 from pytest_crmeval.cli.places import add_reports
 from pytest_crmeval.cli.terminal import UsageError
+from pytest_crmeval.domain.gate import Gate, is_absent
 from pytest_crmeval.runs import summary
 
 HELP = """\
-Hold gates against a report that is there already: other rules, another baseline, no run.
+Judge a run that was played by gates: other rules, another baseline, or one subject of several.
 
     crmeval gate nightly --gate 'crm.pass_rate >= 0.60 with 95% confidence'
     crmeval gate reports/nightly.json --baseline git:main --gate 'crm.pass_rate not worse than baseline'
+    crmeval gate nightly --subject gpt-4.1      # an exit status of its own, also while other agents are being played
 
 Gates are those of the command line, else crmeval_gates of the project's pytest settings; the report is not changed.
+The baseline is that of --baseline, else crmeval_baseline of the settings, else the one that the run was compared with.
 What gates of plugins found when the run was played is told again, and counts; only a run asks them.
 
 Exit status: 0 if all gates hold, the run is complete, and nothing in it errored or is red for other reasons; 1 if not;
@@ -27,17 +39,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "run", nargs="?", default="latest", help="id of the run, or path of its report (default: latest)"
     )
+    parser.add_argument(
+        "--subject",
+        metavar="NAME",
+        help="judge only this agent or checkpoint, which must be complete; the rest of the run need not be",
+    )
     add_reports(parser)
     add_judging(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Judge, and say what was found."""
-    gates = gates_of(options)
+    gates, others = gates_of(options), list[Gate]()
+    if options.subject:
+        whole, report = report_of_subject(options.run, options)
+        if not options.gate:  # a gate that was named here and now is judged, misspelt or not
+            others = [gate for gate in gates if is_absent(gate, report) and not is_absent(gate, whole)]
+    else:
+        report = named_report(options.run, options)
+    gates = [gate for gate in gates if gate not in others]
     if not gates:
-        raise UsageError("there is no gate: give --gate RULE, or crmeval_gates in the project's pytest settings")
-    report, idle = judged(named_report(options.run, options), gates, baseline_of(options), every=bool(options.gate))
+        about = f" about {options.subject}" if others else ""
+        raise UsageError(
+            f"there is no gate{about}: give --gate RULE, or crmeval_gates in the project's pytest settings"
+        )
+    baseline = run_baseline(report, options)
+    report, idle = judged(report, gates, baseline, every=bool(options.gate))
     head = f"run {report.run['id']}, {report.run['started']}"
     lines = [head, *summary.table(report), *summary.missing(report), *judgement(report, idle)]
+    lines += [f"gate {gate.text}: not judged (it is not about {options.subject})" for gate in others]
+    if report.comparison and baseline is None:
+        lines.append(
+            f"the baseline of the run ({report.comparison.baseline['id']}) is not there any more, or has changed: "
+            "name one with --baseline"
+        )
     sys.stdout.write("\n".join(lines) + "\n")
     return 0 if is_fine(report, idle) else 1

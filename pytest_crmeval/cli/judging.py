@@ -8,6 +8,7 @@ from pytest_crmeval.cli.places import lines_of, project, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.domain.asked import awaits_plugins
 from pytest_crmeval.domain.gate import Gate, GateSyntaxError, concerned
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.runs import summary
 from pytest_crmeval.runs.baselines import Baseline, BaselineError, load
@@ -48,6 +49,74 @@ def baseline_of(options: argparse.Namespace) -> Baseline | None:
         return load(given, reports_of(options), root, here=here, path=kept)
     except BaselineError as error:
         raise UsageError(f"baseline {error}") from error
+
+
+def run_baseline(report: Report, options: argparse.Namespace) -> Baseline | None:
+    """Return the same; if there is none, the one that the run was compared with, if it is still there."""
+    if (found := baseline_of(options)) or report.comparison is None:
+        return found
+    (root, settings), before = project(), report.comparison.baseline
+    for here in (None, root):
+        try:
+            kept = str(settings.get("crmeval_baseline", ""))
+            found = load(str(before.get("source", "")), reports_of(options), root, here=here, path=kept)
+        except BaselineError:
+            continue
+        if all(found.report.run.get(name) == before.get(name) for name in ("id", "started")):
+            return found
+    return None
+
+
+def report_of_subject(given: str, options: argparse.Namespace) -> tuple[Report, Report]:
+    """Return the report of a run, and what it says of ``options.subject`` alone; from its journal, if there is one.
+
+    So a run that goes on, or that ended before all was played, has a report, too.
+    """
+    report = _journalled(given, options) or named_report(given, options)
+    name = options.subject
+    standings = [standing for standing in report.standings if standing.subject == name]
+    if not standings:
+        there = ", ".join(dict.fromkeys(standing.subject for standing in report.standings))
+        raise UsageError(f"--subject {name!r}: there is no such subject in this run; there are {there}")
+    trials = [trial for trial in report.trials if trial.planned.subject == name]
+    keys, red = {trial.planned.key for trial in trials}, report.run.get("red")
+    compared = report.comparison
+    return report, replace(
+        report,
+        run={**report.run, "red": [key for key in red if key in keys] if isinstance(red, list) else []},
+        standings=standings,
+        trials=trials,
+        rulings=tuple(ruling for ruling in report.rulings if ruling.subject == name),
+        comparison=compared
+        and replace(compared, contrasts=[each for each in compared.contrasts if each.subject == name]),
+    )
+
+
+def _journalled(given: str, options: argparse.Namespace) -> Report | None:
+    """Return the report that the journal of a run makes by now; None if it has no journal, or is no run."""
+    from pytest_crmeval.runs import journal, reports
+    from pytest_crmeval.runs.places import NoRunError, place_of, report_beside
+
+    try:
+        place = place_of(given, reports_of(options))
+        past = journal.read(place) if place.suffix == ".jsonl" else journal.Past()
+    except NoRunError:
+        return None
+    except journal.JournalError as error:
+        raise UsageError(error) from error
+    if not past.parts:
+        return None
+    facts: JsonObject = {
+        "id": place.resolve().parent.name,
+        "started": past.parts[0]["started"],
+        "parts": past.parts,
+        "red": sorted(past.red),
+    }
+    report = reports.build(facts, past.trials, past.planned.values())
+    if (beside := report_beside(place)) is None:
+        return report
+    stored = named_report(str(beside), options)
+    return replace(report, rulings=stored.rulings, comparison=stored.comparison)
 
 
 def named_report(given: str, options: argparse.Namespace) -> Report:

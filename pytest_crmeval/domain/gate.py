@@ -220,7 +220,7 @@ def concerned(gates: Sequence[Gate], report: Report) -> tuple[Sequence[Gate], Se
     out; who asks for some of the tests neither, as long as any gate is left; nor who asks for agents by name by gates
     of other agents. Who asks for everything is: a misspelt suite is a breach, and so is a misspelt subject.
     """
-    absent = [gate for gate in gates if _is_absent(gate, report)]
+    absent = [gate for gate in gates if is_absent(gate, report)]
     unasked = is_unasked if len(absent) == len(gates) else may_be_unasked
     left_out = left_out_of(report.run)
     idle = [gate for gate in absent if gate.suite in left_out or _is_unasked(gate, report, unasked)]
@@ -229,7 +229,8 @@ def concerned(gates: Sequence[Gate], report: Report) -> tuple[Sequence[Gate], Se
     return [gate for gate in gates if gate not in idle], idle
 
 
-def _is_absent(gate: Gate, report: Report) -> bool:
+def is_absent(gate: Gate, report: Report) -> bool:
+    """Whether a report has nothing that a gate is about."""
     subjects = {standing.subject for standing in report.standings if standing.suite == gate.suite}
     return not subjects or gate.subject not in {"", EACH, *subjects}
 

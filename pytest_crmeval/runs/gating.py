@@ -19,7 +19,7 @@ from pytest_crmeval.scoring.paired import Difference, Pair, difference_of, holm
 
 SIGNIFICANT = 0.05
 _OF_TRIALS = frozenset({"pass_rate", "strict_success"})
-_NO_BASELINE = "there is no baseline: name one with --crmeval-baseline, or crmeval_baseline"
+_NO_BASELINE = "there is no baseline: name one with --baseline (pytest: --crmeval-baseline) or crmeval_baseline"
 
 
 def judge(gates: Sequence[Gate], report: Report, baseline: Report | None = None) -> list[Ruling]:

@@ -1,0 +1,144 @@
+"""``crmeval gate``: one subject of a run, and the baseline that the run was compared with."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval import cli
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.runs import reports
+from pytest_crmeval.runs.comparing import compare
+from tests.fakes import planned, trial
+from tests.kept_runs import keep
+
+NOT_WORSE = ("--gate", "crm.pass_rate not worse than baseline")
+GATES = "[pytest]\ncrmeval_gates =\n  crm.pass_rate >= 0.60\n  crm[claude].pass_rate >= 0.99\n"
+
+
+def played(subject: str, passed: int = 10, verdict: Verdict = Verdict.FAILED) -> list[Trial]:
+    """Return ten trials of a subject, of which so many passed."""
+    cases = [planned(str(n), subject=subject) for n in range(10)]
+    return [
+        trial(replace(case, key=f"{case.key}-{subject}"), Verdict.PASSED if n < passed else verdict)
+        for n, case in enumerate(cases)
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a project with a run: gpt-4.1 is complete, claude errored and is not."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pytest.ini").write_text(GATES)
+    claude = played("claude", 8, Verdict.ERRORED)
+    keep(
+        tmp_path / "reports",
+        "both",
+        [*played("gpt-4.1", 9), *claude],
+        not_run=[planned("more", subject="claude")],
+        red=[claude[0].planned.key],
+    )
+    return tmp_path / "reports"
+
+
+def test_complete_subject_of_an_incomplete_run_is_judged_alone(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each subject has an exit status of its own; gates of the project about others are not judged."""
+    assert 1 == cli.main(["gate", "both"])
+    capsys.readouterr()
+
+    assert 0 == cli.main(["gate", "both", "--subject", "gpt-4.1"])
+    told = capsys.readouterr().out
+    assert "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.9; " in told
+    assert "gate crm[claude].pass_rate >= 0.99: not judged (it is not about gpt-4.1)" in told
+    assert "claude " not in told
+    assert 1 == cli.main(["gate", "both", "--subject", "claude"])
+    assert "1 of 11 cases were not run" in capsys.readouterr().out
+    assert folder.is_dir()
+
+
+def test_subject_is_judged_by_the_journal_of_a_run_without_a_report(folder: Path) -> None:
+    """It is still running, or was killed."""
+    (folder / "both.json").unlink()
+    (folder / "latest.json").unlink()
+
+    assert 0 == cli.main(["gate", "both", "--subject", "gpt-4.1"])
+    assert 1 == cli.main(["gate", "both", "--subject", "gpt-4.1", "--gate", "crm.pass_rate >= 0.95"])
+    assert 2 == cli.main(["gate", "both"])
+
+
+def test_subject_is_judged_by_its_report_where_the_journal_was_not_kept(folder: Path) -> None:
+    """As an artifact of CI."""
+    shutil.rmtree(folder / "both")
+
+    assert 0 == cli.main(["gate", "reports/both.json", "--subject", "gpt-4.1"])
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "why"),
+    [
+        (("--subject", "gpt-5"), 2, "there is no such subject in this run; there are claude, gpt-4.1"),
+        (("--subject", "gpt-4.1", "--gate", "crm[claude].errored == 0"), 1, "crm has no subject 'claude'"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_subject_or_gate_that_can_not_be_judged_is_an_error(
+    options: tuple[str, ...], status: int, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A gate of the command line is always judged."""
+    assert status == cli.main(["gate", "both", *options])
+    assert why in "".join(capsys.readouterr())
+
+
+def test_project_with_gates_about_other_subjects_only_has_none_to_judge(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing judged is not a success."""
+    (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_gates = crm[claude].pass_rate >= 0.99\n")
+
+    assert 2 == cli.main(["gate", "both", "--subject", "gpt-4.1"])
+    assert "there is no gate about gpt-4.1" in capsys.readouterr().err
+
+
+@pytest.fixture
+def compared(folder: Path) -> Path:
+    """Keep a run, and a worse one that was compared with it."""
+    before = keep(folder, "before", played("gpt-4.1"))
+    after = keep(folder, "after", played("gpt-4.1", 2))
+    reports.save(replace(after, comparison=compare(after, before, source="before")), folder / "after.json")
+    return folder
+
+
+def test_baseline_of_the_run_is_the_baseline_of_its_gates(compared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No other one is named; what is printed above the gate is what the gate judges by."""
+    assert 1 == cli.main(["gate", "after", *NOT_WORSE])
+    told = capsys.readouterr().out
+
+    assert "pass_rate went from 1 to 0.2 over 10 cases" in told
+    assert "there is no baseline" not in told
+    assert compared.is_dir()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_baseline_of_the_run_that_is_gone_or_replaced_is_named(
+    compared: Path,
+    capsys: pytest.CaptureFixture[str],
+    replaced: bool,  # noqa: FBT001 (a parameter)
+) -> None:
+    """With the option of this command."""
+    shutil.rmtree(compared / "before")
+    document = json.loads((compared / "before.json").read_text())
+    document["run"]["started"] = "2026-11-17T00:00:00+00:00"
+    (compared / "before.json").unlink()
+    if replaced:
+        (compared / "before.json").write_text(json.dumps(document))
+
+    assert 1 == cli.main(["gate", "after", *NOT_WORSE])
+    told = capsys.readouterr().out
+
+    assert "there is no baseline: name one with --baseline (pytest: --crmeval-baseline) or crmeval_baseline" in told
+    assert "the baseline of the run (before) is not there any more, or has changed: name one with --baseline" in told
