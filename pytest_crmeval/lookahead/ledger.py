@@ -72,6 +72,10 @@ class Ledger:
         self._retired: set[str] = set()
         """Whose own items are done: they play on, but wait for nothing."""
         self._gone: set[str] = set()
+        self._suspects: list[str] = []
+        """What a player that is gone was playing, and no item has taken yet: one of it may have killed that player."""
+        self._suspect = ""
+        """The one of them that a slot plays, or has played last."""
         self._course = Course()
         self._ahead: set[str] = set()
         """What of the course may be played by slots."""
@@ -138,18 +142,21 @@ class Ledger:
     def next(self, player: str) -> str | None:
         """Wait for a case to play; None when there is no more."""
         with self._changed:
-            self._changed.wait_for(lambda: self._due() or self._has_room() or player in self._gone | self._retired)
+            self._changed.wait_for(
+                lambda: self._due() or self._has_room() or self._spare() or player in self._gone | self._retired
+            )
             if player in self._gone or self._closed:
                 return None
-            if due := self._due():
-                self._begin(self._entries[due], player)
+            can_begin = self._queue and self._has_room()
+            if due := self._due() or ("" if can_begin else self._spare()):
+                self._begin(due, player)
                 self._entries[due].tries += 1
                 return due
-            if not (self._queue and self._has_room()):
+            if not can_begin:
                 return None
             key = self._queue.pop()
             self._demanded.discard(key)
-            self._begin(self._entries[key], player)
+            self._begin(key, player)
             self._unreported.add(key)
             return key
 
@@ -207,7 +214,7 @@ class Ledger:
             if key in self._queue:
                 self._queue.remove(key)
                 self._demanded.discard(key)
-            self._begin(entry, player, alone=True)
+            self._begin(key, player, alone=True)
             return "alone", None
 
     def leave(self, key: str) -> None:
@@ -226,6 +233,8 @@ class Ledger:
         """
         with self._changed:
             self._unreported.discard(key)
+            if key in self._suspects:
+                self._suspects.remove(key)
             entry = self._entries.get(key)
             if crashed and entry and key in self._ahead and entry.state in _BEFORE and not entry.alone:
                 return
@@ -236,10 +245,12 @@ class Ledger:
             self._changed.notify_all()
 
     def gone(self, player: str, *, replaced: bool = False) -> None:
-        """Know that a player is gone. One of the cases that he had begun may have been too much for him.
+        """Know that a player is gone. One of the cases that it had begun may have killed it.
 
-        So their items play them, one at a time: if it happens again, xdist knows which one it was. Where he is
-        ``replaced``, another one will come, and may be dealt what somebody waits for.
+        So their items play them, one at a time: if it happens again, xdist knows which one it was. But an item may have
+        to wait long for its turn, behind those of a learner: a slot that has nothing else to play tries each of them
+        once, also one at a time. Where the player is ``replaced``, another one will come, and may be dealt what
+        somebody waits for.
         """
         with self._changed:
             self._gone.add(player)
@@ -248,6 +259,8 @@ class Ledger:
             for key, entry in self._entries.items():
                 if entry.state is _State.PLAYING and entry.player == player:
                     self._give_back(key, entry)
+                    if not (entry.alone or entry.tries or key in self._course):
+                        self._suspects.append(key)
             self._changed.notify_all()
 
     def close(self, seconds: float = 0.0) -> int:
@@ -258,8 +271,12 @@ class Ledger:
             self._changed.wait_for(lambda: not self.in_flight, seconds)
             return self.in_flight
 
-    def _begin(self, entry: _Entry, player: str, *, alone: bool = False) -> None:
+    def _begin(self, key: str, player: str, *, alone: bool = False) -> None:
+        entry = self._entries[key]
         entry.state, entry.player, entry.alone = _State.PLAYING, player, alone
+        if key in self._suspects:
+            self._suspects.remove(key)
+            self._suspect = self._suspect if alone else key
 
     def _give_back(self, key: str, entry: _Entry) -> None:
         """Take back what somebody has not brought to its end; of a stream, a slot may try again."""
@@ -274,6 +291,13 @@ class Ledger:
             return ""
         due = (key for key in self._course.due() if key in self._ahead)
         return next((key for key in due if self._entries[key].state is _State.WAITING), "")
+
+    def _spare(self) -> str:
+        """Return what a slot may play that has nothing else to play: a suspect, if no other slot plays one."""
+        if self._closed or not self._suspects:
+            return ""
+        playing = self._suspect and self._entries[self._suspect].state is _State.PLAYING
+        return "" if playing else self._suspects[0]
 
     def _has_room(self) -> bool:
         if self._closed or not self._opened:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -234,3 +235,59 @@ def test_the_others_are_not_held_up(project: Project, providers: Providers) -> N
     assert 12 == len(report_of(path.path)["trials"])
     assert IN_ORDER == [trial["case"] for trial in trials_of(path.path)]
     assert list("012345") == learned(server)
+
+
+class Striking:
+    """A school in which the worker is killed while three conversations of a baseline are in flight.
+
+    The learner's first conversation has to wait until the baseline's have been played, but for the one that xdist takes
+    for the cause of the crash.
+    """
+
+    def __init__(self) -> None:
+        self.pid: Future[int] = Future()
+        """The process of the run, when it is known."""
+        self.waited: list[bool] = []
+        """Whether they were played while the learner's conversation waited."""
+        self._in_flight = threading.Barrier(3)
+        self._struck = threading.Event()
+        self._played: set[str] = set()
+        self._all_played = threading.Event()
+
+    def __call__(self, seen: Seen) -> Answer:
+        """Answer the first three of the baseline when the worker is dead, and the learner's reward model last."""
+        if seen.tools == ("reward",) and not self.waited:
+            self.waited.append(self._all_played.wait(SOON))
+        elif seen.model == "n" and not self._struck.is_set():
+            self._strike()
+        elif seen.model == "n" and seen.results:
+            self._played.add(seen.last_user_text)
+            if len(self._played) == len(IN_ORDER) - 1:
+                self._all_played.set()
+        return school(seen)
+
+    def _strike(self) -> None:
+        if self._in_flight.wait(SOON) == 0:
+            (worker,) = workers_of(self.pid.result(SOON))
+            os.kill(worker, signal.SIGKILL)
+            self._struck.set()
+        assert self._struck.wait(SOON)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+def test_what_a_killed_worker_was_playing_does_not_wait_for_the_learner(project: Project, providers: Providers) -> None:
+    """Its items are dealt out again, behind those of the learner, which take long; idle slots play it."""
+    path = project(stream(6))
+    brain = Striking()
+    providers(brain)
+    command = [sys.executable, "-m", "pytest", *A, "--crmeval-agent", "openai:n", "-n", "1", "--crmeval-inflight", "4"]
+    with subprocess.Popen(command, cwd=path.path, stdout=subprocess.DEVNULL) as run:
+        brain.pid.set_result(run.pid)
+        try:
+            run.wait(2 * SOON)
+        finally:
+            run.kill()
+
+    played = [trial["case"] for trial in report_of(path.path)["trials"] if trial["subject"] == "openai:n"]
+    assert [True] == brain.waited
+    assert IN_ORDER == sorted(played)

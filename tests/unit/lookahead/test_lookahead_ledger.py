@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.stream import Stream
 from pytest_crmeval.lookahead.ledger import Ledger
 
 SOON, A_WHILE = 60.0, 0.1
@@ -157,6 +158,39 @@ def test_what_a_dead_player_had_begun_is_played_by_its_item(ledger: Ledger, thre
 
     assert ("alone", None) == taking.result(SOON)
     assert ["test[c1]", None] == [ledger.next("gw1"), ledger.next("gw1")]
+
+
+def test_what_a_dead_player_had_begun_does_not_wait_behind_the_items_of_a_learner(
+    ledger: Ledger, threads: ThreadPoolExecutor
+) -> None:
+    """Their workers wait for its conversations, one after the other; slots with nothing to do play the others."""
+    learnt = [f"test[s{number}]" for number in range(3)]
+    ledger.open(cases(2) | dict.fromkeys(learnt, 1.0), at_once=4, streams=[Stream(ordered=learnt)], players=2)
+    ledger.join("gw0", 2)
+    ledger.join("gw1", 2)
+    assert ["test[s0]", "test[c0]", "test[c1]"] == [ledger.next(player) for player in ("gw0", "gw1", "gw1")]
+    items = [threads.submit(ledger.take, key, "gw0", patient=True) for key in learnt[1:]]
+    assert all(map(is_waiting, items))
+
+    ledger.gone("gw1")
+
+    assert "test[c0]" == threads.submit(ledger.next, "gw0").result(SOON)
+    second = threads.submit(ledger.next, "gw0")
+    assert is_waiting(second)  # one at a time: it may be the one that has killed the player
+    ledger.finish("test[c0]", outcome("test[c0]"))
+    assert "test[c1]" == second.result(SOON)
+    assert ("played", outcome("test[c0]")) == ledger.take("test[c0]", "gw0", patient=True)
+
+
+def test_what_has_killed_two_players_is_left_to_its_item(ledger: Ledger) -> None:
+    """Then xdist knows which one it was."""
+    ledger.open(cases(1), at_once=1)
+    for player in ("gw0", "gw1"):
+        assert "test[c0]" == ledger.next(player)
+        ledger.gone(player)
+
+    assert None is ledger.next("gw2")
+    assert ("alone", None) == ledger.take("test[c0]", "gw2", patient=True)
 
 
 def test_what_others_play_is_not_touched_when_a_player_dies(ledger: Ledger, threads: ThreadPoolExecutor) -> None:
