@@ -17,9 +17,7 @@ class Cause(StrEnum):
     UNKNOWN_MODEL = "unknown model"
     """404: there is no such model, or no such address."""
     BAD_REQUEST = "bad request"
-    """400, 422 and the like: the same request would be refused again."""
-    TOO_LONG = "too long a prompt"
-    """400, 413 and the like: the dialogue does not fit into the model's context."""
+    """400, 413, 422 and the like: the same request would be refused again."""
     FILTERED = "filtered"
     """The provider's filter took the request or the answer away."""
     RATE_LIMITED = "rate limited"
@@ -50,7 +48,7 @@ _RETRIED = frozenset({Cause.RATE_LIMITED, Cause.OVERLOADED, Cause.CONNECTION, Ca
 _FINAL = frozenset(
     {Cause.AUTHENTICATION, Cause.UNKNOWN_MODEL, Cause.QUOTA, Cause.LATER, Cause.UNREACHABLE, Cause.GIVEN_UP}
 )
-_ABOUT_CONTENT = frozenset({Cause.FILTERED, Cause.TOO_LONG, Cause.TOO_LARGE})
+_ABOUT_CONTENT = frozenset({Cause.FILTERED, Cause.TOO_LARGE})
 _SILENT = frozenset({Cause.CONNECTION, Cause.TIMEOUT})
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
@@ -72,6 +70,8 @@ class ModelError(Exception):
         self.cause = cause
         self.overloaded = overloaded
         """Whether a server error is one of too much work: 503, 529."""
+        self.too_long = False
+        """Whether a request was refused because the dialogue does not fit into the model's context."""
         self.retry_after = retry_after
         """Seconds that the server wants us to wait."""
         self.headers = headers
@@ -101,7 +101,7 @@ class ModelError(Exception):
     @property
     def is_about_content(self) -> bool:
         """Whether it is about what was said in this dialogue, and nothing speaks against the model."""
-        return self.cause in _ABOUT_CONTENT
+        return self.too_long or self.cause in _ABOUT_CONTENT
 
     @property
     def is_final(self) -> bool:

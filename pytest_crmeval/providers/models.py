@@ -17,6 +17,9 @@ from pytest_crmeval.providers.prices import Pricing
 from pytest_crmeval.providers.specs import ModelSpec
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+EMPTY = 2
+"""How often a model that says nothing is asked again, before that is taken for its answer."""
+_NOTHING = ModelError(Cause.MALFORMED, "an empty answer")
 
 
 class Model:
@@ -49,17 +52,25 @@ class Model:
 
     def complete(self, prompt: Prompt) -> Completion:
         """Ask until there is an answer, or no hope of one."""
-        account, start, failures = current(), time.monotonic(), 0
+        account, start, failures, empty = current(), time.monotonic(), 0, 0
         turn = self._turn(prompt, account)
         while True:
             try:
                 answer = self._attempt(prompt, turn, account, again=failures > 0)
-                break
             except ModelError as error:
                 failures += 1
                 if not (self._pause(error, failures, account) and turn.renew()):
                     raise self._given_up(error, failures, turn, account) from error
+                continue
+            if empty == EMPTY or not _is_empty(answer.completion):
+                break
+            if not (self._pause(_NOTHING, failures + 1, account) and turn.renew()):
+                break
+            empty, failures = empty + 1, failures + 1
+            account.take_useless(answer.completion.usage, self._price(answer.completion.usage))
         completion = answer.completion
+        if _is_empty(completion):
+            account.note(f"{self._spec} gave an empty answer, also when it was asked again: it counts as the reply")
         if failures:
             completion = replace(completion, usage=completion.usage + Usage(retries=failures))
         seconds = time.monotonic() - start
@@ -201,6 +212,15 @@ class _Turn:
         permit, self._permit = self._permit, None
         if permit is not None:
             self._control.release(permit, lesson)
+
+
+def _is_empty(completion: Completion) -> bool:
+    """Whether a model has ended without a word and without a call; not because its tokens ran out.
+
+    So is a reply that has only thoughts, which are not a part of its text.
+    """
+    reply = completion.reply
+    return completion.ending == "said" and not (reply.text.strip() or reply.calls)
 
 
 def _tokens(usage: Usage) -> int | None:

@@ -153,12 +153,29 @@ def test_a_model_with_nothing_to_say() -> None:
         ("stop_sequence", "said"),
         ("novelty", "said"),
         ("max_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
     ],
 )
 def test_why_it_stopped(reason: str, ending: str) -> None:
     """In our words."""
     assert ending == understood({"type": "text", "text": "Hi"}, stop_reason=reason).ending
+
+
+def test_a_dialogue_that_does_not_fit_is_an_error_as_with_other_providers() -> None:
+    """They answer 400; here half an answer comes back, which was paid for."""
+    exceeded = {"stop_reason": "model_context_window_exceeded", "usage": {"input_tokens": 9, "output_tokens": 2}}
+    with pytest.raises(ModelError, match="does not fit into the model's context") as caught:
+        understood({"type": "text", "text": "Half of"}, **exceeded)
+
+    assert (Cause.BAD_REQUEST, True) == (caught.value.cause, caught.value.is_about_content)
+    assert Usage(input=9, output=2, calls=1) == caught.value.usage
+
+
+def test_an_answer_without_content_and_without_an_end_is_malformed() -> None:
+    """It broke off; a model with nothing to say says that it is done."""
+    with pytest.raises(ModelError, match="no content in it, and no end") as caught:
+        understood(stop_reason=None)
+
+    assert Cause.MALFORMED is caught.value.cause
 
 
 @pytest.mark.parametrize("text", ["I can't help with that.", ""])

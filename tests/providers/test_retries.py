@@ -136,6 +136,42 @@ def test_trouble_on_the_way_is_asked_again(dialect: str, trouble: Answer) -> Non
     assert 1 + 3 == len(server.seen)
 
 
+@every_dialect
+def test_an_empty_answer_is_asked_for_again(dialect: str) -> None:
+    """The next one may have something in it; the empty one was paid for."""
+    account = Account()
+    with Loopback([Say(""), Say(" "), Say("Hi")]) as server:
+        completion = Patient(dialect, server).complete(account)
+
+    assert ("Hi", 2) == (completion.reply.text, completion.usage.retries)
+    assert account.bill
+    assert 3 == account.bill.usage.calls
+    assert pytest.approx(0.03) == account.bill.cost
+    assert [] == account.notes
+
+
+@every_dialect
+def test_an_answer_that_stays_empty_is_the_reply(dialect: str) -> None:
+    """The model has nothing to say, so the scorers decide; a note says so."""
+    account = Account()
+    with Loopback([Say("")]) as server:
+        completion = Patient(dialect, server, retries=6).complete(account)
+
+    assert ("", "said", 3) == (completion.reply.text, completion.ending, len(server.seen))
+    assert any("gave an empty answer" in note for note in account.notes)
+
+
+@every_dialect
+def test_an_empty_answer_is_not_asked_for_again_if_its_tokens_ran_out(dialect: str) -> None:
+    """They would run out again; a note says how to give it more."""
+    account = Account()
+    with Loopback([Say("", cut=True)]) as server:
+        completion = Patient(dialect, server).complete(account)
+
+    assert ("length", 1) == (completion.ending, len(server.seen))
+    assert "ran out of" in account.notes[0]
+
+
 def test_no_choice_is_asked_again() -> None:
     """The next answer may have one."""
     with Loopback([EmptyChoice(), Say("Hi")]) as server:

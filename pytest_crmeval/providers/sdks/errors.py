@@ -168,6 +168,7 @@ def _refused(complaint: Complaint, asked: Asked) -> ModelError:
     what = f"the server answered {complaint.status}: {complaint.words}"
     error = failed(cause, what, asked, advice=advice, retry_after=retry_after(complaint.headers))
     error.overloaded, error.headers = complaint.status in _TOO_MUCH_WORK, limits(complaint.headers)
+    error.too_long = cause is Cause.BAD_REQUEST and _is_about_length(complaint)
     return error
 
 
@@ -182,9 +183,13 @@ def _cause(complaint: Complaint) -> Cause:
     is_no_model = status == _BAD_REQUEST and complaint.param in {"", "model"} and _NO_MODEL.search(text)
     if is_no_model or status < _BAD_REQUEST:  # a redirect is not followed: the key stays here
         return Cause.UNKNOWN_MODEL
-    if status in _REFUSED and _TOO_LONG.search(text):
-        return Cause.TOO_LONG
     return _BY_STATUS.get(status, Cause.OVERLOADED if status >= _SERVER_ERROR else Cause.BAD_REQUEST)
+
+
+def _is_about_length(complaint: Complaint) -> bool:
+    """Whether the dialogue does not fit into the model's context, or into a request."""
+    too_large = complaint.status == _CONTENT_TOO_LARGE
+    return too_large or bool(_TOO_LONG.search(f"{complaint.code} {complaint.words}"))
 
 
 def _is_about_money(complaint: Complaint) -> bool:
@@ -208,8 +213,7 @@ def _speaks_of_money(text: str) -> bool:
     return bool(_NO_MONEY.search(text) or (_NO_CARD.search(text) and not _TOO_FAST_WORDS.search(text)))
 
 
-_BAD_REQUEST, _PAYMENT_REQUIRED, _TOO_FAST, _SERVER_ERROR = 400, 402, 429, 500
-_REFUSED = frozenset({400, 422})
+_BAD_REQUEST, _PAYMENT_REQUIRED, _CONTENT_TOO_LARGE, _TOO_FAST, _SERVER_ERROR = 400, 402, 413, 429, 500
 _TOO_MUCH_WORK = frozenset({503, 529})
 _ABOUT_MONEY = frozenset({400, 401, 403, 412})
 _ABOUT_CONTENT = frozenset({400, 403, 422})
@@ -220,7 +224,6 @@ _BY_STATUS: Mapping[int, Cause] = {
     405: Cause.UNKNOWN_MODEL,
     408: Cause.OVERLOADED,
     409: Cause.OVERLOADED,
-    413: Cause.TOO_LONG,
     429: Cause.RATE_LIMITED,
 }
 
