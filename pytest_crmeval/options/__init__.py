@@ -45,6 +45,8 @@ class Options:
     split: str
     sample: int | None
     seed: int
+    narrowed: bool
+    """Whether pytest's own options (-k, -m, --deselect) leave out cases."""
     trials: int
     """How often each case is tried."""
     shard: "Shard | None"
@@ -102,6 +104,7 @@ class Options:
             split=config.getoption("crmeval_split") or "",
             sample=_positive("--crmeval-sample", config.getoption("crmeval_sample")),
             seed=config.getoption("crmeval_seed") or 0,
+            narrowed=any(getattr(config.option, name, None) for name in ("keyword", "markexpr", "deselect")),
             trials=_positive("--crmeval-trials", config.getoption("crmeval_trials")) or 1,
             shard=_shard(config),
             durations=_durations(config),
@@ -141,15 +144,21 @@ class Options:
     @property
     def selection(self) -> str:
         """Which cases were asked for, in words; nothing if all of them."""
+        first = " of what -k and -m leave" if self.samples_later else " drawn before -k and -m" * self.narrowed
         told = {
             f"suite {' or '.join(self.suites)}": self.suites,
             f"tag {' or '.join(self.tags)}": self.tags,
             f"split {self.split}": self.split,
-            f"a sample of {self.sample} (seed {self.seed})": self.sample,
+            f"a sample of {self.sample} (seed {self.seed}){first}": self.sample,
             f"shard {self.shard}": self.shard,
             f"{self.trials} trials of each": self.trials > 1,
         }
         return ", ".join(words for words, asked in told.items() if asked)
+
+    @property
+    def samples_later(self) -> bool:
+        """Whether the sample is drawn from what -k, -m and --deselect leave; shards are dealt before these."""
+        return self.sample is not None and self.narrowed and self.shard is None
 
     def spec(self, agent: str) -> str:
         """Return the spec behind a name; parameters may follow it: ``claude?temperature=1``."""

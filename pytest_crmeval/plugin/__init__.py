@@ -124,15 +124,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             side.server.begin()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Know our cases, and leave out what an earlier part of the run has done."""
-    if _SIDE in config.stash:
-        from pytest_crmeval.fixtures.cases import deselect_done, deselect_nothing, remember_cases
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, object, object]:
+    """Know our cases, draw the sample of what -k and -m leave, and leave out what earlier parts of the run have done."""
+    if _SIDE not in config.stash:
+        return (yield)
+    from pytest_crmeval.fixtures.cases import deselect_done, deselect_nothing, deselect_unsampled, remember_cases
 
-        deselect_nothing(config, items)
-        remember_cases(items)
-        deselect_done(config, items, config.stash[_SIDE].done)
+    deselect_nothing(config, items)
+    remember_cases(items)
+    collected, done = list(items), config.stash[_SIDE].done
+    if not Options.from_config(config).samples_later:
+        deselect_done(config, items, done)
+        return (yield)
+    result = yield
+    deselect_unsampled(config, items, collected)
+    deselect_done(config, items, done)  # after the sample: a resumed run has the same one
+    return result
 
 
 @pytest.hookimpl(tryfirst=True)
