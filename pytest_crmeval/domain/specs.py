@@ -1,12 +1,25 @@
 """Specs of agents, as far as anybody but their makers has to know."""
 
+from collections.abc import Mapping
+
 _LEARNER = "atlas"
 _NO_MATTER = frozenset({"price", "timeout", "retries", "key"})
 
 
-def asked(spec: str) -> str:
-    """Return what of a spec decides how much a model takes: not its price, nor how patient we are."""
+def asked(spec: str, addresses: Mapping[str, str] | None = None) -> str:
+    """Return what of a spec decides how much a model takes: not its price, nor how patient we are.
+
+    ``addresses`` are where providers are asked if a spec does not say: what has the same name there is another model.
+    """
     model, _, query = spec.partition("?")
     no_matter = frozenset() if model == _LEARNER else _NO_MATTER  # its retries are those of its student
-    kept = sorted(part for part in query.split("&") if part and part.partition("=")[0] not in no_matter)
+    parts = [part for part in query.split("&") if part]
+    if "base_url" not in {part.partition("=")[0] for part in parts}:
+        parts += [f"base_url={where}" for provider, where in (addresses or {}).items() if _asks(model, provider)]
+    kept = sorted(part for part in parts if part.partition("=")[0] not in no_matter)
     return f"{model}?{'&'.join(kept)}" if kept else model
+
+
+def _asks(model: str, provider: str) -> bool:
+    """Whether a model is of a provider; a learner may have models of each."""
+    return model == _LEARNER or model.startswith(f"{provider}:")

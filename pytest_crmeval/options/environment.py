@@ -1,7 +1,7 @@
 """The environment of a run: the process's own, and what a .env file adds."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -10,6 +10,7 @@ import pytest
 from pytest_crmeval.agents.atlas.specs import models_in
 from pytest_crmeval.domain.redaction import Redactor, secrets_in
 from pytest_crmeval.options import Options
+from pytest_crmeval.providers.prices import other_addresses
 
 _READ = pytest.StashKey[str]()
 """What was wrong with the file; nothing if it was read, or is not there."""
@@ -41,6 +42,12 @@ def redactor_of(config: pytest.Config) -> Redactor:
         named = [os.environ.get(name, "") for name in _key_names(config)]
         config.stash[_REDACTOR] = Redactor([*secrets_in(os.environ), *filter(None, named)])
     return config.stash[_REDACTOR]
+
+
+def addresses_of(config: pytest.Config) -> Mapping[str, str]:
+    """Return where the environment has providers asked, if not at their own addresses, without passwords."""
+    redactor = redactor_of(config)  # it has read the file of the environment
+    return {provider: redactor.text(where) for provider, where in other_addresses().items()}
 
 
 def _key_names(config: pytest.Config) -> Iterator[str]:

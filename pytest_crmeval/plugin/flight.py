@@ -65,15 +65,17 @@ def _in_order(stream: Stream) -> str:
     return f"a learner plays {len(stream.ordered)} one after the other{then}"
 
 
-def weighed(foresight: Foresight, planned: Sequence[PlannedCase], reports: Path) -> Mapping[str, float]:
+def weighed(
+    foresight: Foresight, planned: Sequence[PlannedCase], reports: Path, addresses: Mapping[str, str] | None = None
+) -> Mapping[str, float]:
     """Return how long each case may take: as long as last time, or as many turns as it has, at the same pace."""
     ahead = [case for case in planned if case.key in foresight.weights]
     took: dict[tuple[object, str], float] = {}
     pace: list[float] = []
-    for trial in history(reports, ahead):
-        if trial.seconds is not None:
+    for trial in history(reports, ahead, addresses):
+        if trial.seconds is not None and not trial.solutions:
             took.setdefault((trial.case, trial.spec), trial.seconds)
             pace.append(trial.seconds / trial.turns)
     turn = sum(pace) / len(pace) if pace else 1.0
-    found = {case.key: took.get((case_of(case), asked(case.spec))) for case in ahead}
+    found = {case.key: took.get((case_of(case), asked(case.spec, addresses))) for case in ahead}
     return {key: found.get(key) or turn * turns for key, turns in foresight.weights.items()}

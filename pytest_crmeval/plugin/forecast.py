@@ -14,6 +14,7 @@ from pytest_crmeval.fixtures.cases import PLANNED, param_of
 from pytest_crmeval.fixtures.models import judge_spec, pricing, role_specs
 from pytest_crmeval.fixtures.streams import is_held_out
 from pytest_crmeval.options import Options
+from pytest_crmeval.options.environment import addresses_of
 from pytest_crmeval.plugin.flight import at_once
 from pytest_crmeval.runs.casts import Cast
 from pytest_crmeval.runs.estimate import Judging, estimate, lines
@@ -26,19 +27,22 @@ def forecast(session: pytest.Session) -> Sequence[str]:
     ours = [item for item in session.items if PLANNED in item.stash]
     planned = [item.stash[PLANNED] for item in ours]
     options = Options.from_config(session.config)
+    workers = session.config.getoption("numprocesses", None) or 1
     found = estimate(
         planned,
-        history(options.reports, planned),
+        history(options.reports, planned, addresses := addresses_of(session.config)),
         _sizes(ours),
         pricing,
         overhead=len(system_prompt()) + sum(len(repr(entry.tool)) for entry in TOOLS.values()),
         pace=Pace(
-            at_once=(session.config.getoption("numprocesses", None) or 1) * _at_once(session),
+            at_once=workers * _at_once(session),
+            workers=workers,
             caps=options.rates,
             replayed=options.replay is not None,
         ),
         judge=_judging(options),
         casts={spec: _cast(options, spec) for spec in {case.spec for case in planned} if is_atlas(spec)},
+        addresses=addresses,
     )
     return list(lines(found))
 

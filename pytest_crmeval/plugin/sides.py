@@ -14,6 +14,7 @@ from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.fixtures.ahead import Foresight
 from pytest_crmeval.lookahead.ledger import Ledger
 from pytest_crmeval.options import Options, is_colored
+from pytest_crmeval.options.environment import addresses_of
 from pytest_crmeval.plugin.flight import GRACE, at_once, described, finishes, in_flight, weighed
 from pytest_crmeval.plugin.gauge import Files, Gauge
 from pytest_crmeval.plugin.live import Live
@@ -205,7 +206,12 @@ class Controller:
         """Let cases be begun."""
         plan, foresight = self._plan
         self.ledger.open(
-            weighed(foresight, [planned for _, planned in plan], Options.from_config(self._config).reports),
+            weighed(
+                foresight,
+                [planned for _, planned in plan],
+                Options.from_config(self._config).reports,
+                addresses_of(self._config),
+            ),
             at_once=at_once(self._config) * max(1, self._workers),
             short_sighted=bool(self._config.getoption("maxfail")),
             far_sighted=any(is_of_checkpoint(planned) for _, planned in plan),

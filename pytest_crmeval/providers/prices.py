@@ -1,11 +1,12 @@
 """What tokens cost: the price that the spec gives, or the list price of genai-prices; or nobody knows."""
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from urllib.parse import urlsplit
 
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.providers.specs import ModelSpec, Price
+from pytest_crmeval.providers.specs import ADDRESSES, ModelSpec, Price
 
 Pricing = Callable[[Usage], float | None]
 """Returns what one call costs, in US dollars; None if that is not known."""
@@ -20,14 +21,27 @@ def price_of(spec: ModelSpec) -> Pricing:
     """
     if spec.price:
         return partial(_given, spec.price)
-    if spec.base_url and urlsplit(spec.base_url).hostname != _OWN[spec.provider]:
+    if spec.base_url and not _is_own(spec.provider, spec.base_url):
         return _unknown
     return partial(_listed, spec.provider, spec.model) if _is_listed(spec) else _unknown
+
+
+def other_addresses() -> Mapping[str, str]:
+    """Return where the environment has providers asked, those aside that are asked at their own address."""
+    found = {provider: os.environ.get(name, "").strip().rstrip("/") for provider, name in ADDRESSES.items()}
+    return {provider: where for provider, where in found.items() if where and not _is_own(provider, where)}
 
 
 def is_priced(spec: ModelSpec) -> bool:
     """Whether it is known what the model costs: a budget can't be kept otherwise."""
     return price_of(spec) is not _unknown
+
+
+def _is_own(provider: str, address: str) -> bool:
+    try:
+        return urlsplit(address).hostname == _OWN[provider]
+    except ValueError:
+        return False
 
 
 def _unknown(usage: Usage) -> None:

@@ -12,7 +12,7 @@ from pytest_crmeval.agents.chat import question_prompt, system_prompt
 from pytest_crmeval.domain.asked import LeftOut
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.options import Options, is_partial
-from pytest_crmeval.options.environment import redactor_of
+from pytest_crmeval.options.environment import addresses_of, redactor_of
 from pytest_crmeval.recorder.shards import other_shard
 from pytest_crmeval.runs.journal import Past
 from pytest_crmeval.runs.provenance import commit_at, datasets_of, fingerprint_of
@@ -30,6 +30,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
         "started": _now(),
         "command": redactor_of(config).text(shlex.join(["pytest", *arguments])),
         "agents": {agent: options.spec(agent) for agent in options.agents},
+        **_given(addresses=dict(addresses_of(config))),
         **_given(chosen=bool(config.getoption("crmeval_agent")), git=commit_at(config.rootpath)),
         "prompts": {kind: fingerprint_of(text()) for kind, text in _PROMPTS.items()},
         "max_steps": options.max_steps,

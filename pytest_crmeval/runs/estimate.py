@@ -5,11 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
+from pytest_crmeval.domain.checkpoints import by_step, step_of
 from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.runs import bills
 from pytest_crmeval.runs.casts import STUDENT, Cast, assumed_roles
+from pytest_crmeval.runs.file_times import QUEUE, FileGround, FileTimes, assumed_solution, file_times
 from pytest_crmeval.runs.history import Played, case_of
 from pytest_crmeval.runs.loads import (
     OPINION,
@@ -26,7 +28,7 @@ from pytest_crmeval.runs.memory import Memory, load_of
 from pytest_crmeval.runs.tables import aligned
 
 Pricing = Callable[[Usage], float | None]
-Ground = Literal["played", "alike", "lent", "guessed", "judged", "unjudged", "unasked"]
+Ground = Literal["played", "alike", "lent", "guessed", "judged", "unjudged", "unasked"] | FileGround
 """How a case is known: by itself, by others of the same model, by other models, not at all; for a judge: by earlier
 opinions, not at all; for who stands beside a student: not at all."""
 Known = tuple[Ground, Load, Sequence[str]]
@@ -86,7 +88,8 @@ class Estimate:
         chosen = forecasts or self.forecasts
         queues: dict[str, float] = {}
         for each in chosen:
-            queues[each.queue] = queues.get(each.queue, 0.0) + (0.0 if self.pace.replayed else each.queued)
+            if not (self.pace.replayed and each.role):
+                queues[each.queue] = queues.get(each.queue, 0.0) + each.queued
         return max(self.pace.elapsed((each.spec, each.load) for each in chosen), *queues.values(), 0.0)
 
 
@@ -100,23 +103,27 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
     pace: Pace,
     judge: Judging | None = None,
     casts: Mapping[str, Cast] | None = None,
+    addresses: Mapping[str, str] | None = None,
 ) -> Estimate:
     """Return what the planned cases will take.
 
     ``sizes`` are by the key of a case; ``price`` returns None for a spec that asks no model; ``overhead`` are the
-    characters of the prompt and the tools, which are sent with each call; ``casts`` are learners' models, by spec.
+    characters of prompt and tools, which are sent with each call; ``casts`` are learners' models, by spec;
+    ``addresses`` are where providers are asked, if not at their own: a model there is another one.
     """
-    memory = Memory(history)
+    memory, key = Memory(history), partial(asked, addresses=addresses)
     groups: dict[tuple[str, str], list[PlannedCase]] = {}
     for case in planned:
         groups.setdefault((case.suite, case.subject), []).append(case)
     pace = replace(pace, at_once=max(1, min(pace.at_once, len(planned))))
-    expected = partial(_expected, memory=memory, sizes=sizes, overhead=overhead)
+    expected = partial(_expected, memory=memory, sizes=sizes, overhead=overhead, key=key)
     forecasts: list[Forecast] = []
-    for group in sorted(groups):
+    for group in sorted(groups, key=lambda each: (each[0], *by_step(each[1], step_of(each[1])))):
         cases = groups[group]
-        if cast := (casts or {}).get(cases[0].spec):
-            troupe = _Troupe(cast, memory, sizes, overhead, expected)
+        if sizes[cases[0].key].solutions:
+            forecasts.append(_file_forecast(cases, file_times(cases, memory, sizes), pace))
+        elif cast := (casts or {}).get(cases[0].spec):
+            troupe = _Troupe(cast, memory, sizes, overhead, expected, key)
             forecasts += [_role_forecast(cases, role, troupe, price, pace) for role in troupe.wanted(cases)]
         else:
             forecasts.append(_forecast(cases, expected, price, pace))
@@ -166,6 +173,20 @@ def _forecast(
     return _added_up(Forecast(suite=suite, subject=subject, spec=spec, cases=len(cases)), known, pricing, pace)
 
 
+def _file_forecast(cases: Sequence[PlannedCase], times: FileTimes, pace: Pace) -> Forecast:
+    """Return what the solution files of one checkpoint will take: time."""
+    seconds, grounds = times
+    return Forecast(
+        suite=cases[0].suite,
+        subject=cases[0].subject,
+        spec=cases[0].spec,
+        cases=len(cases),
+        grounds={ground: count for ground, count in grounds.items()},  # noqa: C416 (some of all grounds)
+        queue=QUEUE,
+        queued=seconds / pace.workers,
+    )
+
+
 def _added_up(forecast: Forecast, known: Sequence[Known], pricing: Pricing, pace: Pace) -> Forecast:
     load = together(load for _, load, _ in known)
     grounds = [ground for ground, _, _ in known]
@@ -187,6 +208,7 @@ class _Troupe:
     sizes: Mapping[str, CaseSize]
     overhead: int
     expected: Callable[[PlannedCase], Known]
+    key: Callable[[str], str]
 
     def needs(self, case: PlannedCase, role: str) -> bool:
         """Whether a role is asked about a case."""
@@ -202,7 +224,7 @@ class _Troupe:
 
     def takes(self, case: PlannedCase, role: str) -> Known:
         """Return what a role will take for a case."""
-        spec, size = asked(case.spec), self.sizes[case.key]
+        spec, size = self.key(case.spec), self.sizes[case.key]
         if played := self.memory.role(case_of(case), spec, role):
             return "played", played, ()
         if turn := self.memory.role_turn(spec, role):
@@ -231,9 +253,11 @@ def _role_forecast(
     return _added_up(found, list(known.values()), pricing, pace) if pricing else found
 
 
-def _expected(case: PlannedCase, memory: Memory, sizes: Mapping[str, CaseSize], overhead: int) -> Known:
+def _expected(
+    case: PlannedCase, memory: Memory, sizes: Mapping[str, CaseSize], overhead: int, key: Callable[[str], str]
+) -> Known:
     """Return what a case will take."""
-    spec = asked(case.spec)
+    spec = key(case.spec)
     if played := memory.trial(case_of(case), spec):
         return "played", load_of(played), ()
     size = sizes[case.key]
@@ -297,6 +321,9 @@ def _grounds(forecast: Forecast) -> str:
         "judged": "are taken to be like those that were judged before",
         "unjudged": "are guessed",
         "unasked": "are guessed",
+        "file judged": "were judged before",
+        "files judged": "are taken to be like others that were, solution by solution",
+        "file guessed": "are guessed",
     }
     found = [(bills.number(forecast.grounds[each]), told[each]) for each in told if each in forecast.grounds]
     (count, first), *others = found
@@ -312,6 +339,8 @@ def _guesses(grounds: Collection[Ground]) -> Iterator[str]:
         yield assumed_opinion()
     if "unasked" in grounds:
         yield assumed_roles()
+    if "file guessed" in grounds:
+        yield assumed_solution()
 
 
 def _speed(pace: Pace) -> str:

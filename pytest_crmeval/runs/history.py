@@ -40,6 +40,8 @@ class Played:
     """Whether the student has played it alone, because it was for measuring."""
     seconds: float | None = None
     """None if it was played from a cassette, which takes no time."""
+    solutions: int = 0
+    """Programs that were run, if it is a solution file; 0 for other cases."""
     judged: Usage | None = None
     """What its judge took; None if none was asked."""
 
@@ -49,13 +51,15 @@ def case_of(planned: PlannedCase) -> Case:
     return planned.suite, planned.case, planned.fingerprint
 
 
-def history(folder: Path, wanted: Iterable[PlannedCase] = ()) -> Sequence[Played]:
-    """Return the trials of the runs in ``folder`` in which a model was asked, the newest first.
+def history(
+    folder: Path, wanted: Iterable[PlannedCase] = (), addresses: Mapping[str, str] | None = None
+) -> Sequence[Played]:
+    """Return the trials of the runs in ``folder`` in which a model was asked or programs were run, the newest first.
 
-    No further back than until each of the ``wanted`` cases is known with its time, and never too much. What can't be
-    read is passed over: an estimate does without.
+    No further back than until each of the ``wanted`` cases is known with its time, and never too much; ``addresses``
+    are where providers are asked now, if not at their own. What can't be read is passed over: an estimate does without.
     """
-    missing = {(case_of(planned), asked(planned.spec)) for planned in wanted}
+    missing = {(case_of(planned), asked(planned.spec, addresses)) for planned in wanted}
     bounded, left, found = bool(missing), BYTES, list[Played]()
     for path, size in _journals(folder)[:JOURNALS]:
         if left <= 0 or (bounded and not missing):
@@ -88,17 +92,34 @@ def _trials(path: Path, size: int) -> Iterator[Played]:
             lines = file.readlines(size)
     except OSError:
         return
+    addresses: Mapping[str, str] = {}
     for line in lines:
-        if b'"bill"' in line:  # most lines of most journals are of agents that ask no model
-            try:
+        try:
+            if line.startswith(b'{"part"'):
+                addresses = json.loads(line)["part"].get("addresses", {}) if b'"addresses"' in line else {}
+            elif b'"bill"' in line or b'"solutions"' in line:  # most lines are of agents that ask no model
                 trial = json.loads(line)["trial"]
                 if trial["verdict"] in _PLAYED:
-                    yield from _played(trial)
-            except (ValueError, KeyError, TypeError):
-                continue
+                    yield from _judged(trial) if "solutions" in trial else _played(trial, addresses)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
 
 
-def _played(trial: dict[str, Any]) -> Iterator[Played]:
+def _judged(trial: dict[str, Any]) -> Iterator[Played]:
+    """Yield how long a solution file took; nothing if (some of) its verdicts had been found before."""
+    found = trial["solutions"]
+    solutions = sum(found.get("verdicts", {}).values()) + sum(found.get("ungradable", {}).values())
+    if solutions and not found.get("reused"):
+        yield Played(
+            case=_case_in(trial),
+            spec=asked(str(trial["spec"])),
+            turns=1,
+            solutions=solutions,
+            seconds=float(trial["seconds"]),
+        )
+
+
+def _played(trial: dict[str, Any], addresses: Mapping[str, str]) -> Iterator[Played]:
     """Yield what a trial took; nothing if neither its agent nor its judge asked a model."""
     bill, judged = trial.get("bill"), (trial.get("judgement") or {}).get("bill")
     if not (bill or judged):
@@ -106,8 +127,8 @@ def _played(trial: dict[str, Any]) -> Iterator[Played]:
     roles = {str(role): Usage.from_dict(each["usage"]) for role, each in trial.get("roles", {}).items()}
     own = roles.get("student") if roles else None
     yield Played(
-        case=(str(trial["suite"]), str(trial["case"]), str(trial["fingerprint"])),
-        spec=asked(str(trial["spec"])),
+        case=_case_in(trial),
+        spec=asked(str(trial["spec"]), addresses),
         turns=max(1, len(trial.get("turns", ()))),
         is_question="answer" in trial,
         usage=own or (Usage.from_dict(bill["usage"]) if bill else Usage()),
@@ -117,3 +138,7 @@ def _played(trial: dict[str, Any]) -> Iterator[Played]:
         seconds=None if bill and bill.get("replayed") else float(trial["seconds"]),
         judged=Usage.from_dict(judged["usage"]) if judged else None,
     )
+
+
+def _case_in(trial: Mapping[str, Any]) -> Case:
+    return str(trial["suite"]), str(trial["case"]), str(trial["fingerprint"])

@@ -35,6 +35,8 @@ class CaseSize:
     """Whether a judge, if there is one, is asked about it."""
     held_out: bool = False
     """Whether nobody learns from it."""
+    solutions: int = 0
+    """Programs in a solution file; 0 for other cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,8 @@ class Pace:
 
     at_once: int
     """How many conversations are played at the same time."""
+    workers: int = 1
+    """How many solution files are judged at the same time."""
     caps: Sequence[Cap] = ()
     replayed: bool = False
     """Whether no model is asked: then it takes no time that is worth telling, and no money."""

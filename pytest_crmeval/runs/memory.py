@@ -19,8 +19,11 @@ class Memory:
     def __init__(self, history: Iterable[Played]) -> None:
         self._trials: dict[tuple[Case, str], Played] = {}
         self._opinions: dict[tuple[Case, str], Usage] = {}
+        self._files: dict[Case, Played] = {}
         for played in history:
             place = (played.case, played.spec)
+            if played.solutions:
+                self._files.setdefault(played.case, played)
             if played.judged and played.judged.calls:
                 self._opinions.setdefault(place, played.judged)
             if played.usage.calls:
@@ -56,6 +59,15 @@ class Memory:
             alike = [each for each in self._trials.values() if each.is_question is questions]
             self._means[place] = _mean([each for each in alike if spec in {"", each.spec}])
         return self._means[place]
+
+    def file_seconds(self, case: Case) -> float | None:
+        """Return how long it took to judge a solution file; None if that was not done."""
+        return self._files[case].seconds if case in self._files else None
+
+    def seconds_per_solution(self) -> float | None:
+        """Return how long it takes to judge a solution, on average; None if none was."""
+        solutions = sum(played.solutions for played in self._files.values())
+        return sum(played.seconds or 0.0 for played in self._files.values()) / solutions if solutions else None
 
     def opinion(self) -> Load | None:
         """Return what one opinion of a judge takes on average; None if there was none."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.boxes import solution
 from tests.projects import case
 from tests.providers.loopback import Loopback
 
@@ -113,4 +114,40 @@ def test_a_guess_counts_on_the_cache(project: Project, providers: Providers) -> 
 
     result.stdout.fnmatch_lines(
         ["total: *cached)*", "guessed: *prompt and tools read from the cache by every call but *"]
+    )
+
+
+def test_what_a_server_of_ones_own_took_is_not_what_the_model_takes(
+    project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment names the server: the same spec stands for another model there."""
+    providers()
+    pytester = project([case("one")])
+    gpt = ("--crmeval-agent", "openai:gpt-4.1?price=1/1")
+    pytester.runpytest(*gpt)
+
+    there = pytester.runpytest(*gpt, "--crmeval-estimate")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    here = pytester.runpytest(*gpt, "--crmeval-estimate")
+
+    there.stdout.fnmatch_lines(["crm × openai:gpt-4.1*: 1 of 1 cases were played before"])
+    here.stdout.fnmatch_lines(["*1 of 1 cases are taken from other models (openai:gpt-4.1[?]base_url=http://127.*)"])
+
+
+def test_solution_files_take_time(judging: Callable[..., pytest.Pytester]) -> None:
+    """As long as they took before, in the order of their steps."""
+    pytester = judging({f"checkpoint-{step}/s": [solution("a")] for step in (900, 1000)})
+
+    first = pytester.runpytest("--crmeval-estimate")
+    pytester.runpytest("-k", "checkpoint-900")
+    second = pytester.runpytest("--crmeval-estimate")
+
+    first.stdout.fnmatch_lines(
+        ["*checkpoint-900 *1 s", "*checkpoint-1000 *1 s", "total: * 2 s", "guessed: 1 s to judge a solution"]
+    )
+    second.stdout.fnmatch_lines(
+        [
+            "*checkpoint-900: 1 of 1 cases were judged before",
+            "*checkpoint-1000: 1 of 1 cases are taken to be like others that were, solution by solution",
+        ]
     )

@@ -387,3 +387,53 @@ def test_a_learner_s_conversations_take_their_time_one_after_the_other() -> None
 def test_what_a_student_took_is_lent_without_his_teacher() -> None:
     """Another model is no learner."""
     assert 4 == forecast([case("one")], taught("one")).load.usage.calls
+
+
+def of_file(name: str, subject: str) -> PlannedCase:
+    """Return a solution file of a checkpoint."""
+    return replace(planned(name, subject=subject, suite="code"), spec="checkpoint")
+
+
+def judged_file(name: str, solutions: int, seconds: float) -> Played:
+    """Return how long a solution file took."""
+    return Played(case=("code", name, "f00d"), spec="checkpoint", turns=1, solutions=solutions, seconds=seconds)
+
+
+def estimated_files(cases: Sequence[PlannedCase], *history: Played, workers: int = 1) -> Estimate:
+    """Return the estimate of files of ten solutions each."""
+    sizes = {each.key: CaseSize(turns=1, characters=0, judged=False, solutions=10) for each in cases}
+    pace = Pace(at_once=8 * workers, workers=workers)
+    return estimate(cases, history, sizes, lambda _: None, overhead=0, pace=pace)
+
+
+def test_a_solution_file_takes_as_long_as_it_took_or_as_its_solutions_do() -> None:
+    """By itself, by others, or by an assumption that is printed; workers have one file each at a time."""
+    cases = [of_file("old", "checkpoint-1"), of_file("new", "checkpoint-1")]
+
+    known = estimated_files(cases, judged_file("old", 4, 8.0))
+    guessed = estimated_files(cases, workers=2)
+
+    assert (28.0, 10.0) == (known.elapsed(), guessed.elapsed())
+    assert {"file judged": 1, "files judged": 1} == known.forecasts[0].grounds
+    assert "guessed: 1 s to judge a solution" in list(lines(guessed))
+
+
+def test_checkpoints_are_in_the_order_of_their_steps() -> None:
+    """Step 900 comes before step 1000, and a subject without a step last."""
+    names = ["checkpoint-1000", "checkpoint-900", "final"]
+
+    assert ["checkpoint-900", "checkpoint-1000", "final"] == [
+        forecast.subject for forecast in estimated_files([of_file("a", name) for name in names]).forecasts
+    ]
+
+
+def test_usage_at_another_address_is_not_that_of_the_model() -> None:
+    """It is only lent, as from any other model; at the same address it counts."""
+    local = "http://127.0.0.1:8000/v1"
+    elsewhere = played("one", f"{GPT}?base_url={local}")
+    cases, sizes = [case("one")], {case("one").key: CaseSize(turns=1, characters=9)}
+
+    (here,) = estimate(cases, [elsewhere], sizes, price, overhead=0, pace=TWO).forecasts
+    (there,) = estimate(cases, [elsewhere], sizes, price, overhead=0, pace=TWO, addresses={"openai": local}).forecasts
+
+    assert ({"lent": 1}, {"played": 1}) == (here.grounds, there.grounds)

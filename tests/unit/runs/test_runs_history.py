@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_crmeval.domain.checkpoints import FileOutcome
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial, TurnOutcome
@@ -82,6 +83,31 @@ def test_what_was_not_played_to_its_end_says_nothing(tmp_path: Path) -> None:
     run(tmp_path, "mine", asked("one", Verdict.ERRORED), trial("two"), asked("three", Verdict.FAILED))
 
     assert ["three"] == cases(history(tmp_path))
+
+
+def test_a_model_at_another_address_is_another_model(tmp_path: Path) -> None:
+    """The environment said where: a server of one's own takes other tokens and another time."""
+    path = tmp_path / "mine" / "trials.jsonl"
+    book = Journal.open(path)
+    gpt = replace(asked(), planned=replace(planned("one"), spec="openai:gpt-4.1"))
+    for part in ({"addresses": {"openai": "http://127.0.0.1:8000/v1"}}, {}):
+        book.part({"started": "2026-11-16T02:18:47+00:00", **part}, [gpt.planned])
+        book.trial(gpt)
+    book.close()
+
+    assert ["openai:gpt-4.1", "openai:gpt-4.1?base_url=http://127.0.0.1:8000/v1"] == [
+        played.spec for played in history(tmp_path)
+    ]
+
+
+def test_a_solution_file_is_remembered_with_its_time(tmp_path: Path) -> None:
+    """Not if some of its verdicts had been found before: those took no time."""
+    judged = FileOutcome(verdicts={"AC": 3, "WA": 1}, ungradable={"no code": 1})
+    again = replace(judged, reused=4, reused_from="new")
+    run(tmp_path, "new", replace(trial("file"), solutions=judged, seconds=10.0))
+    run(tmp_path, "again", replace(trial("file"), solutions=again, seconds=0.1), age=9)
+
+    assert [(5, 10.0)] == [(played.solutions, played.seconds) for played in history(tmp_path)]
 
 
 def test_the_newest_come_first(tmp_path: Path) -> None:
