@@ -132,7 +132,7 @@ class Recorder:
         if self._planned:
             self._ready()
         self._control.spend(self.past.spent)
-        for trial in self.past.trials.values():
+        for trial in self.past.trials.values() if self._options.budget else ():
             self._control.learn(trial.planned.spec, journal.spent_on(trial))
         self._journal = self._opened()
         if self._config.option.verbose >= 0:

@@ -112,12 +112,11 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
     ``addresses`` are where providers are asked, if not at their own: a model there is another one.
     """
     memory, key = Memory(history), partial(asked, addresses=addresses)
-    groups: dict[tuple[str, str], list[PlannedCase]] = {}
+    groups, forecasts = dict[tuple[str, str], list[PlannedCase]](), list[Forecast]()
     for case in planned:
         groups.setdefault((case.suite, case.subject), []).append(case)
     pace = replace(pace, at_once=max(1, min(pace.at_once, len(planned))))
     expected = partial(_expected, memory=memory, sizes=sizes, overhead=overhead, key=key)
-    forecasts: list[Forecast] = []
     for group in sorted(groups, key=lambda each: (each[0], *by_step(each[1], step_of(each[1])))):
         cases = groups[group]
         if sizes[cases[0].key].solutions:

@@ -13,8 +13,8 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 
 from pytest_crmeval.ports.chat_model import Cause, ModelError
-from pytest_crmeval.providers.control import EVERYBODY, Feedback
-from pytest_crmeval.providers.limits import Cap
+from pytest_crmeval.providers.control import EVERYBODY, Charge, Feedback
+from pytest_crmeval.providers.limits import Cap, breaker
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.server.line import Line, LineToController
 from pytest_crmeval.server.linked import ControlAnswers, LinkedControl
@@ -118,6 +118,37 @@ def test_a_worker_that_is_gone_gives_its_permits_back() -> None:
             another = _in_time(lambda: permit_of(two))
 
     assert another not in held
+
+
+def test_a_model_that_fails_for_all_workers_together_is_given_up_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They count together, one of them probes, and each hears why."""
+    monkeypatch.setattr(breaker, "BACKOFF", (0.0,))
+    with controller(SharedControl(failures=2)) as line, worker(line) as one, worker(line) as two:
+        one.fail("openai:m")
+        two.fail("openai:m")
+        one.release(permit_of(one), Feedback(ok=False, trouble="server error: 500"))
+
+        assert None is _in_time(lambda: two.acquire("openai:m", 1))
+        assert "no answer to 2 calls in a row, nor to 1 probes: server error: 500" == two.refusal("openai:m")
+        assert "" == two.refusal("openai:n")
+
+
+def test_what_a_worker_that_is_gone_had_reserved_is_free_again() -> None:
+    """For its call, and for the rest of its trial."""
+    control = SharedControl(budget=1.0)
+    control.learn("agent", 0.9)
+    with controller(control) as line:
+        with worker(line) as one:
+            one.release(_charged(one, "a"), Feedback(ok=True, cost=0.05))
+            assert _charged(one, "a")
+        with worker(line) as two:
+            assert _in_time(lambda: _charged(two, "b"))
+
+
+def _charged(control: LinkedControl, trial: str) -> int:
+    permit = control.acquire("openai:m", 1, None, Charge(most=0.1, trial=trial, agent="agent"))
+    assert permit is not None
+    return permit
 
 
 def test_a_worker_that_asks_again_hears_when_its_turn_did_not_come() -> None:

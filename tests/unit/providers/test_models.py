@@ -479,3 +479,55 @@ def test_there_is_one_backend_however_many_ask_at_the_same_time() -> None:
             threads.submit(model.complete, PROMPT)
 
     assert [1] == made
+
+
+@pytest.mark.parametrize(
+    ("cause", "counted"),
+    [(Cause.OVERLOADED, True), (Cause.TIMEOUT, True), (Cause.BAD_REQUEST, True), (Cause.FILTERED, False)],
+)
+def test_a_call_without_an_answer_is_counted_once_if_the_model_is_to_blame(cause: Cause, *, counted: bool) -> None:
+    """However many attempts there were; what a filter says of a dialogue says nothing about the model."""
+    desk = Desk(*failures(cause, 3), spec="openai:m?retries=2")
+
+    with pytest.raises(ModelError):
+        desk.ask()
+
+    assert ["openai:m"] * counted == desk.control.failed
+
+
+class Refusing(Generous):
+    """A control that has given the model up."""
+
+    def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
+        """Refuse."""
+        super().acquire(model, tokens, patience, charge)
+        return None
+
+    def refusal(self, model: str) -> str:
+        """Say why."""
+        return f"no answer from {model}"
+
+
+def test_a_model_that_was_given_up_is_not_asked() -> None:
+    """The error says why, and that no other request would be answered."""
+    desk = Desk()
+    desk.control = Refusing()
+
+    with pytest.raises(ModelError, match="given up: openai:m: no answer from openai:m") as caught:
+        desk.ask()
+
+    assert caught.value.is_final
+    assert ([], []) == (desk.backend.deadlines, desk.control.failed)
+
+
+def test_a_call_says_what_it_may_cost_at_most() -> None:
+    """For which trial and agent, too; without a budget there is nothing to say."""
+    desk = Desk()
+    desk.account = Account(trial="test[one]", agent="openai:m")
+    desk.ask()
+    desk.account = Account()
+    desk.ask()
+
+    first, second = desk.control.charges
+    assert ("test[one]", "openai:m", True) == (first.trial, first.agent, first.most > 0)
+    assert NO_CHARGE == second
