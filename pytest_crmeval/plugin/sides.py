@@ -46,6 +46,7 @@ class Controller:
         self.control = SharedControl(options.rates, options.budget, failures=options.max_failures)
         self.server = RunServer(config, self.control)
         self.recorder = Recorder(config, self._ready, lambda: str(self.server), self.control)
+        self.control.call_failed = self.recorder.log.call_failed
         self.playbooks = self.recorder.playbooks
         self.ledger = Ledger(self.recorder.take)
         self.recorder.lacking = lambda: self.ledger.lacking

@@ -1,7 +1,7 @@
 """The control of a run, in the process that owns it."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 
 from pytest_crmeval.providers.budget import Budget
@@ -22,6 +22,8 @@ class SharedControl:
         self._heard: set[str] = set()
         self._again = self._throttled = 0
         self._guard = Lock()
+        self.call_failed: Callable[[str], None] = lambda reason: None  # noqa: ARG005 (its signature)
+        """Called with the reason when a call has failed and may be retried."""
 
     @property
     def stopped(self) -> Mapping[str, str]:
@@ -116,6 +118,8 @@ class SharedControl:
                 self._throttled += 1
         if feedback.heard:
             self._heard.add(feedback.heard)
+        if feedback.trouble:
+            self.call_failed(feedback.trouble)
         self._limits.release(permit, feedback)
 
     def has_answered(self, model: str) -> bool:

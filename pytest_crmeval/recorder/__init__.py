@@ -19,6 +19,7 @@ from pytest_crmeval.providers.control import EVERYBODY
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.recorder.counting import counted, group_of, outcome_of
 from pytest_crmeval.recorder.jobfile import JobFile
+from pytest_crmeval.recorder.joblog import JobLog
 from pytest_crmeval.recorder.judging import Court
 from pytest_crmeval.recorder.locking import RunLock
 from pytest_crmeval.recorder.pages import write_page
@@ -66,6 +67,7 @@ class Recorder:
         self._tally = Tally()
         self._lock = RunLock(config.pluginmanager, self._options.folder)
         self._job = JobFile(self._options.folder)
+        self.log = JobLog(config, self._options.folder)
         self._journal: journal.Journal | None = None
         self._closed = self._interrupted = False
         self._report: Report | None = None
@@ -294,6 +296,7 @@ class Recorder:
         self._tally.take(outcome_of(trial), time.monotonic())
         self._played.add(trial.planned.key)
         self._job.note(self._tally)
+        self.log.recorded(trial)
 
     def _written(self, write: Callable[[journal.Journal], None], book: journal.Journal) -> None:
         try:

@@ -1,0 +1,46 @@
+"""What the log of a submitted run says when something goes wrong, at the time when it does."""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.options.environment import redactor_of
+from pytest_crmeval.recorder.locking import PLUGIN
+from pytest_crmeval.runs.jobs import LOG
+
+
+class JobLog:
+    """Writes a line for each errored trial and each failed call of a submitted run; other runs have no log.
+
+    pytest shows errors at its end, which may be hours away. Lines go to the file, not through pytest's terminal: while
+    a test runs, pytest captures what is written there.
+    """
+
+    def __init__(self, config: pytest.Config, folder: Path) -> None:
+        self._path = folder / LOG if config.pluginmanager.has_plugin(PLUGIN) else None
+        self._redacted = redactor_of(config).text
+
+    def recorded(self, trial: Trial) -> None:
+        """Write why a trial errored; any thread may call this."""
+        if trial.verdict is Verdict.ERRORED:
+            planned = trial.planned
+            number = f" (trial {planned.trial})" if planned.trial > 1 else ""
+            self._write(f"errored: {planned.suite} × {planned.subject}, {planned.case}{number}: {trial.reason}")
+
+    def call_failed(self, reason: str) -> None:
+        """Write why a call to a model failed that may be retried; any thread may call this."""
+        self._write(f"call failed, may be retried: {reason}")
+
+    def _write(self, text: str) -> None:
+        if self._path is None:
+            return
+        line = next(iter(self._redacted(text).splitlines()), "")
+        with suppress(OSError), self._path.open("ab+") as log:  # a full disk: the journal has the reason, too
+            log.seek(-min(1, log.seek(0, os.SEEK_END)), os.SEEK_END)
+            start = "\n" if log.read(1) not in {b"", b"\n"} else ""  # pytest is in the middle of its dots
+            log.write(f"{start}crmeval: {time.strftime('%H:%M:%S')} {line}\n".encode(errors="replace"))
