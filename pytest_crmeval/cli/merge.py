@@ -10,7 +10,7 @@ from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.domain.report import Report
 from pytest_crmeval.runs import bills, journal, reports, summary
-from pytest_crmeval.runs.fitting import KINDS, Misfit, misfits
+from pytest_crmeval.runs.fitting import KINDS, Misfit, differences, misfits
 from pytest_crmeval.runs.ids import problem_of
 from pytest_crmeval.runs.places import NoRunError
 from pytest_crmeval.runs.sources import Source, SourceError, sources
@@ -25,6 +25,8 @@ agents. A run is named by its id in the reports folder, or by a path to its fold
 Runs that don't fit together are refused. --allow KIND takes them all the same: later runs win, and the report says so.
 
 {chr(10).join(f"    {kind:9} {what}" for kind, what in KINDS.items())}
+
+Runs that were played by different versions of pytest-crmeval or of an agent's code are joined with a warning.
 
 Gates are those of the command line, each of which is judged, else crmeval_gates of the project's pytest settings.
 Gates of plugins are asked by a run only: pytest --crmeval-run nightly.
@@ -62,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
     if report.rulings or report.comparison:
         _keep(report, path)
     ending = [*judgement(report, idle), f"report: {path}", _page(report, folder)]
-    sys.stdout.write("\n".join([*_told(report, odd), *ending]) + "\n")
+    warnings = [f"warning: {text}" for text in differences(found)]
+    sys.stdout.write("\n".join([*_told(report, odd), *warnings, *ending]) + "\n")
     return 0 if is_fine(report, idle, gated=not options.no_gates) else 1
 
 

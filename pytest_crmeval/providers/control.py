@@ -39,8 +39,6 @@ class Feedback:
     trouble: str = ""
     """Why there is no answer, if the model is to blame and not the request; empty otherwise."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    trouble: str = ""
-    """Why the call failed, if it may be retried."""
 
 
 class Control(Protocol):

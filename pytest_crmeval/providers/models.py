@@ -134,7 +134,6 @@ class Model:
             cost=cost,
             trouble="" if error.is_about_content else str(error),
             headers=error.headers,
-            trouble=str(error) if error.is_retried else "",
         )
 
     def _pause(self, error: ModelError, failures: int, account: Account) -> bool:

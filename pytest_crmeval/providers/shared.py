@@ -23,7 +23,7 @@ class SharedControl:
         self._again = self._throttled = 0
         self._guard = Lock()
         self.call_failed: Callable[[str], None] = lambda reason: None  # noqa: ARG005 (its signature)
-        """Called with the reason when a call has failed and may be retried."""
+        """Called with the reason when a model did not answer a call."""
 
     @property
     def stopped(self) -> Mapping[str, str]:

@@ -33,8 +33,8 @@ class JobLog:
             self._write(f"errored: {planned.suite} × {planned.subject}, {planned.case}{number}: {trial.reason}")
 
     def call_failed(self, reason: str) -> None:
-        """Write why a call to a model failed that may be retried; any thread may call this."""
-        self._write(f"call failed, may be retried: {reason}")
+        """Write why a model did not answer a call; any thread may call this."""
+        self._write(f"call failed: {reason}")
 
     def _write(self, text: str) -> None:
         if self._path is None:

@@ -13,9 +13,10 @@ from pytest_crmeval.domain.asked import LeftOut
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.options import Options, is_partial
 from pytest_crmeval.options.environment import addresses_of, redactor_of
+from pytest_crmeval.providers.specs import is_model
 from pytest_crmeval.recorder.shards import other_shard
 from pytest_crmeval.runs.journal import Past
-from pytest_crmeval.runs.provenance import commit_at, datasets_of, fingerprint_of
+from pytest_crmeval.runs.provenance import code_of, commit_at, datasets_of, fingerprint_of
 
 _PACKAGES = ("pytest", "pytest-crmeval", "pytest-xdist", "openai", "anthropic", "genai-prices", "scipy")
 _PROMPTS: Mapping[str, Callable[[], str]] = {"conversations": system_prompt, "questions": question_prompt}
@@ -32,6 +33,8 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
         "agents": {agent: options.spec(agent) for agent in options.agents},
         **_given(addresses=dict(addresses_of(config))),
         **_given(chosen=bool(config.getoption("crmeval_agent")), git=commit_at(config.rootpath)),
+        "version": version("pytest-crmeval"),
+        **_given(code=_code(options)),
         "prompts": {kind: fingerprint_of(text()) for kind, text in _PROMPTS.items()},
         "max_steps": options.max_steps,
         **_given(suites=list(options.suites), partial=is_partial(config), plugin_gates=_have_gates(config)),
@@ -98,6 +101,12 @@ def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject
             raise pytest.UsageError(
                 f"{begun} with --crmeval-invalid=play, and can't go on without: add it, or choose another --crmeval-run"
             )
+
+
+def _code(options: Options) -> JsonObject:
+    """Return a fingerprint of the code of each agent of the user's own, as far as it is found."""
+    own = {agent: spec for agent in options.agents if ":" in (spec := options.spec(agent)) and not is_model(spec)}
+    return _given(**{agent: code_of(spec) for agent, spec in own.items()})
 
 
 def _have_gates(config: pytest.Config) -> bool:

@@ -38,6 +38,39 @@ def misfits(sources: Sequence[Source]) -> Iterator[Misfit]:
             yield Misfit(kind=kind, text=text)
 
 
+def differences(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield which versions of this package, or of an agent's own code, differ: the runs may not be comparable."""
+    versions = {source.name: _noted(source, "version") for source in sources}
+    for name, other in _differing(versions):
+        yield (
+            f"{name} was played by pytest-crmeval {_listed(versions[name])}, "
+            f"{other} by pytest-crmeval {_listed(versions[other])}"
+        )
+    agents = sorted({agent for source in sources for part in source.past.parts for agent in _code(part)})
+    for agent in agents:
+        code = {source.name: {_code(part).get(agent) for part in source.past.parts} - {None} for source in sources}
+        for name, other in _differing(code):
+            yield f"the code of the agent {agent} differs between {name} and {other}"
+        yield from (
+            f"the code of the agent {agent} changed while {name} was played" for name in code if len(code[name]) > 1
+        )
+
+
+def _differing(noted: Mapping[str, set[Any]]) -> Iterator[tuple[str, str]]:
+    """Yield the first run and each that differs from it, of those that say anything."""
+    first, *others = [name for name in noted if noted[name]] or [""]
+    yield from ((first, name) for name in others if noted[name] != noted[first])
+
+
+def _noted(source: Source, fact: str) -> set[Any]:
+    return {part[fact] for part in source.past.parts if fact in part}
+
+
+def _code(part: Mapping[str, Any]) -> Mapping[str, str]:
+    code: Mapping[str, str] = part.get("code", {})
+    return code
+
+
 def _rules(sources: Sequence[Source]) -> Iterator[str]:
     first = sources[0]
     for source in sources[1:]:

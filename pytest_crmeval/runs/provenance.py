@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 
 from pytest_crmeval.domain.json import JsonObject
@@ -35,6 +36,26 @@ def datasets_of(planned: Iterable[PlannedCase]) -> JsonObject:
 def fingerprint_of(content: object) -> str:
     """Return what changes when content does."""
     return sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def code_of(spec: str) -> str:
+    """Return what changes when the code of an agent ``module:attr`` does; nothing if it is not found.
+
+    Of a package all modules count: an agent is rarely one file. Nothing is imported.
+    """
+    name = spec.partition(":")[0].partition(".")[0]
+    try:
+        found = find_spec(name)
+    except (ImportError, ValueError):
+        return ""
+    folders = list(found.submodule_search_locations or ()) if found else []
+    files = [path for folder in folders for path in sorted(Path(folder).rglob("*.py"))]
+    if found and found.has_location and not files:
+        files = [Path(str(found.origin))]
+    try:
+        return fingerprint_of([(path.name, path.read_bytes()) for path in files]) if files else ""
+    except OSError:  # it is gone, or not ours to read
+        return ""
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -255,3 +256,23 @@ def test_a_worker_on_another_machine_says_what_to_do(project: Project) -> None:
         ["this worker can't reach the controller on loopback (*): workers have to be on the machine*"]
     )
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+def test_merge_warns_when_an_agent_was_changed_between_shards(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its module is not what it was; each part of a report says by which version and code it was played."""
+    pytester = project(cases(4, 0))
+    monkeypatch.chdir(pytester.path)
+    pytester.runpytest_subprocess(*run("a1"), *HALF, "--crmeval-shard", "1/2", "-n", "1")
+    with Path("bots.py").open("a", encoding="utf-8") as file:
+        file.write("\n# another version\n")
+    pytester.runpytest_subprocess(*run("a2"), *HALF, "--crmeval-shard", "2/2", *NO_XDIST)
+    capsys.readouterr()
+
+    cli.main(["merge", run("a1")[1], run("a2")[1], "-o", run("changed")[1]])
+
+    said = capsys.readouterr().out
+    assert f"warning: the code of the agent bots:Half differs between {run('a1')[1]} and {run('a2')[1]}\n" in said
+    (part,) = json.loads(Path("reports", f"{run('a2')[1]}.json").read_text(encoding="utf-8"))["run"]["parts"]
+    assert (version("pytest-crmeval"), {"bots:Half"}) == (part["version"], set(part["code"]))

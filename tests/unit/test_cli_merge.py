@@ -318,3 +318,32 @@ def test_shards_of_other_numbers_of_trials_do_not_fit(folder: Path, capsys: pyte
 
     assert 2 == cli.main(["merge", "s1", "s3", "-o", "out"])
     assert "trials of each case in s1: 1, in s3: 3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "warning"),
+    [
+        (
+            {"version": "0.1.0"},
+            {"version": "0.2.0"},
+            "warning: s1 was played by pytest-crmeval 0.1.0, s2 by pytest-crmeval 0.2.0",
+        ),
+        (
+            {"code": {"mine": "abc"}},
+            {"code": {"mine": "def"}},
+            "warning: the code of the agent mine differs between s1 and s2",
+        ),
+        ({"version": "0.1.0", "code": {"mine": "abc"}}, {"version": "0.1.0", "code": {"mine": "abc"}}, ""),
+        ({"version": "0.1.0"}, {}, ""),
+    ],
+)
+def test_shards_of_different_code_are_merged_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], first: dict[str, Any], second: dict[str, Any], warning: str
+) -> None:
+    """A run that does not say its version or code, or the same ones, brings no warning."""
+    keep(tmp_path, "s1", [trial("one")], parts=[part("1/2", **first)])
+    keep(tmp_path, "s2", [trial("two")], parts=[part("2/2", **second)])
+
+    assert 0 == cli.main([*MERGE, "--reports", str(tmp_path), "--no-gates"])
+    found = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warning")]
+    assert [warning] * bool(warning) == found
