@@ -28,7 +28,7 @@ _BAD = {"failed": "red", "errored": "bold red", "invalid": "yellow", "retries": 
 def watch_live(watch: Watch, interval: float, console: Console | None = None) -> Status:
     """Show a run until it ends, and leave on the screen how it ended."""
     console = console or Console(highlight=False, force_terminal=True)
-    status = watch.look(time.time())
+    status = watch.look(time.time(), time.monotonic())
     with Live(console=console, auto_refresh=False, transient=False) as live:
         while True:
             width = console.width
@@ -36,7 +36,7 @@ def watch_live(watch: Watch, interval: float, console: Console | None = None) ->
             if status.is_over:
                 return status
             if _waited(interval, console, width):
-                status = watch.look(time.time())
+                status = watch.look(time.time(), time.monotonic())
 
 
 def rendered(status: Status, width: int) -> Iterator[RenderableType]:

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f"only the report is left of the run {folder.name!r}: crmeval report {folder.name}{where}")
         watch = Watch(folder, where)
         if not options.watch:
-            _show(watch.look(time.time()), options)
+            _show(watch.look(time.time(), time.monotonic()), options)
             return 0
         return _watched(watch, options)
     except (JobError, UnreadableError) as error:
@@ -85,7 +85,7 @@ def _told(watch: Watch, options: argparse.Namespace) -> Status:
     """Tell a line per change, to whoever reads lines; at the end all of it."""
     before: object = None
     while True:
-        status = watch.look(time.time())
+        status = watch.look(time.time(), time.monotonic())
         if options.json:
             if status.news != before:
                 _show(status, options)

@@ -31,6 +31,8 @@ class Followed:
     resumed: float | None = None
     latest: float | None = None
     """When the latest trial was recorded; None if nobody has said."""
+    tick: float | None = None
+    """The same on the monotonic clock of the machine; None if the journal does not say. It is not the time of day."""
 
     @property
     def command(self) -> str:
@@ -43,14 +45,23 @@ class Followed:
         """Whether it was merged, and not of everything: pytest can't go on with it."""
         return is_merged(self.parts) and bool(missing_shards(self.parts))
 
+    def clock(self, now: float, tick: float | None = None) -> float:
+        """Return what the clock says that the pace of trials is measured by.
+
+        ``now`` is the time of day, which may have been set since; ``tick`` the monotonic clock of the machine that
+        plays, None on another one.
+        """
+        if self.tick is None or self.latest is None:
+            return now
+        return self.tick + max(0.0, now - self.latest) if tick is None else tick
+
     def take(self, record: dict[str, Any]) -> None:
         """Take one line; KeyError, TypeError, AttributeError or ValueError if it is none."""
         if "trial" in record:
-            at = float(record["at"]) if "at" in record else None
-            if at is not None and not math.isfinite(at):
-                raise ValueError(f"there is no time {at}")
+            at, tick = _time(record, "at"), _time(record, "tick")
             self.latest = at if at is not None else self.latest
-            self.tally.take(Outcome.from_dict(record["trial"]), at)
+            self.tick = tick
+            self.tally.take(Outcome.from_dict(record["trial"]), at if tick is None else tick)
         elif "spent" in record:
             self.tally.spent += float(record["spent"])
         elif "red" not in record:
@@ -59,6 +70,13 @@ class Followed:
             self.resumed = datetime.fromisoformat(record["part"]["started"]).timestamp()
             self.started = self.resumed if self.started is None else self.started
             self.tally.begin({case["key"]: (case["suite"], case["subject"]) for case in record["planned"]})
+
+
+def _time(record: dict[str, Any], name: str) -> float | None:
+    at = float(record[name]) if name in record else None
+    if at is not None and not math.isfinite(at):
+        raise ValueError(f"there is no time {at}")
+    return at
 
 
 class Follower:

@@ -90,8 +90,9 @@ class Journal:
         self._write({"part": part, "planned": [case.to_dict() for case in planned]})
 
     def trial(self, trial: Trial) -> None:
-        """Write how a case went, and when we heard of it."""
-        self._write({"trial": trial.to_dict(), "at": round(time.time(), 3)})
+        """Write how a case went, and when we heard of it: the time of day, and a clock that is never set."""
+        at, tick = round(time.time(), 3), round(time.monotonic(), 3)
+        self._write({"trial": trial.to_dict(), "at": at, "tick": tick})
 
     def red(self, key: str) -> None:
         """Write that the test of a case is red, whatever its trial says."""

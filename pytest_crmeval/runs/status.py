@@ -103,8 +103,12 @@ class Watch:
         self._where = where
         self._follower = Follower(folder / JOURNAL)
 
-    def look(self, now: float) -> Status:
-        """Return how it stands now, by the clock on the wall; JobError or UnreadableError if nobody can tell."""
+    def look(self, now: float, tick: float | None = None) -> Status:
+        """Return how a run stands at the time of day ``now``; JobError or UnreadableError if it can't be read.
+
+        ``tick`` is the monotonic clock of this machine: if the run is on this machine, its pace is measured by that,
+        whatever the time of day is set to.
+        """
         job = read_job(self._folder) if is_job(self._folder) else None
         # Before the journal: who ends between the two looks has written all that he had to write.
         state = state_of(self._folder, job) if job else State.RUNNING if is_held(self._folder) else None
@@ -112,8 +116,9 @@ class Watch:
         state = state or self._ended(told)
         running = state is State.RUNNING
         then = now if running else told.latest
-        rows, whole = _rows(told, job, now if then is None else then)
         holder = holder_of(self._folder) if running else None
+        here = tick if holder and holder.is_here else None
+        rows, whole = _rows(told, job, told.clock(now if then is None else then, here))
         untold = _untold(holder, told)
         begun = told.resumed if untold is None else untold
         if untold is not None:

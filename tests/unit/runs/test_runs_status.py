@@ -27,6 +27,8 @@ STARTED = 1_794_796_727.0
 PART = {"started": "2026-11-16T02:38:47+00:00", "command": "pytest evals/ -n 3"}
 CASES = ("one", "two", "three")
 NOW = STARTED + 60.0
+BOOTED = 5_000.0
+"""What the monotonic clock said when the run began."""
 
 
 @pytest.fixture
@@ -42,6 +44,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a trial end every ten seconds, by the journal's clock."""
     ticks = iter(range(10, 1000, 10))
     monkeypatch.setattr("pytest_crmeval.runs.journal.time.time", lambda: STARTED + next(ticks))
+    ends = iter(range(10, 1000, 10))
+    monkeypatch.setattr("pytest_crmeval.runs.journal.time.monotonic", lambda: BOOTED + next(ends))
 
 
 def play(folder: Path, *verdicts: Verdict) -> None:
@@ -86,7 +90,7 @@ def reported(folder: Path, after: float, *, complete: bool = False) -> None:
 
 def look(folder: Path) -> Status:
     """Look at it a minute after it began."""
-    return Watch(folder).look(NOW)
+    return Watch(folder).look(NOW, BOOTED + 60.0)
 
 
 def test_who_holds_the_lock_is_running(folder: Path) -> None:
@@ -105,6 +109,21 @@ def test_a_run_in_another_terminal_has_an_end_in_sight(folder: Path) -> None:
         (row,) = look(folder).rows
 
     assert (2, 3, 2.0, 40.0) == (row.done, row.total, row.rate, row.eta)
+
+
+@pytest.mark.parametrize("jump", [-5 * 3600.0, 300 * 86_400.0])
+def test_a_clock_that_is_set_changes_neither_pace_nor_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    """Between the two trials that are on record, by hours or by days."""
+    times = iter([STARTED + 10.0, STARTED + 20.0 + jump])
+    monkeypatch.setattr("pytest_crmeval.runs.journal.time.time", lambda: next(times))
+    play(folder, Verdict.PASSED, Verdict.FAILED)
+    with held(folder):
+        (here,) = Watch(folder).look(NOW + jump, BOOTED + 60.0).rows
+        (elsewhere,) = Watch(folder).look(NOW + jump).rows
+
+    assert [(2.0, 40.0)] * 2 == [(row.rate, row.eta) for row in (here, elsewhere)]
 
 
 def test_a_run_that_nobody_submitted_is_finished_when_all_is_done(folder: Path) -> None:
