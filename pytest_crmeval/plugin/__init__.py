@@ -126,7 +126,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, object, object]:
-    """Know our cases, draw the sample of what -k and -m leave, and leave out what earlier parts of the run have done."""
+    """Know our cases, draw the sample from what -k and -m leave, and leave out what is done already."""
     if _SIDE not in config.stash:
         return (yield)
     from pytest_crmeval.fixtures.cases import deselect_done, deselect_nothing, deselect_unsampled, remember_cases
