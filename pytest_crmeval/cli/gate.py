@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     head = f"run {report.run['id']}, {report.run['started']}"
     lines = [head, *summary.table(report), *summary.missing(report), *judgement(report, idle)]
     lines += [f"gate {gate.text}: not judged (it is not about {options.subject})" for gate in others]
-    if report.comparison and baseline is None:
+    if report.comparison and baseline is None and any(gate.baseline for gate in gates):
         lines.append(
             f"the baseline of the run ({report.comparison.baseline['id']}) is not there any more, or has changed: "
             "name one with --baseline"

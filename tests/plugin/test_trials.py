@@ -38,7 +38,6 @@ def test_each_case_is_tried_so_often(project: Project, xdist: list[str]) -> None
     assert (2, 6, 3, 3) == tuple(standing[name] for name in ("cases", "planned", "passed", "failed"))
     assert [(name, n) for name in ("one", "two") for n in (1, 2, 3)] == played(pytester.path)
     figures = standing["figures"]
-    # two cases are too few to draw from
     assert ("wilson (clustered)", 6, 2) == tuple(figures["pass_rate"][name] for name in ("method", "n", "units"))
     assert [0.5] * 6 == [figures[f"pass{sign}{k}"]["value"] for sign in "@^" for k in (1, 2, 3)]
     result.stdout.fnmatch_lines(["suite  subject    cases  trials *", "crm    bots:Half      2       6 *"])

@@ -142,3 +142,5 @@ def test_baseline_of_the_run_that_is_gone_or_replaced_is_named(
 
     assert "there is no baseline: name one with --baseline (pytest: --crmeval-baseline) or crmeval_baseline" in told
     assert "the baseline of the run (before) is not there any more, or has changed: name one with --baseline" in told
+    assert 1 == cli.main(["gate", "after", "--gate", "crm.pass_rate >= 0.5"])
+    assert "the baseline of the run" not in capsys.readouterr().out
