@@ -150,8 +150,8 @@ class EmbeddedServer:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the keeper has ended; the server ends before it, unless the keeper was killed."""
-        return self._keeper.poll() is not None
+        """Whether keeper and server have ended: nothing will start the server again."""
+        return self._keeper.poll() is not None and not keeper.is_running(self._home)
 
     def stop(self) -> None:
         """End the server and remove its folder."""

@@ -176,6 +176,11 @@ def clear_away(home: Path) -> None:
         _remove(home)
 
 
+def is_running(home: Path) -> bool:
+    """Whether there is a server in ``home``, or one is being made."""
+    return any(_processes(home))
+
+
 def _end_processes(home: Path) -> None:
     """Stop the server at once; an initdb comes to its end by itself, and would leave a server if it was killed."""
     for number in (signal.SIGQUIT, signal.SIGKILL):

@@ -85,7 +85,7 @@ class RunServer:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it was an embedded one, and its keeper has cleared it away."""
+        """Whether it was an embedded one, and is gone."""
         return self._embedded is not None and self._embedded.has_ended
 
     def stop(self) -> None:

@@ -139,8 +139,8 @@ def test_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, mill
 @XDIST
 def test_after_the_keeper_was_killed(slow: Path, xdist: list[str]) -> None:
     """The run goes on, and its controller clears the server away."""
-    with running(slow, *xdist, "--crmeval-agent", "slow:Slow") as run:
-        eventually(lambda: run.journalled() > 0, "a trial is in the journal")
+    with running(slow, *xdist, "--crmeval-agent", "slow:Waiting") as run:
+        eventually(lambda: "crmeval server" in run.output(), "it has begun")
         run.look_at_server()
         os.kill(run.keepers[0], signal.SIGKILL)
         (slow / "go-on").touch()
@@ -153,10 +153,11 @@ def test_after_the_keeper_was_killed(slow: Path, xdist: list[str]) -> None:
 @XDIST
 def test_after_the_postmaster_was_killed(slow: Path, xdist: list[str]) -> None:
     """The run stops at once and says why, the rest is not run, and the System V segment is gone."""
-    with running(slow, *xdist, "--crmeval-agent", "slow:Slow") as run:
-        eventually(lambda: run.journalled() > 0, "a trial is in the journal")
+    with running(slow, *xdist, "--crmeval-agent", "slow:Waiting") as run:
+        eventually(lambda: "crmeval server" in run.output(), "it has begun")
         run.look_at_server()
         os.kill(run.postmasters[0], signal.SIGKILL)
+        (slow / "go-on").touch()
 
         assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
     run.nothing_left()
@@ -168,11 +169,12 @@ def test_after_the_postmaster_was_killed(slow: Path, xdist: list[str]) -> None:
 
 def test_after_keeper_and_controller_were_killed_the_next_run_clears_away(slow: Path) -> None:
     """Nothing else could: the server lives on without them. A server that is in use is left alone."""
-    with running(slow, "-n", "1", "--crmeval-agent", "slow:Slow") as run:
-        eventually(lambda: run.journalled() > 0, "a trial is in the journal")
+    waiting = ("-n", "1", "--crmeval-agent", "slow:Waiting")
+    with running(slow, *waiting) as run:
+        eventually(lambda: "crmeval server" in run.output(), "it has begun")
         run.look_at_server()
-        with running(slow, "-n", "1", "--crmeval-agent", "slow:Waiting") as living:
-            eventually(lambda: bool(living.workers()) and "crmeval server" in living.output(), "it has begun")
+        with running(slow, *waiting) as living:
+            eventually(lambda: "crmeval server" in living.output(), "it has begun")
             living.look_at_server()
             os.kill(run.keepers[0], signal.SIGKILL)
             os.killpg(run.process.pid, signal.SIGKILL)

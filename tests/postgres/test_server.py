@@ -134,6 +134,16 @@ def test_the_options_of_pytest_postgresql_give_a_server(project: Project, server
     )
 
 
+def test_ini_setting_of_pytest_postgresql_gives_a_server(project: Project, server: str) -> None:
+    """Where it has a port; the host is another setting."""
+    host = conninfo_to_dict(server)["host"]
+    pytester = project(plugin="postgresql", ini=f"postgresql_host = {host}\npostgresql_port = 5432\n")
+
+    pytester.runpytest("-p", "no:xdist").assert_outcomes(passed=3)
+
+    assert f"PostgreSQL at {host}:5432 (given)" == report_of(pytester.path)["run"]["parts"][0]["server"]
+
+
 def test_an_executable_can_be_named(project: Project, tmp_path: Path) -> None:
     """One that is none is an error, not a reason to take another."""
     pytester = project(plugin="postgresql")
