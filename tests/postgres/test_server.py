@@ -46,6 +46,19 @@ def silent_port(silent: socket.socket) -> int:
     return port
 
 
+@XDIST
+def test_a_low_limit_of_open_files_is_reported_as_such(project: Project, xdist: list[str]) -> None:
+    """Not as a PostgreSQL that is missing."""
+    pytester = project([case("one")])
+    command = 'ulimit -n 24; exec "$@"'
+    result = pytester.run("bash", "-c", command, "bash", sys.executable, "-m", "pytest", *xdist)
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    said = f"{result.stdout}{result.stderr}"
+    assert "crmeval: too many open files: a process may have 24 (ulimit -n)" in said
+    assert "no usable PostgreSQL" not in said
+
+
 def test_an_embedded_server_is_the_default(project: Project) -> None:
     """The header names it and where it comes from."""
     result = project([case("one")]).runpytest("-n", "1")
