@@ -4,13 +4,17 @@ import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import ClassVar
 
 import msgspec
 
+from pytest_crmeval.datasets import records
+from pytest_crmeval.datasets.chunks import LARGE, Entry, Index, IndexCache, version_of
 from pytest_crmeval.datasets.defects import defects
 from pytest_crmeval.datasets.records import ConversationRecord, ExpectedResponse, TurnRecord
+from pytest_crmeval.domain import calls
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, Turn
 from pytest_crmeval.domain.expectation import Answer, Expectation
@@ -60,13 +64,16 @@ class CaseRef:
         return DatasetError(f"{self.path}:{self.line}: the file was changed while it was being played")
 
 
-def index(paths: Sequence[Path]) -> list[CaseRef]:
-    """Validate every line of the files and return where the cases are."""
+def index(paths: Sequence[Path], cache: IndexCache | None = None) -> list[CaseRef]:
+    """Validate every line of the files and return where the cases are.
+
+    Lines of large files that the ``cache`` knows were validated before.
+    """
     found: dict[str, CaseRef] = {}
     problems: list[str] = []
     for path in paths:
         before = len(found)
-        for ref in _refs(path, problems):
+        for ref in _known(path, cache) or _refs(path, problems):
             first = found.setdefault(ref.id, ref)
             if first is not ref:
                 problems.append(
@@ -79,6 +86,56 @@ def index(paths: Sequence[Path]) -> list[CaseRef]:
         more = [f"... and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
         raise DatasetError("\n".join(problems[:SHOWN] + more))
     return list(found.values())
+
+
+def index_cache(folder: Path, share: float = 0.0) -> IndexCache:
+    """Return the cache in a folder, for a worker that begins at a share of each file."""
+    version = version_of([__file__, records.__file__, calls.__file__])
+    return IndexCache(folder=folder, version=version, share=share)
+
+
+def _known(path: Path, cache: IndexCache | None) -> list[CaseRef] | None:
+    """Return the cases of a large file by its cached index; None if the file is small, or has a problem to report."""
+    try:
+        if cache is None or path.stat().st_size < LARGE:
+            return None
+        indexes = cache.indexes(path, _indexed)
+    except OSError:
+        return None
+    found, before, shared = [], 0, dict[tuple[str, ...], tuple[str, ...]]()
+    for start, chunk in indexes or ():
+        found += [
+            CaseRef(
+                path=path,
+                line=before + entry.line,
+                offset=start + entry.offset,
+                id=entry.id,
+                fingerprint=entry.fingerprint,
+                turns=entry.turns,
+                tags=shared.setdefault(entry.tags, entry.tags),
+                split=entry.split,
+            )
+            for entry in chunk.entries
+        ]
+        before += chunk.lines
+    return found or None
+
+
+def _indexed(content: bytes) -> Index | None:
+    """Return the index of a chunk; None if a line of it can't be played."""
+    entries, offset, number = [], 0, 0
+    for number, line in enumerate(BytesIO(content), start=1):
+        start, offset = offset, offset + len(line)
+        if not line.strip():
+            continue
+        try:
+            record = decode(line, Path(), number)
+        except DatasetError:
+            return None
+        tags = tuple(record.tags)
+        told = (record.conversation_id, _fingerprint(record), len(record.turns), tags, record.split or "")
+        entries.append(Entry(number, start, *told))
+    return Index(number, entries)
 
 
 def _refs(path: Path, problems: list[str]) -> Iterator[CaseRef]:

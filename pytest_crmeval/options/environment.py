@@ -70,3 +70,10 @@ def _export(path: Path) -> str:
     except (OSError, ValueError) as error:  # no UTF-8; a NUL in a value
         return f"{path}: can't be read: {type(error).__name__}"
     return ""
+
+
+def share_of_worker() -> float:
+    """Return how many of xdist's workers are before this one, as a share of all: 0.5 for the second of two."""
+    name, count = os.environ.get("PYTEST_XDIST_WORKER", ""), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "")
+    number = name.removeprefix("gw")
+    return min(int(number), int(count) - 1) / int(count) if number.isdecimal() and count.isdecimal() else 0.0

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,6 +27,7 @@ from pytest_crmeval.fixtures import (
 )
 from pytest_crmeval.options import Options, is_dry_run, is_selective
 from pytest_crmeval.options.declared import add_options
+from pytest_crmeval.runs.ids import JOURNAL
 
 if TYPE_CHECKING:
     from pytest_crmeval.plugin.sides import Controller, Node, Side
@@ -111,14 +113,25 @@ def pytest_configure_node(node: "Node") -> None:
     side.brief(node)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Look for no tests in the folders of runs: they have a file per trial."""
+    reports = Options.from_config(config).reports
+    return True if collection_path.parent == reports and (collection_path / JOURNAL).exists() else None
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give marked tests their cases, and have the server started while the rest is collected, if it will be needed."""
     if any(map(metafunc.definition.get_closest_marker, MARKERS)):
-        from pytest_crmeval.fixtures.cases import parametrize
+        from pytest_crmeval.fixtures.cases import parametrize, pause_gc, resume_gc
         from pytest_crmeval.fixtures.kinds import kind_of
 
         kind, marker = kind_of(metafunc)
-        some = parametrize(metafunc, kind, marker)
+        pause_gc(metafunc.config)
+        try:
+            some = parametrize(metafunc, kind, marker)
+        except BaseException:
+            resume_gc(metafunc.config)
+            raise
         side = _side(metafunc.config)
         if some and kind.needs_server and not is_dry_run(metafunc.config) and not is_selective(metafunc.config):
             side.server.begin()
@@ -148,10 +161,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Tell what will be played, or why nothing can be; before xdist says that the worker has collected."""
     if _SIDE in session.config.stash:
         from pytest_crmeval.fixtures.ahead import foresee
-        from pytest_crmeval.fixtures.cases import leave_out, need_server, objection, plan_of
+        from pytest_crmeval.fixtures.cases import leave_out, need_server, objection, plan_of, resume_gc
         from pytest_crmeval.fixtures.shards import dealt_of
         from pytest_crmeval.fixtures.streams import met_twice, put_learners_last
 
+        resume_gc(session.config)
         side, left_out = session.config.stash[_SIDE], leave_out(session)
         put_learners_last(session.items)
         if why := objection(session, left_out, begun=bool(side.done)) or met_twice(session.items):

@@ -11,6 +11,7 @@ import pytest
 from pytest_crmeval.agents.atlas.specs import is_atlas
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
+from pytest_crmeval.domain.wire import decoded, encoded
 from pytest_crmeval.fixtures.ahead import Foresight
 from pytest_crmeval.lookahead.ledger import Ledger
 from pytest_crmeval.options import Options, is_colored
@@ -91,13 +92,14 @@ class Controller:
             from pytest_crmeval.plugin import dealing  # xdist is there
 
             self._config.pluginmanager.register(dealing, "crmeval-dealing")
-            self._done = sorted(self.done)
+            self._done = encoded(sorted(self.done)).decode()  # execnet takes as long for each text as for the whole
             shared = ControlAnswers(self.control, self.control.forget)
             self._line = Line(
                 {
                     "begin": self._begin,
                     "address": self._address,
                     "server_back": lambda _: self.server.wait_until_back(),
+                    "lacks_plan": lambda _: self._told is None,
                     "plan": self._take,
                     "deal": self.deal,
                     "refuse": self._note,
@@ -276,6 +278,8 @@ class Controller:
         if self._told is None:
             cases, foresight = about
             plan = [(nodeid, PlannedCase.from_dict(planned)) for nodeid, planned in cases]
+            # Most are scheduled by their key: then one text serves as both.
+            plan = [(planned.key if planned.key == nodeid else nodeid, planned) for nodeid, planned in plan]
             self._told = plan, Foresight.from_dict(foresight)
 
     def _ledger_answers(self) -> dict[str, Callable[[Any], Any]]:
@@ -304,12 +308,12 @@ class Worker:
         self.control = LinkedControl(self._line)
         self.ledger = LinkedLedger(self._line)
         self.playbooks = LinkedPlaybooks(self._line)
-        self.done = set(map(tuple, told["done"]))
+        self.done = set(map(tuple, decoded(told["done"])))
         self._id: str = config.workerinput["workerid"]  # type: ignore[attr-defined] # xdist's own
 
     def tell(self, plan: Plan, foresight: Foresight) -> None:
         """Tell the controller what is to be played; where it can't be told, nothing is, and the error goes by xdist."""
-        if not self.server.out_of_reach:
+        if not self.server.out_of_reach and self._line.ask("lacks_plan", None):
             self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], foresight.to_dict()])
 
     def deal(self, dealt: JsonObject) -> None:

@@ -1,6 +1,8 @@
 """A trial on its way from a worker to the controller: one piece of text, where xdist would take it apart."""
 
 from collections.abc import Generator
+from functools import lru_cache
+from sys import intern
 from typing import Any
 
 import pytest
@@ -8,6 +10,16 @@ import pytest
 from pytest_crmeval.domain.wire import decoded, encoded
 
 _TRIAL = "crmeval_trial"
+_ALIKE = ("when", "outcome", "worker_id", "testrun_uid", "$report_type")
+"""Texts that reports of other tests have, too."""
+_SAME = ("keywords", "location", "_id")
+"""What all reports of a test have; the last is pytest's own form of the node id, where there is one (pytest 9.1)."""
+
+
+@lru_cache(4096, typed=True)
+def _one_copy(name: str, value: object) -> tuple[str, object]:
+    """Return a property of a test, of which others have the same."""
+    return name, value
 
 
 class Packing:
@@ -23,10 +35,38 @@ class Packing:
 
 
 class Unpacking:
-    """The controller's end."""
+    """The controller's end.
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_report_from_serializable(self, data: dict[str, Any]) -> None:
-        """Unpack it before pytest makes a report of it."""
+    pytest keeps every report to the end of a run: what the three reports of a test, or those of all tests, have in
+    common is one object in memory, and not one for each of them.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[str, dict[str, Any]] = {}
+        """What the last report of each test that is running has, by node id."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_report_from_serializable(self, data: dict[str, Any]) -> Generator[None, Any, Any]:
+        """Unpack the trial before pytest makes a report of it, and share what the report has."""
         if isinstance(data.get(_TRIAL), str):
             data[_TRIAL] = decoded(data[_TRIAL])
+        report = yield
+        if isinstance(report, pytest.TestReport):
+            self._share(report)
+        return report
+
+    def _share(self, report: pytest.TestReport) -> None:
+        state = {intern(name): value for name, value in vars(report).items()}
+        state.update({name: intern(state[name]) for name in _ALIKE if isinstance(state.get(name), str)})
+        state["user_properties"] = [
+            _one_copy(*each) if isinstance(each[-1], str | float) else each for each in report.user_properties
+        ]
+        before = self._running.pop(report.nodeid, None)
+        if before and all(state.get(name) == before.get(name) for name in _SAME):
+            state.update({name: before[name] for name in _SAME if name in before})
+        else:
+            state["keywords"] = {intern(word): value for word, value in report.keywords.items()}
+        vars(report).clear()
+        vars(report).update(state)
+        if report.when != "teardown":
+            self._running[report.nodeid] = {name: state[name] for name in _SAME if name in state}

@@ -232,7 +232,7 @@ class Recorder:
         """Write the report before the terminal sums up, and have the last word on the exit status."""
         self._conclude()
         if self._report is not None:
-            self._page = write_page(self._config, self._report)
+            self._page = write_page(self._config, self._report, anew=bool(self._planned or self._played))
         try:
             yield
         except Exception as error:  # noqa: BLE001 (another plugin's, and it is shown)

@@ -1,5 +1,7 @@
 """How far the run is, counted as its trials come in."""
 
+from functools import lru_cache
+
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.runs.journal import Past
 from pytest_crmeval.runs.progress import Group, Outcome, Tally
@@ -15,8 +17,13 @@ def counted(past: Past) -> Tally:
 
 
 def group_of(case: PlannedCase) -> Group:
-    """Return where a case is counted."""
-    return case.suite, case.subject
+    """Return where a case is counted; the same object for all cases of a group."""
+    return _group(case.suite, case.subject)
+
+
+@lru_cache(1024)
+def _group(suite: str, subject: str) -> Group:
+    return suite, subject
 
 
 def outcome_of(trial: Trial) -> Outcome:
@@ -24,7 +31,7 @@ def outcome_of(trial: Trial) -> Outcome:
     return Outcome(
         key=trial.planned.key,
         group=group_of(trial.planned),
-        verdict=str(trial.verdict),
+        verdict=trial.verdict.value,
         seconds=trial.whole_seconds,
         bill=trial.bill,
         judge=trial.judgement.bill if trial.judgement else None,

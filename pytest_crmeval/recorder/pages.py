@@ -7,16 +7,21 @@ from pytest_crmeval.options import Options
 from pytest_crmeval.runs import summary
 
 
-def write_page(config: pytest.Config, report: Report) -> str:
+def write_page(config: pytest.Config, report: Report, *, anew: bool = True) -> str:
     """Write the page, unless the project wants none; return where it is, or why it is not there.
 
-    The report is the record: a run is not red for want of a page.
+    The report is the record: a run is not red for want of a page. Unless it is to be written ``anew``, because
+    something was played, a page stays as it is, if it has neither gates nor a baseline to show.
     """
     if not config.getini("crmeval_page"):
         return ""
     from pytest_crmeval.runs import page
 
+    reports = Options.from_config(config).reports
+    there = reports / f"{report.run['id']}.html"
+    if not anew and there.exists() and not report.rulings and not report.comparison:
+        return f"page:   {summary.short(there)}"
     try:
-        return f"page:   {summary.short(page.write(report, Options.from_config(config).reports))}"
+        return f"page:   {summary.short(page.write(report, reports))}"
     except OSError as error:
         return f"the page could not be written: {error}"

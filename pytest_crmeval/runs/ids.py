@@ -8,6 +8,8 @@ JOURNAL = "trials.jsonl"
 """What the journal in the folder of a run is called."""
 JUDGEMENTS = "judgements"
 """Where, beside the runs, a judge's opinions are kept."""
+INDEXES = ".indexes"
+"""Where, beside the runs, indexes of large files of cases are kept."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 

@@ -1,5 +1,7 @@
 """Trials between a worker and the controller."""
 
+import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,6 +26,52 @@ def packed(data: dict[str, Any] | None) -> dict[str, Any] | None:
     return sent
 
 
+def unpacked(unpacking: Unpacking, data: dict[str, Any], report: object = None) -> Any:  # noqa: ANN401 (a report)
+    """Return what becomes of a report that pytest makes of ``data``."""
+    hook = unpacking.pytest_report_from_serializable(data)
+    next(hook)
+    with pytest.raises(StopIteration) as ended:
+        hook.send(report)
+    return ended.value.value
+
+
+def reports_of(test: str) -> Iterator[pytest.TestReport]:
+    """Yield the reports of a test as they come from a worker: no two have an object in common."""
+    for when in ("setup", "call", "teardown"):
+        data = json.loads(
+            json.dumps(
+                {
+                    "nodeid": f"test_crm.py::test[{test}]",
+                    "location": ["test_crm.py", 3, f"test[{test}]"],
+                    "keywords": {test: 1, "conversations": 1, "a-tag-of-many": 1},
+                    "outcome": "passed",
+                    "longrepr": None,
+                    "when": when,
+                    "user_properties": [["crmeval_suite", "crm"], ["crmeval_case", test]],
+                    "worker_id": "gw0",
+                    "testrun_uid": "c5560ba69e564758abfbd61e9505114b",
+                }
+            )
+        )
+        yield pytest.TestReport(**data)
+
+
+def test_reports_that_pytest_keeps_share_what_they_have_in_common() -> None:
+    """Pytest keeps three reports of each test to the end: 50,000 tests took half a gigabyte."""
+    unpacking = Unpacking()
+    expected = [vars(report) for test in ("one", "two") for report in reports_of(test)]
+    reports = [unpacked(unpacking, {}, report) for test in ("one", "two") for report in reports_of(test)]
+
+    assert [list(state) for state in expected] == [list(vars(report)) for report in reports]
+    assert [str(report.nodeid) for report in reports[::3]] == ["test_crm.py::test[one]", "test_crm.py::test[two]"]
+    assert [report.user_properties[1][1] for report in reports] == ["one"] * 3 + ["two"] * 3
+    assert len({id(report.keywords) for report in reports}) == 2
+    assert len({id(word) for report in reports for word in report.keywords}) == 4
+    assert len({id(report.user_properties[0]) for report in reports}) == 1
+    assert len({id(report.testrun_uid) for report in reports}) == 1
+    assert not unpacking._running  # noqa: SLF001 (nothing is kept of a test that is over)
+
+
 def test_a_trial_is_one_piece_of_text_on_its_way() -> None:
     """And what it was when it has arrived."""
     report = {"nodeid": "test_crm.py::test", "crmeval_trial": TRIAL}
@@ -33,7 +81,7 @@ def test_a_trial_is_one_piece_of_text_on_its_way() -> None:
     assert isinstance(sent["crmeval_trial"], str)
     sent["crmeval_trial"].encode()  # execnet could not send half a surrogate pair
 
-    Unpacking().pytest_report_from_serializable(sent)
+    unpacked(Unpacking(), sent)
 
     assert report == sent
 
@@ -44,6 +92,6 @@ def test_reports_of_others_are_left_alone(data: dict[str, Any] | None) -> None:
     assert data == packed(data)
     if data:
         before = dict(data)
-        Unpacking().pytest_report_from_serializable(data)
+        unpacked(Unpacking(), data)
 
         assert before == data
