@@ -27,6 +27,7 @@ bench: $(READY)  ## measure, side by side
 	$(VENV)/bin/python benchmarks/models.py
 	$(VENV)/bin/python benchmarks/inflight.py
 	$(VENV)/bin/python benchmarks/sandbox.py
+	$(VENV)/bin/python benchmarks/scale.py
 
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (about a minute, once)"

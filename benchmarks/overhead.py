@@ -103,8 +103,8 @@ PHASES: Mapping[str, tuple[str, str]] = {
     "call": ("_pytest/runner.py", "pytest_runtest_call"),
     "teardown": ("_pytest/runner.py", "pytest_runtest_teardown"),
     "trial on the report": ("pytest_crmeval/plugin/__init__.py", "pytest_runtest_makereport"),
-    "trial to the journal": ("pytest_crmeval/recorder.py", "pytest_runtest_logreport"),
-    "report": ("pytest_crmeval/recorder.py", "_close"),
+    "trial to the journal": ("pytest_crmeval/recorder/__init__.py", "pytest_runtest_logreport"),
+    "report": ("pytest_crmeval/recorder/__init__.py", "_conclude"),
 }
 """Where the parts of a run are found in a profile; the last three are ours alone."""
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, get_args
 
+import msgspec
+
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.messages import ErrorKind, Message, Reply, Speaker, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.transcript import Exchange
@@ -44,9 +46,19 @@ def decoded(line: bytes | str) -> Any:  # noqa: ANN401 (JSON from a file)
     """Return what ``encoded`` wrote; ValueError if it is no JSON."""
     named = _NUMBER if isinstance(line, str) else _NUMBER.encode()
     try:
-        return json.loads(line, object_hook=_number if named in line else None)  # type: ignore[operator] # like in like
+        if named in line:  # type: ignore[operator] # like in like
+            return json.loads(line, object_hook=_number)
+        return parsed(line)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def parsed(line: bytes | str) -> Any:  # noqa: ANN401 (JSON from a file)
+    """Return what ``json.loads`` returns, in less than half the time; ValueError if it is no JSON."""
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeError):  # half a surrogate pair and NaN, for two, only Python reads
+        return json.loads(line)
 
 
 def written(message: Message) -> JsonObject:

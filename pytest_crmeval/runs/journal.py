@@ -13,7 +13,9 @@ from typing import Self
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.shard import shard_of
 from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.domain.wire import parsed
 
+_BLOCK = 2**16
 ROUNDING = 1e-9
 """Dollars that adding up may leave."""
 
@@ -164,7 +166,7 @@ def read(path: Path) -> Past:
 
 def _take(past: Past, line: bytes, path: Path, number: int) -> None:
     try:
-        record = json.loads(line)
+        record = parsed(line)
         if "trial" in record:
             past.take(Trial.from_dict(record["trial"], past.planned))
         elif "red" in record:
@@ -186,6 +188,13 @@ def _line(record: JsonObject) -> bytes:
 
 
 def _cut_torn_line(file: FileIO) -> int:
-    file.seek(0)
-    whole = file.read().rfind(b"\n") + 1
-    return file.truncate(whole)
+    """Cut off what comes after the last whole line; return the size that is left. Only the end of the file is read."""
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        place = file.read(end - start).rfind(b"\n")
+        if place >= 0:
+            return file.truncate(start + place + 1)
+        end = start
+    return file.truncate(0)

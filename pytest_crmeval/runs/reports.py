@@ -15,6 +15,7 @@ from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import missing_shards
 from pytest_crmeval.domain.trial import PlannedCase, Trial, is_of_checkpoint
+from pytest_crmeval.domain.wire import parsed
 from pytest_crmeval.runs.ids import LATEST
 from pytest_crmeval.runs.learning import met_in, with_learning
 from pytest_crmeval.runs.shelf import point
@@ -118,7 +119,7 @@ def point_latest(folder: Path, run: str) -> None:
 def load(path: Path) -> Report:
     """Return a stored report."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = parsed(path.read_bytes())
         return read(document)
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror}") from error

@@ -206,3 +206,30 @@ def test_an_unnamed_run_is_always_new(project: Project) -> None:
     pytester.runpytest().assert_outcomes(passed=3)
 
     assert 2 == len(list(pytester.path.glob("reports/*/trials.jsonl"))) - 1  # and ``latest`` is one of them
+
+
+@WAYS
+def test_page_of_a_finished_run_is_left_as_it_is(project: Project, xdist: list[str]) -> None:
+    """To make it takes as long as everything else of a large run that has nothing left to play."""
+    pytester = project(ini="crmeval_page = true")
+    pytester.runpytest(*RUN, *xdist).assert_outcomes(passed=3)
+    page = pytester.path / f"reports/{MINE}.html"
+    before = page.stat().st_ino
+
+    result = pytester.runpytest(*RUN, *xdist)
+
+    assert result.ret == 0
+    assert before == page.stat().st_ino
+    result.stdout.fnmatch_lines([f"page:   reports/{MINE}.html"])
+    assert 2 == len(report_of(pytester.path)["run"]["parts"])
+
+
+def test_folder_of_a_run_is_not_searched_for_tests(project: Project) -> None:
+    """It has a file for each trial, and may lie among the tests."""
+    pytester = project()
+    pytester.runpytest(*RUN).assert_outcomes(passed=3)
+    folder = pytester.path / f"reports/{MINE}/transcripts"
+    (folder / "test_inside.py").write_text("def test_inside(): pass")
+    (pytester.path / "reports" / "test_beside.py").write_text("def test_beside(): pass")
+
+    pytester.runpytest("-p", "no:xdist", *RUN).assert_outcomes(passed=1, deselected=3)

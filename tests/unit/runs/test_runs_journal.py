@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,8 +14,8 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.judgement import Grade, Judgement
-from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.trial import Labels, Trial
+from pytest_crmeval.domain.score import Score, Verdict
+from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.runs import journal
 from pytest_crmeval.runs.journal import Journal, JournalError, Past
@@ -335,3 +336,35 @@ def test_a_line_is_written_whole_by_a_disk_that_takes_it_in_pieces(path: Path) -
     writing.close()
 
     assert [trial("one"), trial("two")] == list(journal.read(path).trials.values())
+
+
+def test_trials_of_a_large_run_take_little_memory(path: Path) -> None:
+    """A run of 50,000 is read in full when it is resumed: what its trials have in common is there once."""
+    turns = (TurnOutcome(tool="client_search", called=True, replied=True, steps=2, errors=0),) * 5
+    scores = tuple(Score(name=name, value=1.0) for name in ("state", "calls", "reply"))
+    labels = Labels(complexity="medium", category="Client Management", tags=("quotes", "chain", "dates"), split="test")
+    trials = [replace(trial(f"case-{number}"), turns=turns, scores=scores, labels=labels) for number in range(2000)]
+    written(path, *trials)
+    journal.read(path)  # what is imported and cached once is not counted
+
+    tracemalloc.start()
+    past = journal.read(path)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert past.trials == {each.planned.key: each for each in trials}
+    assert size / len(trials) < 1600
+
+
+def test_journal_is_not_read_whole_to_be_opened(path: Path) -> None:
+    """Only the end of it is looked at, for a line that a crash has cut off."""
+    whole = written(path, *(trial(f"case-{number}") for number in range(1000)))
+    path.write_bytes(whole + b'{"trial": ' + b"x" * 100_000)
+
+    tracemalloc.start()
+    Journal.open(path, after=len(whole)).close()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert whole == path.read_bytes()
+    assert peak < len(whole)

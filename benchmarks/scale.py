@@ -1,0 +1,266 @@
+"""Whether a case costs the same in a large run. Run by ``make bench`` with 4,000 conversations; takes ten minutes.
+
+    .venv/bin/python -m benchmarks.scale --cases 50000        half an hour on a quiet machine
+
+The bundled conversations are repeated under new ids, and the oracle plays them with ``-n 2`` on PostgreSQL: a small run
+and a large one. The large one is resumed when nothing is left to play, and compared with itself. Plain pytest-xdist on
+as many tests that assert True is the floor: what pytest keeps and sends for each test is not ours.
+
+*Cost per case* is CPU, of the controller, both workers and the server, between the first trial and the last one. Other
+seconds are those of the clock, with the CPU seconds behind them: on a busy machine believe the latter. The limits are
+those of 50,000 conversations. Plugins of our own development (syrupy, respx, hypothesis) are not loaded.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+
+from psycopg.conninfo import conninfo_to_dict
+
+from benchmarks.measuring import Timing, embedded_server, heading, pytest_command, timed
+
+BUNDLED = Path(__file__).parents[1] / "evals"
+SMALL, LARGE = 1000, 4000
+WITHOUT = ("-p", "no:syrupy", "-p", "no:respx", "-p", "no:hypothesispytest", "-p", "no:cacheprovider")
+_FIRST = ("controller", "first")
+TICKS = os.sysconf("SC_CLK_TCK")
+LIMITS: Mapping[str, float] = {
+    "cost per case, large / small": 1.2,
+    "controller, peak MB": 400,
+    "first trial, s": 8,
+    "end phase, s": 15,
+    "resume of a finished run, s": 10,
+    "compare, s": 10,
+}
+
+PROBE = """
+import json, os, resource, time
+import pytest
+
+WHO = os.environ.get("PYTEST_XDIST_WORKER", "controller")
+SEEN = set()
+
+def note(event):
+    if event not in SEEN:
+        SEEN.add(event)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        line = dict(who=WHO, event=event, at=time.time(), cpu=used.ru_utime + used.ru_stime, mb=used.ru_maxrss / 1024)
+        with open("probe.jsonl", "a") as file:
+            file.write(json.dumps(line) + "\\n")
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logfinish():
+    note("first")
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtestloop(session):
+    try:
+        return (yield)
+    finally:
+        note("over")
+
+@pytest.hookimpl(trylast=True)
+def pytest_xdist_node_collection_finished():
+    note("collected")
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown():
+    note("down")
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure():
+    note("end")
+"""
+
+PLAIN = """
+import pytest
+
+@pytest.mark.parametrize("conversation", [f"oracle-case-{{number:05d}}" for number in range({cases})])
+def test_conversation(conversation):
+    assert True
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What a process had used when something happened."""
+
+    at: float
+    cpu: float
+    mb: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What one run of pytest took."""
+
+    cases: int
+    began: float
+    timing: Timing
+    server: float
+    """CPU seconds of the server's processes."""
+    moments: Mapping[tuple[str, str], Moment]
+
+    def moment(self, event: str, who: str = "controller") -> Moment:
+        """Return what a process had used then."""
+        return self.moments[who, event]
+
+    @property
+    def peak(self) -> float:
+        """Megabytes of the controller at most."""
+        return self.moment("end").mb
+
+    @property
+    def worker_peak(self) -> float:
+        """Megabytes of a worker at most."""
+        return max(moment.mb for (who, _), moment in self.moments.items() if who != "controller")
+
+    @property
+    def per_case(self) -> float:
+        """CPU seconds of a case, while cases were played."""
+        playing = [
+            self.moment("over" if who != "controller" else "down", who).cpu - moment.cpu
+            for (who, event), moment in self.moments.items()
+            if event == "first"
+        ]
+        return (sum(playing) + self.server) / self.cases
+
+    @property
+    def first(self) -> tuple[float, float]:
+        """Seconds until the first trial was on record, and the CPU seconds of one worker and the controller."""
+        workers = [
+            moment.cpu for (who, event), moment in self.moments.items() if (who, event) != _FIRST and event == "first"
+        ]
+        return self.moment("first").at - self.began, max(workers) + self.moment("first").cpu
+
+    @property
+    def end(self) -> tuple[float, float]:
+        """Seconds from when the first worker was done to the end of the controller, and its CPU seconds."""
+        down, end = self.moment("down"), self.moment("end")
+        return end.at - down.at, end.cpu - down.cpu
+
+
+class Project:
+    """A folder with so many conversations and a test that plays them."""
+
+    def __init__(self, folder: Path, cases: int, dsn: str) -> None:
+        self._folder, self._cases, self._dsn = folder, cases, dsn
+        folder.mkdir(parents=True)
+        (folder / "pytest.ini").write_text("[pytest]\n")
+        (folder / "conftest.py").write_text(PROBE)
+        shutil.copy(BUNDLED / "test_crm.py", folder)
+        (folder / "data").mkdir()
+        with (folder / "data" / "crm.jsonl").open("w", encoding="utf-8") as file:
+            file.writelines(_repeated(BUNDLED / "data" / "crm.jsonl", cases))
+
+    def run(self, name: str = "scale") -> Run:
+        """Play what is not played yet of a run."""
+        return self._measured("-n", "2", "--crmeval-run", name, CRMEVAL_DSN=self._dsn)
+
+    def plain(self) -> Run:
+        """Run as many tests with plain pytest-xdist."""
+        (self._folder / "test_crm.py").write_text(PLAIN.format(cases=self._cases))
+        return self._measured("-n", "2", "-p", "no:crmeval")
+
+    def compare(self, name: str = "scale") -> Timing:
+        """Compare a run with itself."""
+        report = f"reports/{name}.json"
+        return timed([sys.executable, "-m", "pytest_crmeval.cli", "compare", report, report], self._folder)
+
+    def _measured(self, *arguments: str, **variables: str) -> Run:
+        probe = self._folder / "probe.jsonl"
+        probe.unlink(missing_ok=True)
+        server, began = _cpu_of_server(self._dsn), time.time()
+        timing = timed(pytest_command(*WITHOUT, "test_crm.py", *arguments), self._folder, **variables)
+        moments = {}
+        for line in probe.read_text().splitlines():
+            told = json.loads(line)
+            moments[told["who"], told["event"]] = Moment(at=told["at"], cpu=told["cpu"], mb=told["mb"])
+        return Run(
+            cases=self._cases,
+            began=began,
+            timing=timing,
+            server=_cpu_of_server(self._dsn) - server,
+            moments=moments,
+        )
+
+
+def _repeated(source: Path, cases: int) -> Sequence[str]:
+    """Return so many lines of a file of conversations, again and again, with ids and chains of their own."""
+    records = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
+    lines = []
+    for number, record in enumerate(islice(cycle(records), cases)):
+        again = {"conversation_id": f"{record['conversation_id']}-{number:05d}"}
+        if record.get("chain_id"):
+            again["chain_id"] = f"{record['chain_id']}-{number // len(records)}"
+        lines.append(json.dumps({**record, **again}) + "\n")
+    return lines
+
+
+def _cpu_of_server(dsn: str) -> float:
+    """Return the CPU seconds of all processes of the server that have ended: those of a run have, when it is over."""
+    home = Path(str(conninfo_to_dict(dsn)["host"]))
+    postmaster = (home / "data" / "postmaster.pid").read_text().splitlines()[0]
+    fields = Path(f"/proc/{postmaster}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / TICKS
+
+
+def show(name: str, found: float, told: str = "") -> bool:
+    """Print a figure beside its limit; return whether it is kept."""
+    kept = found <= LIMITS[name]
+    print(f"  {name:<30} {found:8.2f}   limit {LIMITS[name]:g}: {'kept' if kept else 'MISSED'}{told}", flush=True)
+    return kept
+
+
+def measure(folder: Path, cases: int, dsn: str) -> bool:
+    """Measure both sizes; return whether all limits are kept."""
+    heading(f"{SMALL} and {cases} conversations, -n 2 (load of the machine {os.getloadavg()[0]:.1f})")
+    small = Project(folder / "small", SMALL, dsn).run()
+    project = Project(folder / "large", cases, dsn)
+    large = project.run()
+    resumed, compared, plain = project.run(), project.compare(), project.plain()
+    for run in (small, large):
+        server = run.server / run.cases
+        print(f"  {run.cases:6d} cases: {run.per_case * 1e3:.1f} ms CPU per case, the server's part {server * 1e3:.1f}")
+    kept = [
+        show("cost per case, large / small", large.per_case / small.per_case),
+        show(
+            "controller, peak MB",
+            large.peak,
+            f" (plain pytest-xdist {plain.peak:.0f}; a worker {large.worker_peak:.0f})",
+        ),
+        show(
+            "first trial, s",
+            large.first[0],
+            f" (CPU {large.first[1]:.1f}; plain {plain.first[0]:.1f}, CPU {plain.first[1]:.1f})",
+        ),
+        show("end phase, s", large.end[0], f" (CPU {large.end[1]:.1f})"),
+        show(
+            "resume of a finished run, s",
+            resumed.timing.seconds,
+            f" (CPU of all processes {resumed.timing.cpu_seconds:.1f}, peak {resumed.peak:.0f} MB)",
+        ),
+        show("compare, s", compared.seconds, f" (CPU {compared.cpu_seconds:.1f})"),
+    ]
+    return all(kept)
+
+
+def main() -> None:
+    """Measure everything and leave nothing behind."""
+    parser = argparse.ArgumentParser(description="Whether a case costs the same in a large run.")
+    parser.add_argument("--cases", type=int, default=LARGE, help=f"conversations of the large run (default: {LARGE})")
+    cases = parser.parse_args().cases
+    with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:
+        measure(Path(name), cases, dsn)
+
+
+if __name__ == "__main__":
+    main()
