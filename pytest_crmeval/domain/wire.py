@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, get_args
 
-import msgspec
-
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.messages import ErrorKind, Message, Reply, Speaker, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.transcript import Exchange
@@ -55,6 +53,8 @@ def decoded(line: bytes | str) -> Any:  # noqa: ANN401 (JSON from a file)
 
 def parsed(line: bytes | str) -> Any:  # noqa: ANN401 (JSON from a file)
     """Return what ``json.loads`` returns, in less than half the time; ValueError if it is no JSON."""
+    import msgspec  # not before there is something to read: this module is loaded in every pytest run
+
     try:
         return msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeError):  # half a surrogate pair and NaN, for two, only Python reads

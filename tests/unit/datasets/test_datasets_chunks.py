@@ -7,6 +7,7 @@ import pytest
 
 from pytest_crmeval.datasets import chunks, conversations
 from pytest_crmeval.datasets.conversations import DatasetError, index, index_cache
+from pytest_crmeval.datasets.records import ConversationRecord
 from tests.projects import case
 
 
@@ -26,7 +27,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     lines: list[int] = []
     decode = conversations.decode
 
-    def counting(line: bytes, path: Path, number: int) -> conversations.ConversationRecord:
+    def counting(line: bytes, path: Path, number: int) -> ConversationRecord:
         lines.append(number)
         return decode(line, path, number)
 
