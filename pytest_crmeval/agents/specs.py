@@ -1,12 +1,18 @@
 """From a spec to an agent."""
 
 import importlib
+import re
 import traceback
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from pytest_crmeval.agents.scripted import mute
 from pytest_crmeval.ports.agent import Agent
+
+_SECRET = re.compile(
+    r"(?:.*[_-])?(?:api_?key|key|access_key_id|token|secret|password|passwd|passphrase|credentials?|authorization)",
+    re.IGNORECASE,
+)
 
 
 class AgentUnavailable(Exception):  # noqa: N818 (reads better where it is caught)
@@ -20,6 +26,14 @@ def make_agent(spec: str) -> Agent | None:
     path, _, parameters = spec.partition("?")
     module, colon, attribute = path.partition(":")
     return _imported(spec, module, attribute, dict(parse_qsl(parameters))) if colon else None
+
+
+def secret_parameter(spec: str) -> str:
+    """Return the first parameter that is named like a secret and does not name a variable; empty if there is none."""
+    for name, value in parse_qsl(spec.partition("?")[2], keep_blank_values=True):
+        if _SECRET.fullmatch(name) and not (value.isidentifier() and value.isupper()):
+            return name
+    return ""
 
 
 def _imported(spec: str, module: str, attribute: str, parameters: Mapping[str, str]) -> Agent:

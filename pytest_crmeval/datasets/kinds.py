@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from pytest_crmeval.domain import cutting
+
 
 class Kind(Enum):
     """A kind of irregularity: its name, whether it makes a case invalid, and what it means in a few words."""
@@ -65,7 +67,7 @@ def shown(value: Any) -> str:  # noqa: ANN401 (JSON)
 
 def cut(text: str) -> str:
     """Return no more of a text than an example needs."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return cutting.cut(text, LONGEST)
 
 
 LONGEST = 120

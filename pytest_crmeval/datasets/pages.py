@@ -14,6 +14,7 @@ from pytest_crmeval.datasets.sketches import (
     SHOWN,
 )
 from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.domain.cutting import cut
 
 WIDTH = 100
 """Of a page."""
@@ -174,7 +175,7 @@ def _wrapped(head: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+    return line if len(line) <= WIDTH else cut(line, WIDTH - 1)
 
 
 def _share(number: int, total: int) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytest_crmeval.domain.cutting import cut, redacted
 from pytest_crmeval.domain.faults import Fault, faults_of
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
@@ -49,7 +50,7 @@ def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen) -> It
         if fault.turn is None:
             whole.append(fault)
         else:
-            faults.setdefault(fault.turn, []).append(f"{fault.score}: {_plain(fault.text)}")
+            faults.setdefault(fault.turn, []).append(f"{fault.score}: {plain(fault.text)}")
     for number, exchange in enumerate(transcript.exchanges, start=1):
         yield pen(f"  turn {number}", Colour.BOLD)
         yield from _shortened([line for message in exchange.messages for line in _lines(message, pen)])
@@ -73,9 +74,9 @@ def _shortened(lines: Sequence[str]) -> Sequence[str]:
 def _difference(fault: Fault, pen: Pen) -> str:
     """Show in green what should be there, in red what should not."""
     if fault.difference:
-        where, expected, actual = map(_plain, fault.difference)
+        where, expected, actual = map(plain, fault.difference)
         return f"{where} expected {pen(expected, Colour.GREEN)}, actual {pen(actual, Colour.RED)}"
-    return pen(_plain(fault.text), Colour.GREEN if fault.is_lack else Colour.RED)
+    return pen(plain(fault.text), Colour.GREEN if fault.is_lack else Colour.RED)
 
 
 def _lines(message: Message, pen: Pen) -> Iterator[str]:
@@ -89,7 +90,7 @@ def _lines(message: Message, pen: Pen) -> Iterator[str]:
 
 
 def _spoken(speaker: str, text: str, pen: Pen, *colours: Colour) -> Iterator[str]:
-    first, *rest = text.splitlines() or [""]
+    first, *rest = redacted(text).splitlines() or [""]  # before lines are left out: a key may have several
     yield f"    {speaker:<6} {pen(_short(first, SPEECH), *colours)}"
     yield from (f"    {'':<6} {pen(_short(line, SPEECH), *colours)}" for line in rest)
 
@@ -139,9 +140,14 @@ def _repr(value: object) -> str:
 
 def _short(text: str, width: int = WIDTH) -> str:
     """Return what fits in a line, and nothing that would steer the terminal."""
-    plain = _plain(text[:width])
-    return plain if len(text) <= width else f"{plain}… ({len(text)} characters)"
+    return plain(cut(text, width, f"… ({len(text)} characters)"))
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Return a text whose control characters, which would steer a terminal, are spelled out."""
     return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+
+
+def plain_lines(text: str) -> str:
+    """Return the same for a text of several lines."""
+    return "\n".join(map(plain, text.replace("\r\n", "\n").split("\n")))

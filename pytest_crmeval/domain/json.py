@@ -23,12 +23,5 @@ def _copied(value: Json) -> Json:
     return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
-LONGEST = 20_000
 TURNING = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 """Signs that turn around what comes after them, and how they are spelled out where that is ours."""
-
-
-def printable(text: str) -> str:
-    """Return ``text`` as a wire can carry it: no lone surrogates, and no book."""
-    safe = text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-    return safe if len(safe) <= LONGEST else f"{safe[:LONGEST]}… ({len(safe)} characters)"

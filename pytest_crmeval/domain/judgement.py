@@ -6,7 +6,8 @@ from statistics import median_low
 from typing import Any, Self
 
 from pytest_crmeval.domain.answers import Attempt
-from pytest_crmeval.domain.json import JsonObject, printable
+from pytest_crmeval.domain.cutting import printable
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.usage import Bill
 

@@ -6,7 +6,8 @@ from enum import StrEnum
 from statistics import fmean, pstdev
 from typing import Any, Self
 
-from pytest_crmeval.domain.json import JsonObject, printable
+from pytest_crmeval.domain.cutting import printable
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.wire import text_of
 
 REPLY = "reply"

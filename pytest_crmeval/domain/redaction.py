@@ -9,6 +9,7 @@ from typing import Self
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.key_shapes import LETTERS, RUN, has_long_run, shapes_in
 
 REDACTED = "[redacted]"
 SHORTEST = 6
@@ -54,9 +55,10 @@ _ABBREVIATION = re.compile(
 _LONGEST_WORD, _LONGEST_NUMBER = 12, 11
 _SHORTEST_API_KEY, _SHORTEST_TOKEN, _SHORTEST_RANDOM = 8, 12, 20
 
-_API_KEY_NAME = re.compile(r"(?:.*_)?API_?KEY", re.IGNORECASE)
-_PASSWORD_NAME = re.compile(r".*PASSWORD|(?:.*_)?PASSWD", re.IGNORECASE)
-_TOKEN_NAME = re.compile(r"(?:.*_)?(?:TOKEN|SECRET|KEY)", re.IGNORECASE)
+_API_KEY_NAME = re.compile(r"(?:.*_)?API_?KEY(?:S|_.*)?", re.IGNORECASE)
+_PASSWORD_NAME = re.compile(r".*(?:PASSWORD|PASSWD|PASSPHRASE).*", re.IGNORECASE)
+_TOKEN_NAME = re.compile(r".*(?:SECRET|CREDENTIAL|(?:TOKEN|KEY)S?(?![A-Z])).*", re.IGNORECASE)
+"""AWS_ACCESS_KEY_ID, MY_TOKEN_2, GOOGLE_CREDENTIALS, but not TOKENIZERS_PARALLELISM."""
 _ADDRESS_NAME = re.compile(r"(?:.*_)?(?:URL|URI|DSN)", re.IGNORECASE)
 _HEADERS_NAME = re.compile(r"(?:.*_)?CUSTOM_HEADERS", re.IGNORECASE)
 _SECRET_HEADER = re.compile(r".*(?:authorization|cookie|key|token|secret|password)", re.IGNORECASE)
@@ -132,7 +134,9 @@ class Redactor:
         known = {secret for secret in secrets if len(secret) >= SHORTEST}
         spelled = {form for secret in known for form in _spellings(secret)}
         self._spelled = sorted(spelled, key=lambda form: (-len(form), form))
-        self._wrapped = sorted({core for secret in known for core in _base64_cores(secret)})
+        cores = sorted({core for secret in known for core in _base64_cores(secret)})
+        self._wrapped = [core for core in cores if len(core) < RUN or not set(core) <= set(LETTERS)]
+        self._runs = [core for core in cores if core not in self._wrapped]
         self._forms = _FORMS
 
     def careful(self) -> Self:
@@ -143,13 +147,17 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return ``text`` without secrets; itself if there are none."""
+        raw = text.encode("utf-8", "surrogatepass")
+        with_run = has_long_run(raw)
         for form in self._spelled:
             if form in text:
                 text = text.replace(form, REDACTED)
-        for core in self._wrapped:
+        for core in (*self._wrapped, *self._runs) if with_run else self._wrapped:
             if core in text:
                 text = re.sub(rf"[A-Za-z0-9+/_-]*{re.escape(core)}[A-Za-z0-9+/_-]*={{0,2}}", REDACTED, text)
-        lowered = text.encode("utf-8", "surrogatepass").lower()
+        for shape in shapes_in(raw, with_run=with_run):
+            text = _without(text, shape, _is_anything)
+        lowered = raw.lower()
         if not any(map(lowered.__contains__, _HINTS)):  # as with nearly every text
             return text
         for hints, pattern, is_meant in self._forms:
@@ -227,9 +235,8 @@ def _base64_cores(secret: str) -> Iterator[str]:
 def secrets_in(environment: Mapping[str, str]) -> list[str]:
     """Return the values of variables that are named like secrets, and the passwords inside of addresses.
 
-    Left out is what a text may well have to say, whatever the variable is called: words, short numbers, and in a
-    token, secret or key of no API also names of files, models and the like. Who takes ``postgres`` out of every text
-    makes it unreadable, and hides nothing.
+    Left out are values that ordinary text contains: short ones, single words, numbers, and in a token, secret or key
+    also paths, file names and addresses. To take ``postgres`` out of every text would make reports unreadable.
     """
     found = [secret for name, value in environment.items() for secret in _secrets(name, value.strip())]
     return list(dict.fromkeys(found))
@@ -271,7 +278,8 @@ def _is_secret(name: str, value: str, shortest: int = _SHORTEST_TOKEN) -> bool:
         return len(value) >= _SHORTEST_API_KEY and _is_password(value)
     if _PASSWORD_NAME.fullmatch(name):
         return len(value) >= SHORTEST and _is_password(value)
-    return bool(_TOKEN_NAME.fullmatch(name)) and len(value) >= shortest and _is_token(value)
+    is_named = bool(_TOKEN_NAME.fullmatch(name)) and len(value) >= shortest
+    return is_named and _is_password(value) and not _NAMES_SOMETHING.fullmatch(value)
 
 
 def _is_password(value: str) -> bool:

@@ -10,8 +10,9 @@ from pytest_crmeval.domain.agreement import Agreement, agreement_of
 from pytest_crmeval.domain.checkpoints import PASS_AT_1, CheckpointFigures, curves_of, figures_of, pooled_figures
 from pytest_crmeval.domain.comparison import Comparison
 from pytest_crmeval.domain.curve import Learning
+from pytest_crmeval.domain.cutting import printable
 from pytest_crmeval.domain.figures import Figure, Figures, figures_from
-from pytest_crmeval.domain.json import Json, JsonObject, printable
+from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.metrics import Breakdown, Metrics, breakdown_from, breakdown_of, metrics_of
 from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict

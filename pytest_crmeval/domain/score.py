@@ -6,7 +6,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from pytest_crmeval.domain.json import JsonObject, printable
+from pytest_crmeval.domain.cutting import printable
+from pytest_crmeval.domain.json import JsonObject
 
 
 class Verdict(StrEnum):

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
@@ -131,4 +132,4 @@ def _line(text: str) -> str:
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    return line if len(line) <= LONGEST else cut(line, LONGEST - 1)

@@ -9,9 +9,10 @@ from typing import Any, Self
 
 from pytest_crmeval.domain.answers import AnswerOutcome
 from pytest_crmeval.domain.checkpoints import FileOutcome
-from pytest_crmeval.domain.explanation import Pen, explanation
+from pytest_crmeval.domain.cutting import printable
+from pytest_crmeval.domain.explanation import Pen, explanation, plain_lines
 from pytest_crmeval.domain.interval import unit_of
-from pytest_crmeval.domain.json import JsonObject, printable
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.score import Score, Verdict
@@ -193,7 +194,7 @@ class Trial:
     @classmethod
     def errored(cls, planned: PlannedCase, reason: str, seconds: float = 0.0) -> Self:
         """Return the trial of a case that the world did not let be played."""
-        return cls(planned=planned, verdict=Verdict.ERRORED, reason=reason, seconds=seconds)
+        return cls(planned=planned, verdict=Verdict.ERRORED, reason=plain_lines(reason), seconds=seconds)
 
     @classmethod
     def invalid(cls, planned: PlannedCase, reason: str, labels: Labels) -> Self:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, get_args
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.messages import ErrorKind, Message, Reply, Speaker, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.transcript import Exchange
@@ -120,7 +121,7 @@ def read_turn(record: Mapping[str, Any]) -> Exchange:
 def text_of(value: object) -> str:
     """Return ``value``, which has to be text; TypeError if it is not."""
     if not isinstance(value, str):
-        raise TypeError(f"expected text, found {value!r:.80}")
+        raise TypeError(f"expected text, found {cut(repr(value), 80)}")
     return value
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_crmeval.domain.answers import Attempt
+from pytest_crmeval.domain.cutting import cut, cut_middle
 from pytest_crmeval.domain.judgement import Grade
 from pytest_crmeval.domain.messages import Tool, user_says
 from pytest_crmeval.domain.prompt import Completion, Prompt
@@ -54,7 +55,8 @@ _FULL = 100
 def asking(question: Question, response: str) -> Prompt:
     """Return the request for one opinion."""
     verdicts = _THREE if question.may_abstain else _TWO
-    evidence = {"question": question.text, "response": _cut(response), "correct_answer": question.answer}
+    shown = cut_middle(response, MOST, "\n… (cut) …\n")
+    evidence = {"question": question.text, "response": shown, "correct_answer": question.answer}
     if question.aliases:
         evidence["correct_as_well"] = "; ".join(question.aliases)
     text = f"<evidence>\n{encoded(evidence)}\n</evidence>\n\nIs the answer right? Call `{TOOL}`."
@@ -104,7 +106,7 @@ def _in_text(completion: Completion) -> Grade:
 
 def _grade(attempt: Attempt, confidence: float | None, reason: str) -> Grade:
     mark = float(attempt is Attempt.CORRECT)
-    told = reason.strip()[:LONGEST_REASON]
+    told = cut(reason.strip(), LONGEST_REASON, "")
     return Grade(goal=mark, process=mark, reason=told, attempt=attempt, confidence=confidence)
 
 
@@ -131,8 +133,3 @@ def _tool(verdicts: tuple[str, ...]) -> Tool:
             "additionalProperties": False,
         },
     )
-
-
-def _cut(response: str) -> str:
-    half = MOST // 2
-    return response if len(response) <= MOST else f"{response[:half]}\n… (cut) …\n{response[-half:]}"

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 
 DEEPEST = 8
@@ -41,14 +42,14 @@ class Excerpts:
         return self._text(f"({type(value).__name__}, which is no JSON)", most)
 
     def _text(self, text: str, most: int) -> str:
-        safe = self.named(text[:_LONGEST].encode("utf-8", "backslashreplace").decode())
+        safe = self.named(cut(text, _LONGEST, "").encode("utf-8", "backslashreplace").decode())
         if len(text) <= _LONGEST and len(encoded(safe)) <= most:
             return safe
         said = f"… ({len(text):,} characters)"
         keep = max(0, most - len(said))
-        while keep and len(encoded(safe[:keep])) > most:
+        while keep and len(encoded(cut(safe, keep, ""))) > most:
             keep //= 2
-        return f"{safe[:keep]}{said}"
+        return f"{cut(safe, keep, '')}{said}"
 
     def _items(self, items: Sequence[object], most: int, depth: int) -> list[Json]:
         """Return the first items, each of them whole but a first one that alone is too long."""

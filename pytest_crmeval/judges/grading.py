@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.judgement import Grade
 from pytest_crmeval.domain.messages import Tool, ToolCall, user_says
@@ -58,7 +59,7 @@ def grade_in(completion: Completion) -> Grade:
     if not isinstance(reason, str) or not reason.strip():
         raise NoGradeError("the grade has no reason")
     goal, process = (_mark(name, arguments[name]) for name in ("goal", "process"))
-    return Grade(reason=reason.strip()[:LONGEST_REASON], goal=goal, process=process)
+    return Grade(reason=cut(reason.strip(), LONGEST_REASON, ""), goal=goal, process=process)
 
 
 def _the_call(completion: Completion) -> ToolCall:
@@ -82,4 +83,4 @@ def _shown(value: object) -> str:
         text = repr(value)
     except (ValueError, RecursionError):  # a number of 5,000 digits, a list in a list in a list
         return "something that can't be shown"
-    return text if len(text) <= _FULL else f"{text[:_FULL]}…"
+    return cut(text, _FULL)

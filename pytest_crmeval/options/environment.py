@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from pytest_crmeval.agents.atlas.specs import models_in
+from pytest_crmeval.domain.cutting import use
 from pytest_crmeval.domain.redaction import Redactor, secrets_in
 from pytest_crmeval.options import Options
 from pytest_crmeval.providers.prices import other_addresses
@@ -40,7 +41,8 @@ def redactor_of(config: pytest.Config) -> Redactor:
     if _REDACTOR not in config.stash:
         read_env_file(config)
         named = [os.environ.get(name, "") for name in _key_names(config)]
-        config.stash[_REDACTOR] = Redactor([*secrets_in(os.environ), *filter(None, named)])
+        config.stash[_REDACTOR] = redactor = Redactor([*secrets_in(os.environ), *filter(None, named)])
+        use(redactor)
     return config.stash[_REDACTOR]
 
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.problem import JUDGE_MESSAGE, Checker, CheckerStyle, ProblemTest
 from pytest_crmeval.domain.program import Execution, Feed, Language, Limits
 from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
@@ -51,7 +52,8 @@ class Checkers:
         with self._ready(checker) as prepared:
             if prepared.refused is not None:
                 said = prepared.refused.stderr or prepared.refused.stdout
-                raise SandboxError(f"the checker can't be compiled: {said.decode('utf-8', 'replace').strip()[:500]}")
+                shown = cut(said.decode("utf-8", "replace").strip(), 500)
+                raise SandboxError(f"the checker can't be compiled: {shown}")
             return prepared.run(_feed(checker.style, test, output), LIMITS)
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.problem import Problem, ProblemTest
 from pytest_crmeval.domain.program import Ending, Execution, Feed, Limits
 from pytest_crmeval.domain.solution import TestVerdict
@@ -100,4 +101,4 @@ def _ended(execution: Execution, limits: Limits) -> str:
 def _last(execution: Execution) -> str:
     """Return the last line that a program has complained in."""
     said = execution.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return f": {said[:SHOWN]}" if said else ""
+    return f": {cut(said, SHOWN)}" if said else ""

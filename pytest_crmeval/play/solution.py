@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.problem import Opinion, Problem, ProblemTest
 from pytest_crmeval.domain.program import Ending, Execution
 from pytest_crmeval.domain.solution import Defect, Solution, SolutionOutcome, TestOutcome, TestVerdict, Ungradable
@@ -109,7 +110,7 @@ def _printed(execution: Execution, problem: Problem) -> bytes | None:
 def _test_outcome(
     test: ProblemTest, execution: Execution, failure: Failure | None, output: bytes | None
 ) -> TestOutcome:
-    shown = (output or b"")[: 4 * SHOWN].decode("utf-8", "replace")[:SHOWN]
+    shown = cut((output or b"")[: 4 * SHOWN].decode("utf-8", "replace"), SHOWN, "")
     return TestOutcome(
         verdict=failure.verdict if failure else TestVerdict.ACCEPTED,
         kind=test.kind,
@@ -127,7 +128,7 @@ def _refusal(refused: Execution) -> str:
         return f"the compiler was stopped: {refused.ending}"
     said = (refused.stderr or refused.stdout).decode("utf-8", "replace").strip()
     first = next((line for line in said.splitlines() if "error" in line.lower()), said.partition("\n")[0])
-    return first[:SHOWN] or f"the compiler ended with exit code {refused.exit_code}"
+    return cut(first, SHOWN, "") or f"the compiler ended with exit code {refused.exit_code}"
 
 
 def _outcome(

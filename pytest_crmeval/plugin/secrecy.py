@@ -1,37 +1,46 @@
 """No key and no token in what pytest shows or keeps: reports, captured output, tracebacks, logs."""
 
 import logging
+import re
 import traceback
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import pytest
 from _pytest.junitxml import xml_key
 
+from pytest_crmeval.domain.explanation import plain_lines
 from pytest_crmeval.domain.redaction import Redactor
+from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.options import is_colored
 from pytest_crmeval.options.environment import redactor_of
+from pytest_crmeval.plugin.reprs import redact_reprs
 
 _NAME = "crmeval-secrecy"
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 def keep_secrets(config: pytest.Config) -> None:
     """Begin to, unless that was done before."""
     if not config.pluginmanager.has_plugin(_NAME):
-        config.pluginmanager.register(Secrecy(redactor_of(config)), _NAME)
+        config.pluginmanager.register(Secrecy(redactor_of(config), colored=is_colored(config)), _NAME)
 
 
 class Secrecy:
     """Takes secrets out of reports before anybody sees them, and out of log records as they are made."""
 
-    def __init__(self, redactor: Redactor) -> None:
+    def __init__(self, redactor: Redactor, *, colored: bool = False) -> None:
         self._redactor = redactor
+        self._colored = colored
+        self._undo = redact_reprs(redactor.text)
         self._factory = logging.getLogRecordFactory()
         logging.setLogRecordFactory(self._record)
 
     def pytest_unconfigure(self) -> None:
-        """Let logging be as it was."""
+        """Let logging and reprs be as they were."""
+        self._undo()
         if logging.getLogRecordFactory() == self._record:
             logging.setLogRecordFactory(self._factory)
 
@@ -52,7 +61,19 @@ class Secrecy:
             report.longrepr = (*place, self._redactor.text(why))  # type: ignore[assignment] # as it was
         else:
             self._redact(report)
+            self._disarm(report)
         return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_assertrepr_compare(
+        self, config: pytest.Config, op: str, left: object, right: object
+    ) -> Generator[None, list[list[str] | None], list[list[str] | None]]:
+        """Take secrets out of what is compared: pytest leaves out what is equal, and shortens what is left."""
+        found = yield
+        operands = [self._operand(value) for value in (left, right)]
+        if operands[0] is not left or operands[1] is not right:
+            found = config.hook.pytest_assertrepr_compare(config=config, op=op, left=operands[0], right=operands[1])
+        return [lines and list(map(self._redactor.text, lines)) for lines in found]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -91,6 +112,26 @@ class Secrecy:
         clean = self._redactor.text(text)
         if clean != text:  # else its colours stay
             report.longrepr = clean
+
+    def _disarm(self, report: pytest.TestReport) -> None:
+        """Spell out what would steer the terminal in the report of a case; colours stay where they are shown.
+
+        An agent's exception has no colours that are ours.
+        """
+        trial = vars(report).get("crmeval_trial")
+        if trial is None or not report.longrepr:
+            return
+        text = str(report.longrepr)
+        parts = _COLOUR.split(text) if self._colored and trial["verdict"] != Verdict.ERRORED else [text]
+        safe = "".join(part if place % 2 else plain_lines(part) for place, part in enumerate(parts))
+        if safe != text:
+            report.longrepr = safe
+
+    def _operand(self, value: object) -> object:
+        """Return one side of a comparison without secrets; itself if there are none, or if it is not JSON."""
+        if isinstance(value, str):
+            return self._redactor.text(value)
+        return self._redactor.json(value) if isinstance(value, (Mapping, list, tuple)) else value
 
     def _kept(self, value: object) -> object:
         """Return what somebody has put into a report; what has no secret in it stays what it is."""

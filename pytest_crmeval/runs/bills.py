@@ -5,6 +5,7 @@ from itertools import chain
 
 from pytest_crmeval.domain.agreement import Agreement
 from pytest_crmeval.domain.curve import Learning
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.usage import Usage, money, total
 
@@ -190,4 +191,4 @@ def _line(note: str) -> str:
     """Return a note on one line, and no book."""
     line = " ".join(note.split())
     shown = line if line.isprintable() else ascii(line)[1:-1]
-    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
+    return shown if len(shown) <= LONGEST else cut(shown, LONGEST - 1)

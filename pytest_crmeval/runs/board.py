@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from unicodedata import combining, east_asian_width
 
+from pytest_crmeval.domain.cutting import redacted
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.runs.progress import Progress
 
@@ -136,7 +137,7 @@ def cut(text: str, room: int | None) -> str:
     """Return what of a name fits, its end included: subjects often differ in nothing else."""
     if room is None or cells(text) <= room:
         return text
-    head, tail = list(text), list[str]()
+    head, tail = list(redacted(text)), list[str]()
     kept = (room - 1) // 2
     while head and cells("".join(tail)) < kept:
         tail.insert(0, head.pop())

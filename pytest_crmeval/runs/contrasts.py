@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pytest_crmeval.domain.comparison import LISTS, CaseChange, Comparison, Contrast
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.runs.tables import Row, aligned
 
@@ -95,4 +96,4 @@ def _told(number: float | None) -> str:
 
 def _cut(line: str) -> str:
     shown = line if line.isprintable() else ascii(line)[1:-1]
-    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
+    return shown if len(shown) <= LONGEST else cut(shown, LONGEST - 1)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_crmeval.domain.asked import left_out_of
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.gate import EACH, Gate
 from pytest_crmeval.domain.metrics import KINDS, Group, reading_order
@@ -170,7 +171,7 @@ def _cut(reason: str) -> str:
     place = _PLACE.match(reason)
     text = f"{short(Path(place[1]))}{reason[place.end(1) :]}" if place else reason
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    return line if len(line) <= LONGEST else cut(line, LONGEST - 1)
 
 
 def _row(standing: Standing, sizes: int, counts: Sequence[str]) -> Row:
@@ -235,7 +236,7 @@ def _left_out(kind: str, standings: Sequence[Standing]) -> Iterator[str]:
 def _label(label: str) -> str:
     """Return a label as a column takes it: on one line, and no book."""
     shown = label if label.isprintable() else ascii(label)[1:-1]
-    return shown if len(shown) <= WIDEST else f"{shown[: WIDEST - 1]}…"
+    return shown if len(shown) <= WIDEST else cut(shown, WIDEST - 1)
 
 
 def _words(name: str) -> str:

@@ -38,7 +38,7 @@ def foot(status: Status, width: int | None) -> Iterator[str]:
         yield f"spent: {'more than ' * bool(status.unpriced)}{money(status.spent)}"
     if status.log:
         yield "the end of its log:"
-        yield from (f"  {line}"[:width] for line in status.log)
+        yield from (cut(f"  {line}", width) for line in status.log)
     if status.resume:
         yield {
             State.SUBMITTED: "nobody has begun it; begin with:",

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pytest_crmeval.domain.cipher import decrypted, encrypted
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.paths import names
 from pytest_crmeval.domain.redaction import Redactor
@@ -83,7 +84,7 @@ def load(path: Path) -> Transcript:
         raise TranscriptError(f"{path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TranscriptError(f"{path}: not a transcript ({SCHEMA}): {error!r}") from error
-    raise TranscriptError(f"{path}: its schema is {document['schema']!r:.80}, and only {SCHEMA} is known here")
+    raise TranscriptError(f"{path}: its schema is {cut(repr(document['schema']), 80)}, and only {SCHEMA} is known here")
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -1,5 +1,6 @@
 """What a checker says, read from how its run ended."""
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.problem import JUDGE_MESSAGE, CheckerStyle, Finding, Opinion
 from pytest_crmeval.domain.program import Ending, Execution
 
@@ -79,4 +80,4 @@ def _told(stdout: bytes) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= LONGEST else cut(text, LONGEST - 1)

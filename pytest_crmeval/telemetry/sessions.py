@@ -7,7 +7,8 @@ from uuid import uuid4
 import psycopg
 from psycopg.types.json import Jsonb
 
-from pytest_crmeval.domain.json import Json, JsonObject, printable
+from pytest_crmeval.domain.cutting import printable
+from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.learning import Lesson, Reward
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.playbook import Playbook

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval import ToolCall
+from pytest_crmeval.agents.specs import secret_parameter
 from pytest_crmeval.domain.json import Json
 from tests.plugin.conftest import CANARY
 from tests.projects import case, report_of
@@ -117,6 +118,109 @@ def test_a_secret_in_a_spec_is_refused(project: Project, monkeypatch: pytest.Mon
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines(["*a secret has no place in a spec*"])
     assert "zq81" not in result.stderr.str() + result.stdout.str()
+
+
+@pytest.mark.parametrize("parameter", ["token=abc", "api_key=x1", "my_password=hunter2", "key=lower", "secret="])
+def test_a_parameter_that_is_named_like_a_secret_is_refused_in_the_spec_of_an_own_agent(
+    project: Project, parameter: str
+) -> None:
+    """As in the spec of a model; the value is not repeated."""
+    result = project().runpytest("--crmeval-agent", f"bots:Half?{parameter}")
+
+    name, _, value = parameter.partition("=")
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines([f"*bots:Half: {name}: a secret has no place in a spec*"])
+    assert not value or f"={value}" not in result.stderr.str() + result.stdout.str()
+
+
+def test_an_own_agent_may_be_given_the_name_of_a_variable() -> None:
+    """And parameters that only sound like one."""
+    specs = ["bots:Half?token=MY_TOKEN", "bots:Half?max_tokens=800&keywords=a", "bots:Half"]
+
+    assert ["", "", ""] == list(map(secret_parameter, specs))
+
+
+LEAKING = """
+import os
+
+from pytest_crmeval import Reply, ToolCall
+
+KNOWN, SHAPED = os.environ["WAREHOUSE_CREDENTIALS"], "AKIAQ7RK2LMZ81XTPW04"
+PLACES = [*range(0, 60, 7), *range(200, 260, 5), *range(460, 520, 7), *range(960, 1010, 7), *range(1970, 2010, 7)]
+TEXTS = [f"{'x' * place} {secret} {'y' * 300}" for secret in (KNOWN, SHAPED) for place in PLACES]
+
+class Leaking:
+    name = "leaking"
+
+    def reply(self, messages, tools):
+        if "raise" in messages[0].text:
+            raise RuntimeError("\\x1b[2J\\x1b]0;title\\x07\\x1b[31m" + "\\n".join(TEXTS))
+        if len(messages) > 1:
+            return Reply(text="\\n".join(TEXTS))
+        calls = [ToolCall(tool="client_search", arguments={"name": text}) for text in TEXTS]
+        return Reply(calls=[*calls, *(ToolCall(tool=text, arguments={}) for text in TEXTS)])
+"""
+SHORTENED = """
+import pytest
+from leaking import KNOWN, SHAPED, TEXTS
+
+@pytest.mark.conversations("cases.jsonl", suite="crm")
+def test_conversation(conversation, evaluate):
+    trial = evaluate(conversation)
+    assert trial.passed, trial.explain()
+
+def fails(text, texts):
+    local, both = [text], {"text": text}
+    raise ValueError(len(text))
+
+@pytest.mark.parametrize("number", range(0, len(TEXTS), 5))
+def test_arguments(number):
+    fails(TEXTS[number], TEXTS)
+
+@pytest.mark.parametrize("number", range(0, len(TEXTS), 9))
+def test_operands(number):
+    text = TEXTS[number].rstrip("y")
+    assert text + "a" == text + "b"
+
+def test_rows():
+    assert {"rows": TEXTS} == {"rows": TEXTS[1:]}
+
+def test_in():
+    assert "nothing" in TEXTS[3]
+"""
+
+
+@pytest.mark.parametrize("inflight", ["1", "4"])
+def test_no_part_of_a_secret_is_left_where_text_is_cut(
+    project: Project, monkeypatch: pytest.MonkeyPatch, inflight: str
+) -> None:
+    """By us or by pytest, wherever: terminal, JUnit XML, journal, report, page, Markdown, transcripts.
+
+    Nor do escape sequences of an agent's exception reach the terminal.
+    """
+    known, shaped = "wd40-seven-seas-of-swordfish", "AKIAQ7RK2LMZ81XTPW04"
+    monkeypatch.setenv("WAREHOUSE_CREDENTIALS", known)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    raising = case("raising")
+    raising["turns"][0]["user_utterance"] += " raise"
+    pytester = project([case("calling"), raising], test=SHORTENED)
+    pytester.makepyfile(leaking=LEAKING)
+
+    result = pytester.runpytest_subprocess(
+        *("--crmeval-agent", "leaking:Leaking", "--crmeval-inflight", inflight, "-p", "no:xdist"),
+        *("--showlocals", "-rA", "--junitxml=junit.xml"),
+    )
+
+    seen = {"stdout": result.stdout.str(), "stderr": result.stderr.str()}
+    suffixes = {".json", ".jsonl", ".xml", ".html", ".md"}
+    files = [path for path in pytester.path.rglob("*") if path.is_file() and path.suffix in suffixes]
+    seen |= {str(path): path.read_text(encoding="utf-8") for path in files if path.name != "cases.jsonl"}
+    parts = [secret[start : start + 6] for secret in (known, shaped) for start in range(len(secret) - 5)]
+    assert [] == [(name, part) for name, text in seen.items() for part in parts if part in text]
+    assert {"junit.xml", "trials.jsonl", "summary.md"} <= {path.name for path in files}
+    assert "RuntimeError" in seen["stdout"]
+    assert "[redacted]" in seen["stdout"]
+    assert not {"\x1b", "\x07"} & set(seen["stdout"])
 
 
 def test_a_trial_is_recognised_whatever_the_environment_holds(

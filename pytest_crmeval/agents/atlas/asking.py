@@ -5,6 +5,7 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import TypeVar
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Tool, user_says
 from pytest_crmeval.domain.prompt import Completion, Prompt
@@ -45,7 +46,8 @@ def orders(role: str) -> str:
 
 def dialogue(messages: Sequence[Message]) -> str:
     """Return a dialogue as it was seen on the agent's side, a line of JSON for each message."""
-    return "\n".join(_cut(encoded(written(message)).decode()) for message in messages)
+    lines = (encoded(written(message)).decode() for message in messages)
+    return "\n".join(cut(line, LONGEST_MESSAGE, f"… ({len(line)} characters)") for line in lines)
 
 
 def form(name: str, description: str, properties: Mapping[str, Json], optional: Sequence[str] = ()) -> Tool:
@@ -68,7 +70,7 @@ def text_in(arguments: Arguments, name: str, *, longest: int = LONGEST_MESSAGE) 
     value = arguments.get(name, "")
     if not isinstance(value, str):
         raise UnreadableError(f"{name} is to be text")
-    return "\n".join(filter(None, map(in_line, value.splitlines())))[:longest].strip()
+    return cut("\n".join(filter(None, map(in_line, value.splitlines()))), longest, "").strip()
 
 
 def in_line(text: str) -> str:
@@ -92,7 +94,3 @@ def _arguments(completion: Completion, tool: str) -> Arguments:
     if not isinstance(arguments, Mapping):
         raise UnreadableError("its arguments are no JSON object")
     return arguments
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]}… ({len(line)} characters)"

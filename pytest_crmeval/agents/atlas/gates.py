@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.learning import REPLY, Entry, words
 from pytest_crmeval.domain.messages import Message
@@ -87,7 +88,7 @@ def _no_cue(entry: Entry, context: Context) -> str:
 def _no_action(entry: Entry, context: Context) -> str:
     if len(entry.action) < SHORTEST_ACTION or not entry.effect:
         return "actionability: say what to do, and what for"
-    return "" if entry.tool in {*context.tools, REPLY} else f"actionability: there is no tool {entry.tool[:40]!r}"
+    return "" if entry.tool in {*context.tools, REPLY} else f"actionability: there is no tool {cut(entry.tool, 40)!r}"
 
 
 def _too_particular(entry: Entry, context: Context) -> str:
@@ -100,7 +101,7 @@ def _particulars(texts: Sequence[str], context: Context) -> str:
         return f"generality: {found!r} is of one conversation only"
     said = f" {' '.join(map(words, texts))} "
     named = sorted(value for value in context.values if f" {value} " in said)
-    return f"generality: {named[0][:40]!r} is of one conversation only" if named else ""
+    return f"generality: {cut(named[0], 40)!r} is of one conversation only" if named else ""
 
 
 def _known(entry: Entry, playbook: Playbook) -> str:

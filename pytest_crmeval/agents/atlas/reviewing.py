@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_crmeval.agents.atlas.asking import Arguments, UnreadableError, asked, dialogue, form, prompt_for, text_in
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.learning import Entry, Review
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, agent_says
@@ -106,5 +107,5 @@ def _call(call: Json, tools: Collection[str]) -> ToolCall:
         raise UnreadableError("a call is to have a tool and arguments")
     tool = call.get("tool")
     if not isinstance(tool, str) or tool not in tools:
-        raise UnreadableError(f"there is no tool {str(tool)[:40]!r}")
+        raise UnreadableError(f"there is no tool {cut(str(tool), 40)!r}")
     return ToolCall(tool=tool, arguments=arguments)

@@ -24,6 +24,7 @@ from pytest_crmeval.agents.atlas.gates import (
     objection,
     values_in,
 )
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.learning import REPLY, Entry, Lesson
 from pytest_crmeval.domain.messages import Message, Tool
@@ -111,7 +112,7 @@ def _gated(lesson: Lesson, revision: Revision, playbook: Playbook, context: Cont
     for entry in revision.entries:
         so_far = replace(playbook, practices=(*left, *(Practice(entry=new) for new in added)))
         if why := objection(entry, so_far, context, most):
-            refused.append(f"{entry.action[:80]}: {why}")
+            refused.append(f"{cut(entry.action, 80)}: {why}")
         else:
             added.append(entry)
     return replace(_noted(lesson, revision, playbook, context), added=tuple(added), refused=tuple(refused))

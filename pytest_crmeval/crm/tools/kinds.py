@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, LiteralString
 from uuid import UUID
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ErrorKind, ToolError
 
@@ -87,7 +88,7 @@ def _sought_text(label: str, value: object) -> str | None:
 def _email(label: str, value: object) -> str:
     trimmed = text(label, value)
     if not _EMAIL.fullmatch(trimmed) or len(trimmed) > EMAIL_ROOM:
-        raise invalid(f"Invalid email format: {trimmed[:EMAIL_ROOM]}")
+        raise invalid(f"Invalid email format: {cut(trimmed, EMAIL_ROOM, '')}")
     return trimmed
 
 

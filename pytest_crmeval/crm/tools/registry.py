@@ -8,7 +8,8 @@ from typing import Any
 from pytest_crmeval.crm.tools.entities import Entity
 from pytest_crmeval.crm.tools.kinds import ID, Kind, invalid
 from pytest_crmeval.crm.tools.world import World
-from pytest_crmeval.domain.json import Json, printable
+from pytest_crmeval.domain.cutting import cut, printable
+from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Tool, ToolResult
 
 Taken = Mapping[str, Any]
@@ -19,7 +20,7 @@ SHOWN = 80
 
 def shown(name: object) -> str:
     """Return a name that somebody made up, fit to be told."""
-    return printable(name[:SHOWN]) if isinstance(name, str) else type(name).__name__
+    return printable(cut(name, SHOWN, "")) if isinstance(name, str) else type(name).__name__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from psycopg import sql
 
 from pytest_crmeval.crm.tools.entities import CLIENT, ENTITIES, Entity
 from pytest_crmeval.crm.tools.kinds import Refusal, uuid
+from pytest_crmeval.domain import cutting
 from pytest_crmeval.domain.messages import ToolResult
 
 Connection = psycopg.Connection[Any]
@@ -50,7 +51,8 @@ class World:
         """Return one row, or refuse (V7)."""
         row = self._one(_finding(entity), [found]) if (found := uuid(row_id)) else None
         if row is None:
-            raise Refusal("not_found", f"{entity} not found with ID '{row_id[:100]}'.")
+            shown = cutting.cut(row_id, 100, "")
+            raise Refusal("not_found", f"{entity} not found with ID '{shown}'.")
         found_row: Row = row
         return found_row
 

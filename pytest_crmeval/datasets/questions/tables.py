@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from pytest_crmeval.datasets.questions.records import FieldError, Found, checked, fingerprint
 from pytest_crmeval.domain.cipher import decrypted
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.question import Grader, Question
 
 Row = Mapping[str, str]
@@ -95,8 +96,9 @@ def _kind(head: list[str]) -> Kind:
             return kind
     raise FieldError(
         "columns",
-        f"{', '.join(head)[:200]}: nobody knows such a table; there are BrowseComp's (problem, answer, problem_topic, "
-        "canary), SimpleQA's (metadata, problem, answer) and multiple choice (question, A, B, C, D, answer)",
+        f"{cut(', '.join(head), 200)}: nobody knows such a table; there are BrowseComp's (problem, answer, "
+        "problem_topic, canary), SimpleQA's (metadata, problem, answer) and multiple choice (question, A, B, C, D, "
+        "answer)",
         1,
     )
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock, get_ident
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.prompt import Asking, Completion, ModelIdentity, Prompt
 from pytest_crmeval.domain.redaction import Redactor
@@ -208,7 +209,7 @@ class _Reel:
             return told
         again = self._again()
         most = LONGEST_MESSAGE - len(again) - 2
-        return f"{told if len(told) <= most else told[:most] + '…'}\n{again}"
+        return f"{cut(told, most)}\n{again}"
 
     def _again(self) -> str:
         if self._path.suffix == ".json":

@@ -7,6 +7,7 @@ from difflib import unified_diff
 from itertools import groupby, takewhile, zip_longest
 from typing import Any
 
+from pytest_crmeval.domain.cutting import redacted
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.prompt import ModelIdentity, Prompt
 from pytest_crmeval.domain.wire import encoded
@@ -119,5 +120,5 @@ def _shortened(lines: Iterable[str]) -> Iterator[str]:
 def _lines(value: Json) -> list[str]:
     """Return a value as lines that are short enough to be compared and to be read."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=dict)
-    lines = text.split("\n") if text else []
+    lines = redacted(text).split("\n") if text else []
     return [line[at : at + _WIDTH] for line in lines for at in range(0, len(line) or 1, _WIDTH)]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, get_args
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.messages import Message, Tool
 from pytest_crmeval.domain.prompt import Asking, Completion, Ending, ModelIdentity, Prompt
@@ -133,7 +134,7 @@ def _key(identity: ModelIdentity, prompt: str, must_call: str, digest: str, tria
 
 def _completion(line: Any) -> Completion:  # noqa: ANN401 (JSON from a file)
     if line["ending"] not in get_args(Ending):
-        raise ValueError(f"no answer ends with {line['ending']!r:.80}")
+        raise ValueError(f"no answer ends with {cut(repr(line['ending']), 80)}")
     usage = Usage.from_dict({**line["usage"], "calls": 1, "retries": 0})
     return Completion(reply=read_reply(line["reply"]), usage=usage, ending=line["ending"])
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.paths import place
 from pytest_crmeval.domain.wire import decoded
 from pytest_crmeval.providers.account import Errand
@@ -153,7 +154,7 @@ def _part(path: Path, document: Mapping[str, Any], role: str) -> Any:  # noqa: A
 
 def _checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
     if document["schema"] != TRANSCRIPT:
-        raise ValueError(f"its schema is {document['schema']!r:.80}, and only {TRANSCRIPT} is known here")
+        raise ValueError(f"its schema is {cut(repr(document['schema']), 80)}, and only {TRANSCRIPT} is known here")
     return document
 
 
@@ -173,10 +174,10 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _trial(record: Mapping[str, Any]) -> int:
     if record["cassette"] != SCHEMA:
-        raise ValueError(f"its schema is {record['cassette']!r:.80}, and only {SCHEMA} is known here")
+        raise ValueError(f"its schema is {cut(repr(record['cassette']), 80)}, and only {SCHEMA} is known here")
     trial = record["trial"]
     if not isinstance(trial, int):
-        raise TypeError(f"trial {trial!r:.80} is no number")
+        raise TypeError(f"trial {cut(repr(trial), 80)} is no number")
     return trial
 
 

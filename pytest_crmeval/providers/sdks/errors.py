@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
+from pytest_crmeval.domain.cutting import cut, redacted
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from pytest_crmeval.providers.sdks.wire import TooLargeError
 
@@ -127,13 +128,13 @@ def explained(error: BaseException, asked: Asked) -> ModelError:
 
 def failed(cause: Cause, what: str, asked: Asked, *, advice: str = "", retry_after: float | None = None) -> ModelError:
     """Return an error with one line: whom we asked, what happened, what to do."""
-    said = _cut(_line(f"{asked}: {what}", asked.key), LONGEST - len(advice))
+    said = _excerpt(f"{asked}: {what}", asked.key, LONGEST - len(advice))
     return ModelError(cause, said + advice, retry_after=retry_after)
 
 
 def excerpt(text: str, asked: Asked) -> str:
     """Return how a text begins, in one line; cut when the key is out of it, for half a key is too much."""
-    return _cut(_line(text, asked.key), _EXCERPT)
+    return _excerpt(text, asked.key, _EXCERPT)
 
 
 def limits(headers: Mapping[str, str]) -> dict[str, str]:
@@ -164,7 +165,7 @@ def _refused(complaint: Complaint, asked: Asked) -> ModelError:
     if cause is Cause.AUTHENTICATION:
         advice = f"; check {asked.key_name}"
     elif cause is Cause.UNKNOWN_MODEL:
-        advice = f"; is there a model {asked.model} at {asked.address}?"[: LONGEST // 2]
+        advice = cut(f"; is there a model {asked.model} at {asked.address}?", LONGEST // 2)
     what = f"the server answered {complaint.status}: {complaint.words}"
     error = failed(cause, what, asked, advice=advice, retry_after=retry_after(complaint.headers))
     error.overloaded, error.headers = complaint.status in _TOO_MUCH_WORK, limits(complaint.headers)
@@ -263,19 +264,12 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error, seen = error.__cause__ or error.__context__, seen + 1
 
 
-def _redacted(text: str, key: str) -> str:
+def _excerpt(text: str, key: str, room: int) -> str:
+    """Return a text in one line that fits, without any key."""
     if len(key) >= _SHORTEST_KEY:
         text = text.replace(key, "[key]")
-    return _LIKE_A_KEY.sub("[key]", text)
-
-
-def _line(text: str, key: str) -> str:
-    """Return a text in one line, without the key."""
-    return " ".join(_redacted(text, key).split())
-
-
-def _cut(line: str, room: int) -> str:
-    return line if len(line) <= room else f"{line[: room - 1]}…"
+    line = " ".join(_LIKE_A_KEY.sub("[key]", redacted(text)).split())
+    return line if len(line) <= room else cut(line, room - 1)
 
 
 def _number(text: str | None) -> float | None:

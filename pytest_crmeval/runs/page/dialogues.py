@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.faults import Fault, faults_of
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.judgement import Judgement
@@ -83,7 +84,7 @@ def _read(root: str, name: str, trial: Trial) -> Kept | None:
     except OSError as error:
         return Kept(where=where, trouble=f"it can't be read: {error.strerror}")
     except (ValueError, KeyError, TypeError) as error:
-        return Kept(where=where, trouble=f"it is no transcript: {error!r:.200}")
+        return Kept(where=where, trouble=f"it is no transcript: {cut(repr(error), 200)}")
 
 
 def _turn(turn: Mapping[str, Any], number: int, faults: Sequence[Fault]) -> JsonObject:
@@ -122,8 +123,7 @@ def _judge(judgement: Judgement) -> JsonObject:
 def _cut(value: Json) -> Json:
     """Return as much of a value as can be read on a page; what is left out is told."""
     if isinstance(value, str):
-        more = len(value) - LONGEST
-        return value if more <= 0 else f"{value[:LONGEST]}… ({more:,} more characters)"
+        return cut(value, LONGEST, f"… ({len(value) - LONGEST:,} more characters)")
     if isinstance(value, Mapping):
         more = len(value) - MOST
         shown = {name: _cut(item) for name, item in list(value.items())[:MOST]}

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.standouts import reason_of
@@ -58,7 +59,7 @@ def _fit(table: JsonObject, with_reasons: Sequence[list[Json]], room: int) -> No
     reasons = [str(row[-1]) for row in with_reasons]
     for excerpt in EXCERPTS if reasons else ():
         for row, reason in zip(with_reasons, reasons, strict=True):
-            row[-1] = _excerpt(reason, excerpt)
+            row[-1] = cut(reason, excerpt)
         if len(encoded(table)) <= room:
             break
 
@@ -91,7 +92,3 @@ def _bill(trial: Trial) -> tuple[float | None, int | None]:
 def _scores(trial: Trial, names: Mapping[str, int]) -> Sequence[Json]:
     found = {score.name: round(score.value, 3) for score in trial.scores}
     return [found.get(name) for name in names]
-
-
-def _excerpt(line: str, longest: int) -> str:
-    return line if len(line) <= longest else f"{line[:longest].rstrip()}…"

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from pytest_crmeval.domain.checkpoints import UNJUDGED, FileOutcome, label_order, rating_group
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.solution import SolutionOutcome, TestOutcome, TestVerdict, Ungradable
 
@@ -132,4 +133,4 @@ def _rounded(seconds: float | None) -> float | None:
 
 def _cut(text: str, most: int) -> str:
     safe = text.encode("utf-8", "backslashreplace").decode()
-    return safe if len(safe) <= most else f"{safe[:most]}… ({len(safe)} characters)"
+    return cut(safe, most, f"… ({len(safe)} characters)")

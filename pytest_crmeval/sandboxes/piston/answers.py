@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston.wire import Answer
 
@@ -188,4 +189,4 @@ def _seconds(told: dict[str, Any], name: str) -> float | None:
 
 def _shown(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+    return cut(line, _SHOWN, "...")

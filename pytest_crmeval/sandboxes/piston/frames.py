@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston.answers import Stage
 from pytest_crmeval.sandboxes.signals import name_of
@@ -54,7 +55,7 @@ def _numbers(told: str, count: int) -> list[int]:
     """Read the numbers, without that of the sizes, which is known."""
     numbers = [int(word) for word in told.split()] if _NUMBERS.fullmatch(told) else []
     if len(numbers) != _HEAD + count or numbers[_HEAD - 1] != count:
-        raise _spoiled(f"it begins with {told[:100]!r}")
+        raise _spoiled(f"it begins with {cut(told, 100)!r}")
     return [*numbers[: _HEAD - 1], *numbers[_HEAD:]]
 
 

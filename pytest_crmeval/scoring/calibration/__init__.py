@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.messages import Tool
@@ -262,4 +263,4 @@ def _misses(title: str, tallies: Mapping[str, Tally]) -> Iterator[str]:
         if tally.misses:
             why = f": {WHY[kind]}" if kind in WHY else ""
             yield from ("", f"{title} {kind}: {tally.tried - tally.right} of {tally.tried} judged wrongly{why}")
-            yield from (f"    {str(miss)[:SHORT]}" for miss in tally.misses)
+            yield from (f"    {cut(str(miss), SHORT)}" for miss in tally.misses)

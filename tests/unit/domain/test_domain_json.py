@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.domain.json import LONGEST, printable
+from pytest_crmeval.domain.cutting import LONGEST, printable
 
 
 @pytest.mark.parametrize("text", ["", "Done.", "größe 中文 🙂", "two\nlines", "x" * LONGEST])
