@@ -83,6 +83,8 @@ def _lines(message: Message, pen: Pen) -> Iterator[str]:
     if message.text or message.speaker == "user":
         colours = [Colour.CYAN] if message.speaker == "user" else []
         yield from _spoken(message.speaker, message.text, pen, *colours)
+    elif message.thoughts and not message.calls:
+        yield f"    {message.speaker:<6} {pen('(only thoughts, no reply)', Colour.DIM)}"
     for call in message.calls:
         yield f"    {'agent':<6} → {_call(call)}"
     for result in message.results:

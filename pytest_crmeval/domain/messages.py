@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pytest_crmeval.domain.json import Json, copied
+from pytest_crmeval.domain.thoughts import separated
 
 Speaker = Literal["user", "agent", "crm"]
 ErrorKind = Literal["not_found", "invalid_argument", "conflict", "refused_by_rule", "unknown_tool", "timeout"]
@@ -56,6 +57,13 @@ class Reply:
 
     text: str = ""
     calls: Sequence[ToolCall] = ()
+    thoughts: str = ""
+    """What a reasoning model thought before: kept in the transcript, never scored and never sent back."""
+
+    @property
+    def has_only_thoughts(self) -> bool:
+        """Whether the model thought and then neither said nor called anything."""
+        return bool(self.thoughts) and not self.text.strip() and not self.calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +74,8 @@ class Message:
     text: str = ""
     calls: Sequence[ToolCall] = ()
     results: Sequence[ToolResult] = ()
+    thoughts: str = ""
+    """An agent's, for those who read the transcript; messages that an agent is shown have none."""
 
 
 def user_says(text: str) -> Message:
@@ -74,13 +84,27 @@ def user_says(text: str) -> Message:
 
 
 def agent_says(reply: Reply) -> Message:
-    """Return an agent's reply as a message."""
-    return Message(speaker="agent", text=reply.text, calls=tuple(reply.calls))
+    """Return an agent's reply as a message, its thoughts apart."""
+    apart = thoughts_apart(reply)
+    return Message(speaker="agent", text=apart.text, calls=tuple(apart.calls), thoughts=apart.thoughts)
+
+
+def thoughts_apart(reply: Reply) -> Reply:
+    """Return a reply whose text has no thoughts in it; itself if it has none."""
+    thoughts, said = separated(reply.text)
+    if said == reply.text:
+        return reply
+    return replace(reply, text=said, thoughts="\n\n".join(filter(None, (reply.thoughts, thoughts))))
 
 
 def crm_says(results: Sequence[ToolResult]) -> Message:
     """Return the results of a reply's calls as a message."""
     return Message(speaker="crm", results=tuple(results))
+
+
+def shown_to_agent(message: Message) -> Message:
+    """Return a message as an agent sees it: a copy, without thoughts."""
+    return copy_of(replace(message, thoughts="") if message.thoughts else message)
 
 
 def copy_of(message: Message) -> Message:

@@ -66,9 +66,19 @@ def written(message: Message) -> JsonObject:
     """Return a message as JSON; what it does not have is left out, and what is nested too deeply."""
     return {
         "speaker": message.speaker,
+        **({"thoughts": message.thoughts} if message.thoughts else {}),
         **({"text": message.text} if message.text else {}),
         **({"calls": [written_call(call) for call in message.calls]} if message.calls else {}),
         **({"results": [_written_result(result) for result in message.results]} if message.results else {}),
+    }
+
+
+def written_reply(reply: Reply) -> JsonObject:
+    """Return a reply as JSON; thoughts that it does not have are left out."""
+    return {
+        **({"thoughts": reply.thoughts} if reply.thoughts else {}),
+        "text": reply.text,
+        "calls": [written_call(call) for call in reply.calls],
     }
 
 
@@ -92,12 +102,17 @@ def read_message(record: Mapping[str, Any]) -> Message:
         text=text_of(record.get("text", "")),
         calls=tuple(map(_read_call, record.get("calls", ()))),
         results=tuple(map(_read_result, record.get("results", ()))),
+        thoughts=text_of(record.get("thoughts", "")),
     )
 
 
 def read_reply(record: Mapping[str, Any]) -> Reply:
-    """Return a reply, written as its text and its calls; KeyError, TypeError or ValueError if it is none."""
-    return Reply(text=text_of(record.get("text", "")), calls=tuple(map(_read_call, record.get("calls", ()))))
+    """Return a reply that ``written_reply`` wrote; KeyError, TypeError or ValueError if it did not."""
+    return Reply(
+        text=text_of(record.get("text", "")),
+        calls=tuple(map(_read_call, record.get("calls", ()))),
+        thoughts=text_of(record.get("thoughts", "")),
+    )
 
 
 def written_turn(exchange: Exchange) -> JsonObject:

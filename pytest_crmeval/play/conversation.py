@@ -2,7 +2,7 @@
 
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
-from pytest_crmeval.domain.messages import Message, agent_says, copy_of, crm_says, user_says
+from pytest_crmeval.domain.messages import Message, agent_says, copy_of, crm_says, shown_to_agent, user_says
 from pytest_crmeval.domain.references import Fields, Outputs, answered_in, output_of, resolve, resolved
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.ports.agent import Agent
@@ -75,7 +75,7 @@ def _answer(messages: list[Message], shown: list[Message], agent: Agent, crm: Cr
     ``messages`` are the evidence. The agent is ``shown`` copies: what it does to them is its own affair.
     """
     for _ in range(max_steps):
-        shown += map(copy_of, messages[len(shown) :])
+        shown += map(shown_to_agent, messages[len(shown) :])
         reply = agent.reply(tuple(shown), crm.tools)
         messages.append(copy_of(agent_says(reply)))
         if not reply.calls:

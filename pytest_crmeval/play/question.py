@@ -1,6 +1,15 @@
 """One question, one answer."""
 
-from pytest_crmeval.domain.messages import Message, ToolError, ToolResult, agent_says, copy_of, crm_says, user_says
+from pytest_crmeval.domain.messages import (
+    Message,
+    ToolError,
+    ToolResult,
+    agent_says,
+    copy_of,
+    crm_says,
+    shown_to_agent,
+    user_says,
+)
 from pytest_crmeval.domain.question import Grader, Question
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.ports.agent import Agent
@@ -34,7 +43,7 @@ def ask(question: Question, agent: Agent, *, max_steps: int, messages: list[Mess
     messages = [] if messages is None else messages
     messages.append(user_says(prompt_of(question)))
     for _ in range(max_steps):
-        reply = agent.reply(tuple(map(copy_of, messages)), ())
+        reply = agent.reply(tuple(map(shown_to_agent, messages)), ())
         messages.append(copy_of(agent_says(reply)))
         if not reply.calls:
             return Transcript(exchanges=(Exchange(messages=tuple(messages)),))

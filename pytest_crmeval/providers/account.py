@@ -47,6 +47,8 @@ class Account:
         self.askings.append(asking)
         if asking.completion.ending == "length":
             self.note(_cut_short(asking.identity))
+        if asking.completion.reply.has_only_thoughts:
+            self.note(f"{asking.identity.model} answered with thoughts only: the reply is empty")
         self._charge(Bill(usage=asking.completion.usage, cost=cost, replayed=replayed))
 
     def take_useless(self, usage: Usage, cost: float | None) -> None:

@@ -133,12 +133,12 @@ def test_no_usage() -> None:
     assert Usage(calls=1) == understood({"type": "text", "text": "Hi"}).usage
 
 
-def test_thoughts_and_novelties_are_passed_over() -> None:
+def test_thoughts_are_kept_apart_and_novelties_are_passed_over() -> None:
     """They are not what it says."""
     thought = {"type": "thinking", "thinking": "Hm.", "signature": "x"}
     novelty = {"type": "novelty", "text": 5}
 
-    assert Reply(text="Hi") == understood(thought, {"type": "text", "text": "Hi"}, novelty).reply
+    assert Reply(text="Hi", thoughts="Hm.") == understood(thought, {"type": "text", "text": "Hi"}, novelty).reply
 
 
 def test_a_model_with_nothing_to_say() -> None:

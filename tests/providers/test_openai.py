@@ -184,7 +184,7 @@ class TestChat:
     def test_a_model_that_only_thought(self) -> None:
         """It said nothing, which is its own fault."""
         with Mocked([choice("novelty", content=None, reasoning_content="Hm.")]):
-            assert Reply() == ask()
+            assert Reply(thoughts="Hm.") == ask()
 
     @pytest.mark.parametrize("message", [{}, {"content": None}, {"content": ""}, {"content": None, "tool_calls": []}])
     def test_a_model_that_stopped_with_nothing_to_say(self, message: dict[str, Any]) -> None:
@@ -244,11 +244,11 @@ class TestResponses:
 
     SPEC = "openai:gpt-4.1?api=responses"
 
-    def test_items_of_other_kinds_are_passed_over(self) -> None:
-        """Thoughts, searches, and what is invented next."""
+    def test_items_of_other_kinds_are_not_the_reply(self) -> None:
+        """Thoughts are kept apart; searches, and what is invented next, are passed over."""
         said = {"type": "message", "content": [{"type": "output_text", "text": "Hi"}, {"type": "novelty"}]}
         with Mocked([output({"type": "reasoning", "content": "text"}, said, {"type": "novelty", "name": 7})]):
-            assert Reply(text="Hi") == ask(self.SPEC)
+            assert Reply(text="Hi", thoughts="text") == ask(self.SPEC)
 
     @pytest.mark.parametrize(
         ("code", "cause"),

@@ -46,7 +46,7 @@ def orders(role: str) -> str:
 
 def dialogue(messages: Sequence[Message]) -> str:
     """Return a dialogue as it was seen on the agent's side, a line of JSON for each message."""
-    lines = (encoded(written(message)).decode() for message in messages)
+    lines = (encoded(written(replace(message, thoughts=""))).decode() for message in messages)
     return "\n".join(cut(line, LONGEST_MESSAGE, f"… ({len(line)} characters)") for line in lines)
 
 

@@ -11,7 +11,7 @@ from pytest_crmeval.domain.messages import Message, Tool
 from pytest_crmeval.domain.prompt import Asking, Completion, Ending, ModelIdentity, Prompt
 from pytest_crmeval.domain.redaction import REDACTED, Redactor
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.domain.wire import encoded, read_message, read_reply, text_of, written, written_call
+from pytest_crmeval.domain.wire import encoded, read_message, read_reply, text_of, written, written_reply
 
 _KNOWN_PROMPTS: dict[tuple[str, int], tuple[Sequence[Tool], str]] = {}
 _MOST_PROMPTS = 64
@@ -142,7 +142,11 @@ def _completion(line: Any) -> Completion:  # noqa: ANN401 (JSON from a file)
 def _line(asking: Asking, dialogue: Dialogue, redactor: Redactor) -> JsonObject:
     identity, prompt, completion = asking.identity, asking.prompt, asking.completion
     continued, messages = dialogue.hear(prompt.messages)
-    said: JsonObject = {"settings": dict(identity.settings), "messages": messages, "reply": _reply(completion)}
+    said: JsonObject = {
+        "settings": dict(identity.settings),
+        "messages": messages,
+        "reply": written_reply(completion.reply),
+    }
     clean = redactor.fields(said, ())
     return {
         "provider": identity.provider,
@@ -156,8 +160,3 @@ def _line(asking: Asking, dialogue: Dialogue, redactor: Redactor) -> JsonObject:
         "ending": completion.ending,
         "usage": {name: count for name, count in completion.usage.to_dict().items() if count and name not in _WEATHER},
     }
-
-
-def _reply(completion: Completion) -> JsonObject:
-    reply = completion.reply
-    return {"text": reply.text, "calls": [written_call(call) for call in reply.calls]}

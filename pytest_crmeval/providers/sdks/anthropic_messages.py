@@ -10,7 +10,7 @@ from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause
 from pytest_crmeval.providers.once import Once
-from pytest_crmeval.providers.sdks.dialect import UnusableError, count, is_counted, of_type, part, shaped
+from pytest_crmeval.providers.sdks.dialect import UnusableError, count, is_counted, of_type, part, shaped, spelled
 from pytest_crmeval.providers.sdks.settings import TOOL_CHOICE, Settings
 from pytest_crmeval.providers.sdks.wording import arguments_object, call_id, called, called_name, result_text
 from pytest_crmeval.providers.specs import ModelSpec
@@ -58,7 +58,8 @@ class Messages:
         if found.stop_reason == "refusal":
             raise UnusableError(Cause.FILTERED, f"the provider's classifier refuses {text}".strip())
         calls = [called(block.name, block.input) for block in of_type("tool_use", found.content, _Call)]
-        reply = Reply(text=text, calls=tuple(calls))
+        thoughts = [spelled(block) for block in found.content if block["type"] == "thinking"]
+        reply = Reply(text=text, calls=tuple(calls), thoughts="\n\n".join(filter(None, thoughts)))
         return Completion(reply=reply, usage=_usage(answer), ending=_ending(found, reply))
 
     def usage(self, answer: object) -> Usage | None:

@@ -7,11 +7,13 @@ against its type takes openai 6 ms a call, and anthropic no longer has all the p
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from typing import Any, Protocol, Self
 
 import httpx2
 from anyio.lowlevel import checkpoint
 
+from pytest_crmeval.domain.messages import thoughts_apart
 from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause, ModelError
@@ -141,6 +143,7 @@ class SdkBackend:
         try:
             record = parsed(response.content)
             completion = dialect.read(record)
+            completion = replace(completion, reply=thoughts_apart(completion.reply))
         except UnusableError as error:
             raise self._unusable(error.cause, str(error), response, dialect.usage(record)) from None
         except (ValueError, RecursionError) as error:

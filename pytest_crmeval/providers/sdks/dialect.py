@@ -78,6 +78,15 @@ def of_type(name: str, items: Sequence[Mapping[str, Any]], shape: type[T]) -> li
     return [shaped(item, shape) for item in items if item["type"] == name]
 
 
+def spelled(thoughts: object) -> str:
+    """Return thoughts as text: servers send a text, or a list of parts with texts in them."""
+    if isinstance(thoughts, list):
+        return "\n\n".join(filter(None, map(spelled, thoughts)))
+    if isinstance(thoughts, dict):
+        return spelled(thoughts.get("text") or thoughts.get("thinking"))
+    return thoughts if isinstance(thoughts, str) else ""
+
+
 def count(number: object) -> int:
     """Return a count of tokens, also one that is written as text; 0 if a server does not say."""
     try:

@@ -10,7 +10,7 @@ from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause
 from pytest_crmeval.providers.once import Once
-from pytest_crmeval.providers.sdks.dialect import UnusableError, count, is_counted, part, shaped
+from pytest_crmeval.providers.sdks.dialect import UnusableError, count, is_counted, part, shaped, spelled
 from pytest_crmeval.providers.sdks.settings import TOOL_CHOICE, Settings
 from pytest_crmeval.providers.sdks.wording import call_id, called, called_name, result_text, text_of_arguments
 from pytest_crmeval.providers.specs import ModelSpec
@@ -105,7 +105,14 @@ class _Call(msgspec.Struct):
 
 
 class _Part(msgspec.Struct):
+    type: str = ""
     text: str | None = None
+    thinking: Any = None
+
+    @property
+    def thoughts(self) -> str:
+        """What a part that is no text says; Mistral has a list of texts in it."""
+        return spelled(self.thinking or self.text) if self.type in _THINKING else ""
 
 
 class _Message(msgspec.Struct):
@@ -118,12 +125,13 @@ class _Message(msgspec.Struct):
     @property
     def text(self) -> str:
         if isinstance(self.content, list):
-            return "".join(part.text or "" for part in self.content)
+            return "".join(part.text or "" for part in self.content if part.type not in _THINKING)
         return self.content or ""
 
     @property
-    def is_thoughtful(self) -> bool:
-        return bool(self.reasoning or self.reasoning_content)
+    def thoughts(self) -> str:
+        parts = [part.thoughts for part in self.content] if isinstance(self.content, list) else []
+        return "\n\n".join(filter(None, [spelled(self.reasoning_content or self.reasoning), *parts]))
 
 
 class _Choice(msgspec.Struct):
@@ -137,6 +145,8 @@ class _Answer(msgspec.Struct):
     choices: list[_Choice]
 
 
+_THINKING = frozenset({"thinking", "reasoning"})
+"""Parts of a message that are not said."""
 _BROKEN_OFF = frozenset({"error", "abort", "cancelled", "canceled"})
 """How gateways and vLLM tell that the model did not end what it said: the half of it is not its fault."""
 _FINISHED = frozenset({"stop", "length"})
@@ -149,9 +159,9 @@ def _reply(choice: _Choice) -> Reply:
         called(call.function.name, call.function.arguments) for call in message.tool_calls or () if call.function
     )
     text = message.text or message.refusal or ""
-    if not (text or calls or message.is_thoughtful or choice.finish_reason in _FINISHED):
+    if not (text or calls or message.thoughts or choice.finish_reason in _FINISHED):
         raise UnusableError(Cause.MALFORMED, "the choice has neither content nor calls, and no end")
-    return Reply(text=text, calls=calls)
+    return Reply(text=text, calls=calls, thoughts=message.thoughts)
 
 
 def _ending(choice: _Choice, reply: Reply) -> Ending:

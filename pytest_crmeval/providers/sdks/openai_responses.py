@@ -10,7 +10,7 @@ from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.ports.chat_model import Cause
 from pytest_crmeval.providers.once import Once
-from pytest_crmeval.providers.sdks.dialect import UnusableError, count, is_counted, of_type, part, shaped
+from pytest_crmeval.providers.sdks.dialect import UnusableError, count, is_counted, of_type, part, shaped, spelled
 from pytest_crmeval.providers.sdks.settings import TOOL_CHOICE, Settings
 from pytest_crmeval.providers.sdks.wording import call_id, called, called_name, result_text, text_of_arguments
 from pytest_crmeval.providers.specs import ModelSpec
@@ -51,7 +51,12 @@ class Responses:
         messages = of_type("message", found.output, _Message)
         calls = of_type("function_call", found.output, _Call)
         text = "\n".join(said for message in messages if (said := message.said))
-        reply = Reply(text=text, calls=tuple(called(call.name, call.arguments) for call in calls))
+        thoughts = [spelled(item.get("content") or item.get("summary")) for item in found.output if _thinks(item)]
+        reply = Reply(
+            text=text,
+            calls=tuple(called(call.name, call.arguments) for call in calls),
+            thoughts="\n\n".join(filter(None, thoughts)),
+        )
         ending = _ending(found, reply, refused=any(message.refuses for message in messages))
         return Completion(reply=reply, usage=_usage(answer), ending=ending)
 
@@ -148,6 +153,10 @@ _BROKEN_OFF = frozenset({"cancelled", "in_progress", "queued"})
 """What is not whole, and was not to be had otherwise: the half of it is not the model's fault."""
 _FINISHED = frozenset({"completed", "incomplete"})
 """How a response ends that may have nothing in it: the model had nothing to say."""
+
+
+def _thinks(item: Mapping[str, Any]) -> bool:
+    return item.get("type") == "reasoning"
 
 
 def _check(answer: _Answer) -> None:

@@ -240,7 +240,8 @@
 
   const messageOf = (message) =>
     make("div", { class: `said ${message.speaker}` }, make("span", { class: "who" }, message.speaker), make("div", {},
-      message.text || !(message.calls || message.results) ? make("div", { class: "text" }, message.text || "(said nothing)") : null,
+      message.thoughts ? make("details", { class: "thoughts" }, make("summary", {}, "thoughts"), make("div", { class: "text" }, message.thoughts)) : null,
+      message.text || !(message.calls || message.results) ? make("div", { class: "text" }, message.text || (message.thoughts ? "(only thoughts, no reply)" : "(said nothing)")) : null,
       (message.calls || []).map(callOf), (message.results || []).map(resultOf)));
 
   const turnOf = (turn, number) =>

@@ -1,0 +1,44 @@
+"""Thoughts are separated from what is said."""
+
+import pytest
+
+from pytest_crmeval.domain.messages import Reply, agent_says, shown_to_agent
+from pytest_crmeval.domain.thoughts import separated
+
+
+@pytest.mark.parametrize(
+    ("text", "thoughts", "said"),
+    [
+        ("<think>Is it Lyon?</think>Paris.", "Is it Lyon?", "Paris."),
+        ("<thinking>\nIs it Lyon?\n</thinking>\n\nParis.", "Is it Lyon?", "Paris."),
+        ("<THINK>a</Think> b", "a", "b"),
+        ("<think>\n\n</think>\n\nParis.", "", "Paris."),
+        ("<think>a</think>One <think>b</think>two", "a\n\nb", "One two"),
+        ("<think>It is Lyon, no,", "It is Lyon, no,", ""),
+        ("Done.\n<think>Was it?", "Was it?", "Done."),
+        ("Is it Lyon?</think>Paris.", "Is it Lyon?", "Paris."),
+        ("<think>a <think> b </think> c </think> d", "a\n\nb\n\nc", "d"),
+        ("<think type='long'>a</think>b", "a", "b"),
+        ("<think>the tag `</think>` ends it</think>Paris.", "the tag `</think>` ends it", "Paris."),
+        ("<think>", "", ""),
+    ],
+)
+def test_thoughts_in_a_text_are_separated(text: str, thoughts: str, said: str) -> None:
+    """With or without an end, with or without a beginning."""
+    assert (thoughts, said) == separated(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", " Paris. ", "I think so.", "a < b > c", "Write `<think>` first.", "<thinker>x</thinker>"]
+)
+def test_text_without_thoughts_is_left_as_it_is(text: str) -> None:
+    """Blanks included."""
+    assert ("", text) == separated(text)
+
+
+def test_an_agent_is_not_shown_its_thoughts() -> None:
+    """They are in the evidence, for those who read the transcript."""
+    message = agent_says(Reply(text="<think>b</think>c", thoughts="a"))
+
+    assert ("a\n\nb", "c") == (message.thoughts, message.text)
+    assert ("", "c") == (shown_to_agent(message).thoughts, shown_to_agent(message).text)
