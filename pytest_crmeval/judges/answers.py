@@ -1,12 +1,15 @@
 """How a judge is asked about an answer, and how its verdict is read: from a tool call, or from words."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.cutting import cut, cut_middle
+from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.judgement import Grade
 from pytest_crmeval.domain.messages import Tool, user_says
 from pytest_crmeval.domain.prompt import Completion, Prompt
@@ -22,7 +25,9 @@ _TWO, _THREE = ("yes", "no"), ("yes", "no", "not_attempted")
 _VERDICTS = {
     "yes": Attempt.CORRECT,
     "correct": Attempt.CORRECT,
+    "true": Attempt.CORRECT,
     "no": Attempt.INCORRECT,
+    "false": Attempt.INCORRECT,
     "incorrect": Attempt.INCORRECT,
     "not_attempted": Attempt.NOT_ATTEMPTED,
 }
@@ -44,11 +49,13 @@ Your last answer could not be used. Give one verdict, exactly as you are told.
 """
 _MARKS = r"[\s*_`\"'#>~+-]{0,20}"
 _VERDICT = re.compile(
-    rf"(?:^|[\n{{,]){_MARKS}(?:correct|grade){_MARKS}[:=]{_MARKS}\(?"
+    rf"{_MARKS}(?:correct|grade){_MARKS}[:=]{_MARKS}\(?"
     r"(?P<verdict>not[ _-]attempted|incorrect|correct|yes|no)\b(?!\s*(?:/|\||or\b))",
     re.IGNORECASE,
 )
-_SURE = re.compile(rf"(?:^|[\n{{,]){_MARKS}confidence{_MARKS}[:=]{_MARKS}(?P<number>\d{{1,3}})(?![\d.])", re.IGNORECASE)
+_SURE = re.compile(rf"{_MARKS}confidence{_MARKS}[:=]{_MARKS}(?P<number>\d{{1,3}}(?![\d.]))?", re.IGNORECASE)
+_FIELD = re.compile(rf"{_MARKS}(?P<name>extracted(?:_final)?_answer|reasoning){_MARKS}[:=]", re.IGNORECASE)
+_OBJECT = re.compile(r"^\s*\{", re.MULTILINE)
 _FULL = 100
 
 
@@ -85,7 +92,10 @@ def verdict_in(completion: Completion) -> Grade:
         return _in_text(completion)
     if len(calls) > 1 or calls[0].tool != TOOL or not isinstance(calls[0].arguments, Mapping):
         raise NoGradeError("it called something else than one grade")
-    said = calls[0].arguments
+    return _in_fields(calls[0].arguments)
+
+
+def _in_fields(said: Mapping[str, Json]) -> Grade:
     verdict = str(said.get("correct", "")).strip().lower().replace(" ", "_")
     if verdict not in _VERDICTS:
         raise NoGradeError("the verdict is neither yes nor no")
@@ -93,15 +103,43 @@ def verdict_in(completion: Completion) -> Grade:
 
 
 def _in_text(completion: Completion) -> Grade:
-    """Read lines such as ``**correct:** Yes``: what stands behind the colon counts, whatever is around it."""
+    """Read the lines that were asked for, or a JSON object with the same fields.
+
+    The verdict is what the answer ends with. Lines before may quote the subject, which may have written verdicts of its
+    own; an answer whose tokens ran out may end in the middle of such a quote.
+    """
     text = completion.reply.text
-    said = {re.sub(r"[ -]", "_", match["verdict"].lower()) for match in _VERDICT.finditer(text)}
+    if completion.ending == "length":
+        raise NoGradeError("the answer was cut off")
+    if (fields := _object_at_end(text)) is not None:
+        return _in_fields(fields)
+    lines = [line for line in text.splitlines() if line.strip(" `*_-")]
+    last = list(takewhile(lambda line: _VERDICT.match(line) or _SURE.match(line), reversed(lines)))
+    said = {re.sub(r"[ -]", "_", match["verdict"].lower()) for line in last if (match := _VERDICT.match(line))}
     verdicts = {_VERDICTS[word] for word in said}
-    if len(verdicts) != 1:
-        found = "two verdicts" if verdicts else "no verdict"
-        raise NoGradeError(f"{found} in an answer that ended with {completion.ending!r}")
-    sure = _SURE.search(text)
-    return _grade(verdicts.pop(), _sure(int(sure["number"])) if sure else None, text)
+    if len(verdicts) != 1 or _ends_with_quote(lines[: len(lines) - len(last)]):
+        found = "two verdicts" if len(verdicts) > 1 else "no verdict"
+        raise NoGradeError(f"{found} at the end of an answer that ended with {completion.ending!r}")
+    sure = [int(match["number"]) for line in last if (match := _SURE.match(line)) and match["number"]]
+    return _grade(verdicts.pop(), _sure(sure[0]) if sure else None, text)
+
+
+def _ends_with_quote(lines: Sequence[str]) -> bool:
+    """Whether the field before the verdict is the answer of the subject: then the verdict may be a part of it."""
+    fields = [match["name"].lower() for line in lines if (match := _FIELD.match(line))]
+    return bool(fields) and fields[-1] != "reasoning"
+
+
+def _object_at_end(text: str) -> Mapping[str, Json] | None:
+    """Return the JSON object that a text ends with, also in a fence; None if there is none."""
+    end = text.rstrip("` \n")
+    for start in _OBJECT.finditer(end):
+        try:
+            found = json.loads(end[start.start() :])
+        except (ValueError, RecursionError):
+            continue
+        return found if isinstance(found, dict) else None
+    return None
 
 
 def _grade(attempt: Attempt, confidence: float | None, reason: str) -> Grade:

@@ -14,13 +14,26 @@ Opinion = Callable[[ChatModel, Prompt], Grade]
 
 
 class Panel:
-    """Asks a model for several opinions, in one way."""
+    """Asks a model for several opinions, in one way.
 
-    def __init__(self, model: ChatModel, samples: int, cache: Judgements | None, opinion: Opinion) -> None:
+    ``unreadable`` is the opinion that counts when none can be read, also when it is asked for again; without it the
+    trial is then not graded.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        samples: int,
+        cache: Judgements | None,
+        opinion: Opinion,
+        *,
+        unreadable: Grade | None = None,
+    ) -> None:
         self._model = model
         self._samples = samples
         self._cache = cache
         self._opinion = opinion
+        self._unreadable = unreadable
         # As the user wants it asked: a setting that the model refuses later must not change what is found in the cache.
         self._identity = model.identity
 
@@ -37,12 +50,13 @@ class Panel:
         try:
             found = cache.find(key, self._samples)
         except CorruptError as error:
-            return replace(self._kept(key, self._asked(prompt), cache), notes=(str(error),))
+            judgement = self._asked(prompt)
+            return replace(self._kept(key, judgement, cache), notes=(str(error), *judgement.notes))
         return found or self._kept(key, self._asked(prompt), cache)
 
     def _kept(self, key: str, judgement: Judgement, cache: Judgements) -> Judgement:
-        """Keep what is graded; what is not may be graded the next time."""
-        if judgement.score is None:
+        """Keep what is graded; an opinion that is missing, or could not be read, may be had the next time."""
+        if judgement.score is None or self._unreadable in judgement.grades:
             return judgement
         try:
             cache.keep(key, self._identity, judgement.grades)
@@ -53,13 +67,17 @@ class Panel:
     def _asked(self, prompt: Prompt) -> Judgement:
         """Ask until there are all opinions, or one that can't be had: without it there is no majority to speak of."""
         grades: list[Grade] = []
-        try:
-            while len(grades) < self._samples:
+        notes: list[str] = []
+        while len(grades) < self._samples:
+            try:
                 grades.append(self._opinion(self._model, prompt))
-        except NoGradeError as error:
-            return Judgement(grades=tuple(grades), trouble=f"the judge gave no valid grade, twice: {error}")
-        except ModelError as error:
-            if error.is_final:
-                raise
-            return Judgement(grades=tuple(grades), trouble=str(error))
-        return Judgement(grades=tuple(grades))
+            except NoGradeError as error:
+                if self._unreadable is None:
+                    return Judgement(grades=tuple(grades), trouble=f"the judge gave no valid grade, twice: {error}")
+                grades.append(self._unreadable)
+                notes.append(f"{self._unreadable.reason}: {error}")
+            except ModelError as error:
+                if error.is_final:
+                    raise
+                return Judgement(grades=tuple(grades), trouble=str(error), notes=tuple(notes))
+        return Judgement(grades=tuple(grades), notes=tuple(notes))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.prompt import Completion, Prompt
 from pytest_crmeval.domain.question import Question
@@ -12,6 +13,13 @@ from pytest_crmeval.judges.panel import Panel
 from pytest_crmeval.judges.specs import SAMPLES
 from pytest_crmeval.ports.chat_model import Cause, ChatModel, ModelError
 
+UNREADABLE = Grade(
+    goal=0.0,
+    process=0.0,
+    reason="the judge gave no readable grade, twice, which counts as incorrect",
+    attempt=Attempt.INCORRECT,
+)
+"""What the subject says must not decide whether it is graded: it could write what confuses the judge."""
 WITHHELD = "withheld: the suite is confidential"
 
 
@@ -19,8 +27,8 @@ class QuestionJudge:
     """Asks a model for several opinions on each answer, and no two times for the same one."""
 
     def __init__(self, model: ChatModel, samples: int = SAMPLES, cache: Judgements | None = None) -> None:
-        self._open = Panel(model, samples, cache, self._opinion)
-        self._secret = Panel(model, samples, cache, self._silent_opinion)
+        self._open = Panel(model, samples, cache, self._opinion, unreadable=UNREADABLE)
+        self._secret = Panel(model, samples, cache, self._silent_opinion, unreadable=UNREADABLE)
         self._has_tools = True
         """Until it turns out that the model, or what is between us and it, knows none."""
 
@@ -36,7 +44,8 @@ class QuestionJudge:
         silent = tuple(replace(grade, reason="") for grade in judgement.grades)  # also of one that was found
         cause = judgement.trouble.partition(":")[0]  # the rest quotes somebody
         trouble = f"{cause} ({WITHHELD})" if cause else ""
-        return replace(judgement, grades=silent, trouble=trouble)
+        notes = tuple(UNREADABLE.reason if note.startswith(UNREADABLE.reason) else note for note in judgement.notes)
+        return replace(judgement, grades=silent, trouble=trouble, notes=notes)
 
     def _opinion(self, model: ChatModel, prompt: Prompt) -> Grade:
         try:
