@@ -11,7 +11,7 @@ from pytest_crmeval.domain.stream import Stream
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.fixtures import AHEAD
 from pytest_crmeval.fixtures.ahead import MAY_BE_AHEAD, Foresight
-from pytest_crmeval.fixtures.cases import PLANNED, param_of
+from pytest_crmeval.fixtures.cases import PLANNED
 from pytest_crmeval.fixtures.logs import watch
 from pytest_crmeval.lookahead.book import Book
 from pytest_crmeval.lookahead.slots import Slots
@@ -37,11 +37,6 @@ def in_flight(session: pytest.Session, book: Book, player: str) -> Iterator[Slot
     with watch(config):
         slots.start()
         yield slots
-
-
-def finishes(item: pytest.Item) -> bool:
-    """Whether a test is finished when its run is interrupted; a solution file keeps what it has judged so far."""
-    return PLANNED in item.stash and param_of(item).kind.has_agent
 
 
 def at_once(config: pytest.Config) -> int:

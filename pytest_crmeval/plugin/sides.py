@@ -4,6 +4,7 @@ import math
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, nullcontext
+from threading import Thread
 from typing import Any, Protocol
 
 import pytest
@@ -12,11 +13,12 @@ from pytest_crmeval.agents.atlas.specs import is_atlas
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.domain.wire import decoded, encoded
+from pytest_crmeval.fixtures import FINISHING
 from pytest_crmeval.fixtures.ahead import Foresight
 from pytest_crmeval.lookahead.ledger import Ledger
 from pytest_crmeval.options import Options, is_colored
 from pytest_crmeval.options.environment import addresses_of
-from pytest_crmeval.plugin.flight import GRACE, at_once, described, finishes, in_flight, weighed
+from pytest_crmeval.plugin.flight import GRACE, at_once, described, in_flight, weighed
 from pytest_crmeval.plugin.gauge import Files, Gauge
 from pytest_crmeval.plugin.live import Live
 from pytest_crmeval.plugin.secrecy import keep_secrets
@@ -166,6 +168,7 @@ class Controller:
         with ExitStack() as stack:
             if self.recorder.has_begun:
                 self._take_off()
+                session.config.stash[FINISHING] = lambda: self._signals.postponed(self._finish_first, GRACE)
                 stack.enter_context(in_flight(session, self.ledger, "main"))
             stack.callback(self._keep_telemetry)
             stack.callback(self._land)
@@ -174,6 +177,13 @@ class Controller:
             except BaseException as error:
                 self.control.stop(EVERYBODY, str(error) or type(error).__name__)
                 raise
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        """Interrupt after a test whose case was finished first, where there are no workers: it has its report."""
+        result = yield
+        self._signals.interrupt()
+        return result
 
     def pytest_unconfigure(self) -> None:
         """Leave nothing behind."""
@@ -237,6 +247,15 @@ class Controller:
                     from pytest_crmeval.plugin.dealing import end_workers_at_once
 
                     end_workers_at_once(self._config)
+
+    def _finish_first(self) -> None:
+        """Begin no more cases, and say that the one in this process is finished; in a signal handler."""
+        Thread(target=self.ledger.close, daemon=True).start()  # its lock may be held right now
+        capturing = self._config.pluginmanager.get_plugin("capturemanager")
+        with capturing.global_and_fixture_disabled() if capturing else nullcontext():
+            self.recorder.say(
+                f"crmeval: 1 case is in progress, and will be waited for, at most {GRACE:.0f} s; Ctrl-C gives it up"
+            )
 
     def _keep_telemetry(self) -> None:
         """Keep what learners have written down where it would go with the server; all of them are done."""
@@ -329,6 +348,7 @@ class Worker:
         """
         if self.server.out_of_reach:
             return (yield)
+        session.config.stash[FINISHING] = self._signals.postponed
         with in_flight(session, self.ledger, self._id) as slots:
             over = True
             try:
@@ -339,10 +359,11 @@ class Worker:
             return result
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Finish the case of a test though Ctrl-C in a terminal reaches the workers: the controller ends the run."""
-        with self._signals.postponed() if finishes(item) else nullcontext():
-            return (yield)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        """Interrupt after a test whose case was finished first; the controller ends the run, and limits the wait."""
+        result = yield
+        self._signals.interrupt()
+        return result
 
     def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
         """Tell the controller how far a solution file is."""

@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
@@ -19,7 +19,8 @@ class Signals:
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
         self._terminals: set[int] = set()
-        self._postpones = False
+        self._postpone: Callable[[], None] | None = None
+        """Called when a signal is postponed; None if signals are not."""
         self._postponed: KeyboardInterrupt | None = None
 
     def take(self) -> None:
@@ -39,14 +40,29 @@ class Signals:
         self._before.clear()
 
     @contextmanager
-    def postponed(self) -> Iterator[None]:
-        """Let a first signal interrupt only after the block; a second one interrupts at once."""
-        self._postpones = True
+    def postponed(self, told: Callable[[], None] = lambda: None, seconds: float | None = None) -> Iterator[None]:
+        """Let a first signal in the block wait for ``interrupt``; a second one interrupts at once.
+
+        ``told`` is called when the first one comes. If the block is not over ``seconds`` later, it is interrupted.
+        """
+        limit = threading.Timer(seconds or 0.0, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
+        limit.daemon = True
+
+        def postpone() -> None:
+            if seconds is not None:
+                limit.start()
+            told()
+
+        self._postpone = postpone
         try:
             yield
         finally:
-            self._postpones = False
-            interrupt, self._postponed = self._postponed, None
+            self._postpone = None
+            limit.cancel()
+
+    def interrupt(self) -> None:
+        """Interrupt now, if a signal was postponed."""
+        interrupt, self._postponed = self._postponed, None
         if interrupt is not None:
             raise interrupt
 
@@ -56,9 +72,10 @@ class Signals:
             turn_away(self._terminals)
         # Ctrl-C keeps the name that Python gives it.
         interrupt = KeyboardInterrupt(*([] if number == signal.SIGINT else [signal.Signals(number).name]))
-        if not self._postpones or self._postponed is not None:
+        if self._postpone is None or self._postponed is not None:
             raise interrupt
         self._postponed = interrupt
+        self._postpone()
 
 
 def turn_away(terminals: set[int]) -> None:

@@ -202,6 +202,7 @@ class Recorder:
                 terminal.line("")
             for line in lines:
                 terminal.write_line(line)
+            terminal.flush()  # a test may be running, and its output captured next
 
     def key_of(self, nodeid: str) -> str:
         """Return what the case of an item is known by; nothing if it is not ours."""

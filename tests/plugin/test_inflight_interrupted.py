@@ -14,7 +14,7 @@ import pytest
 from tests.plugin.test_inflight import M, asked, many
 from tests.postgres.processes import SECONDS, Run, eventually, running
 from tests.projects import report_of
-from tests.providers.answers import Answer, Hang
+from tests.providers.answers import Answer, Hang, Say
 from tests.providers.loopback import Loopback, Seen, crm_brain
 
 pytestmark = pytest.mark.usefixtures("given_server")
@@ -51,8 +51,8 @@ def to_the_controller(run: Run, number: signal.Signals) -> None:
 class Holding:
     """A brain that answers the first cases at once, and the others when it is let go."""
 
-    def __init__(self, first: int) -> None:
-        self._first = first
+    def __init__(self, first: int, brain: Callable[[Seen], Answer] = crm_brain) -> None:
+        self._first, self._brain = first, brain
         self._gone = Event()
 
     def __call__(self, seen: Seen) -> Answer:
@@ -60,7 +60,7 @@ class Holding:
         found = re.search(r"Add c(\d+) Ltd", seen.last_user_text)
         if found and int(found[1]) >= self._first:
             self._gone.wait(SECONDS)
-        return crm_brain(seen)
+        return self._brain(seen)
 
     def let_go(self) -> None:
         """Answer everybody, from now on at once."""
@@ -114,18 +114,26 @@ def test_what_is_in_flight_is_finished_and_kept(
     assert report["results"][0]["seconds"] == pytest.approx(sum(trial["seconds"] for trial in report["trials"]))
 
 
-@pytest.mark.parametrize("send", [to_the_group, to_the_controller])
+@pytest.mark.parametrize(
+    ("xdist", "players", "send"),
+    [
+        (["-n", "2"], 2, to_the_group),
+        (["-n", "2"], 2, to_the_controller),
+        (["-p", "no:xdist"], 1, to_the_group),
+        (["-p", "no:xdist", "-q", "-s"], 1, to_the_group),
+    ],
+)
 def test_ctrl_c_with_one_case_in_flight_finishes_it_and_counts_its_calls(
-    project: Project, providers: Providers, send: Signalled
+    project: Project, providers: Providers, xdist: list[str], players: int, send: Signalled
 ) -> None:
     """A case that is played by its own test is finished as one that is played ahead of it."""
     brain = Holding(2)
     server = providers(brain)
     folder = project(many(12)).path
-    options = (*M, "--crmeval-inflight", "1", *named(folder), "-n", "2")
+    options = (*M, "--crmeval-inflight", "1", *named(folder), *xdist)
 
     with running(folder, *options) as run:
-        eventually(lambda: len(set(asked(server)) - {"c00", "c01"}) == 2, "each worker waits for an answer")
+        eventually(lambda: len(set(asked(server)) - {"c00", "c01"}) == players, "each player waits for an answer")
         begun = set(asked(server))
         send(run, signal.SIGINT)
         eventually(lambda: "will be waited for" in run.output(), "the signal has arrived")
@@ -138,6 +146,27 @@ def test_ctrl_c_with_one_case_in_flight_finishes_it_and_counts_its_calls(
     assert len(server.seen) == report["results"][0]["bill"]["usage"]["calls"]
 
 
+def test_ctrl_c_without_workers_is_not_lost_when_the_case_in_progress_fails(
+    project: Project, providers: Providers
+) -> None:
+    """The run ends after it, though its test raises."""
+    brain = Holding(1, lambda _: Say("No."))
+    server = providers(brain)
+    folder = project(many(6)).path
+
+    with running(folder, *M, "--crmeval-inflight", "1", *named(folder), "-p", "no:xdist") as run:
+        eventually(lambda: "c01" in asked(server), "a case waits for an answer")
+        to_the_controller(run, signal.SIGINT)
+        eventually(lambda: "will be waited for" in run.output(), "the signal has arrived")
+        brain.let_go()
+        status = run.end()
+
+    assert pytest.ExitCode.INTERRUPTED == status
+    assert {"c00": "failed", "c01": "failed"} == {
+        trial["case"]: trial["verdict"] for trial in report_of(folder)["trials"]
+    }
+
+
 @pytest.mark.parametrize(
     ("options", "send", "number"),
     [
@@ -145,6 +174,7 @@ def test_ctrl_c_with_one_case_in_flight_finishes_it_and_counts_its_calls(
         pytest.param("1 -n 1", to_the_group, signal.SIGINT, id="Ctrl-C with one in flight"),
         pytest.param("1 -n 1", to_the_controller, signal.SIGINT, id="SIGINT to the controller"),
         pytest.param("4 -p no:xdist", to_the_group, signal.SIGINT, id="Ctrl-C without xdist"),
+        pytest.param("1 -p no:xdist", to_the_group, signal.SIGINT, id="Ctrl-C without xdist, one in flight"),
     ],
 )
 def test_a_second_interrupt_ends_the_run_at_once(

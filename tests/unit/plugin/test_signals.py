@@ -4,13 +4,15 @@ import os
 import pty
 import signal
 from collections.abc import Iterator
-from threading import Thread
+from contextlib import suppress
+from threading import Event, Thread
 
 import pytest
 
 from pytest_crmeval.plugin.signals import Signals, turn_away
 
 BOTH = (signal.SIGTERM, signal.SIGHUP)
+SECONDS = 60.0
 
 
 @pytest.fixture(autouse=True)
@@ -55,11 +57,44 @@ def test_a_postponed_signal_interrupts_after_the_block_and_a_second_one_at_once(
             for number in numbers:
                 signal.raise_signal(number)
             steps.append("finished")
+        signals.interrupt()
     except KeyboardInterrupt as interrupt:
         steps.append(str(interrupt))
     signals.give_back()
 
     assert [*["finished"] * finished, *filter(None, [raised])] == steps
+
+
+def test_a_postponed_signal_is_not_lost_when_the_block_fails() -> None:
+    """A failing test does not turn Ctrl-C into nothing."""
+    signals = Signals()
+    signals.take()
+
+    with suppress(ValueError), signals.postponed():
+        signal.raise_signal(signal.SIGTERM)
+        raise ValueError("a failure")
+    with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+        signals.interrupt()
+    signals.give_back()
+
+
+def test_a_block_that_takes_too_long_after_a_postponed_signal_is_interrupted() -> None:
+    """The signal is reported when it comes, and the block need not look at a clock."""
+    signals, steps = Signals(), []
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    signals.take()
+
+    try:
+        with signals.postponed(lambda: steps.append("told"), 0.01):
+            signal.raise_signal(signal.SIGTERM)
+            Event().wait(SECONDS)
+            steps.append("finished")
+    except KeyboardInterrupt:
+        steps.append("interrupted")
+    signals.give_back()
+    signal.signal(signal.SIGINT, before)
+
+    assert ["told", "interrupted"] == steps
 
 
 def test_what_somebody_else_handles_or_ignores_is_left_alone() -> None:
