@@ -168,6 +168,9 @@ class Ledger:
             if entry.state is _State.PLAYING:
                 entry.state = _State.ALONE if entry.alone else _State.PLAYED
                 entry.outcome = None if entry.alone else outcome
+            elif entry.state is _State.WAITING or key in self._suspects:  # its player is gone, but had finished it
+                entry.state, entry.outcome = _State.PLAYED, outcome
+                self._suspects = [suspect for suspect in self._suspects if suspect != key]
             if entry.abandoned:
                 entry.abandoned = False
                 self._lost[entry.player] -= 1
@@ -223,6 +226,7 @@ class Ledger:
         with self._changed:
             self._queue = [waiting for waiting in self._queue if waiting.partition("[")[0] != test]
             self._ahead = {waiting for waiting in self._ahead if waiting.partition("[")[0] != test}
+            self._suspects = [waiting for waiting in self._suspects if waiting.partition("[")[0] != test]
             self._changed.notify_all()
 
     def reported(self, key: str, *, crashed: bool = False) -> None:

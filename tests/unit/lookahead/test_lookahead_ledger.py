@@ -193,6 +193,37 @@ def test_what_has_killed_two_players_is_left_to_its_item(ledger: Ledger) -> None
     assert ("alone", None) == ledger.take("test[c0]", "gw2", patient=True)
 
 
+def test_what_a_player_finished_just_before_it_died_is_not_played_again(
+    ledger: Ledger, recorded: list[JsonObject], threads: ThreadPoolExecutor
+) -> None:
+    """Its word may arrive after the news of its death; a learner would learn from the case twice."""
+    learnt, begun = ("test[s0]", "test[s1]"), ("test[s0]", "test[c0]")
+    ledger.open(cases(1) | dict.fromkeys(learnt, 1.0), at_once=4, streams=[Stream(ordered=learnt)], players=2)
+    ledger.join("gw1", 1)
+    assert begun == (ledger.next("gw0"), ledger.next("gw0"))
+
+    ledger.gone("gw0")
+    for key in begun:
+        ledger.finish(key, outcome(key))
+
+    assert "test[s1]" == ledger.next("gw1")
+    for key in begun:
+        taking = threads.submit(ledger.take, key, "gw1", patient=True)
+        assert ("played", outcome(key)) == taking.result(SOON)
+    assert 2 == len(recorded)
+
+
+def test_what_a_dead_player_was_playing_is_not_tried_for_a_test_that_makes_no_use_of_it(ledger: Ledger) -> None:
+    """As nothing else is played ahead for it."""
+    ledger.open(cases(2), at_once=1)
+    ledger.next("gw0")
+    ledger.gone("gw0")
+
+    ledger.leave("test[c1]")
+
+    assert None is ledger.next("gw1")
+
+
 def test_what_others_play_is_not_touched_when_a_player_dies(ledger: Ledger, threads: ThreadPoolExecutor) -> None:
     """Only his own is lost."""
     ledger.open(cases(1), at_once=1)
