@@ -149,7 +149,7 @@ class ControlAnswers:
         self._holders: dict[int, int] = {}
         """The thread of the call on which each permit was given; it may come back on another."""
         self._trials: dict[str, int] = {}
-        """The same of each trial that has made a call."""
+        """The same of each trial that has asked for a permit."""
         self._guard = Lock()
 
     def answers(self) -> Mapping[str, Callable[[Any], Any]]:
@@ -179,12 +179,13 @@ class ControlAnswers:
 
     def _acquire(self, about: tuple[str, int, float | None, float, str, str]) -> int | None:
         model, tokens, patience, most, trial, agent = about
+        if trial:  # before there is a permit: money is reserved for the trial though the call is not let in
+            with self._guard:
+                self._trials[trial] = get_ident()
         permit = self._control.acquire(model, tokens, patience, Charge(most=most, trial=trial, agent=agent))
         if permit is not None:
             with self._guard:
                 self._holders[permit] = get_ident()
-                if trial:
-                    self._trials[trial] = get_ident()
         return permit
 
     def _end(self, trial: str) -> None:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 
 from pytest_crmeval.ports.chat_model import Cause, ModelError
-from pytest_crmeval.providers.control import EVERYBODY, Charge, Feedback
+from pytest_crmeval.providers.control import EVERYBODY, NO_CHARGE, Charge, Feedback
 from pytest_crmeval.providers.limits import Cap, breaker
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.server.line import Line, LineToController
@@ -143,6 +143,26 @@ def test_what_a_worker_that_is_gone_had_reserved_is_free_again() -> None:
             assert _charged(one, "a")
         with worker(line) as two:
             assert _in_time(lambda: _charged(two, "b"))
+
+
+def test_what_a_worker_had_reserved_that_died_waiting_for_a_model_is_free_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also when the model is given up, so that its call is never let in."""
+    monkeypatch.setattr(breaker, "BACKOFF", (0.0,))
+    control = SharedControl(budget=1.0, failures=1)
+    control.learn("agent", 0.9)
+    control.fail("openai:m")
+    probe = permit_of(control)
+    with controller(control) as line:
+        with worker(line) as one:
+            threading.Thread(target=_swallowing, args=[one, Charge(trial="a", agent="agent")], daemon=True).start()
+            while not control.waiting:
+                time.sleep(0.01)
+        control.release(probe, Feedback(ok=False, trouble="server error: 500"))
+        with worker(line) as two:
+            charge = Charge(trial="b", agent="agent")
+            assert _in_time(lambda: two.acquire("openai:n", 1, None, charge))
 
 
 def _charged(control: LinkedControl, trial: str) -> int:
@@ -275,9 +295,9 @@ def _interrupt(when: threading.Event, thread: int) -> None:
     signal.pthread_kill(thread, signal.SIGINT)
 
 
-def _swallowing(control: LinkedControl) -> None:
+def _swallowing(control: LinkedControl, charge: Charge = NO_CHARGE) -> None:
     try:
-        permit_of(control)
+        control.acquire("openai:m", 1, None, charge)
     except (pytest.UsageError, OSError, ValueError):
         return  # the run is over
 

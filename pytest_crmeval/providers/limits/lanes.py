@@ -231,7 +231,8 @@ class Lanes:
     @property
     def paused(self) -> Sequence[str]:
         """The models that are only probed, because they have stopped answering."""
-        return [model for model, lane in self._lanes.items() if lane.breaker.is_open]
+        breakers = {model: lane.breaker for model, lane in self._lanes.items()}
+        return [model for model, breaker in breakers.items() if breaker.is_open and not breaker.given_up]
 
     def dismissed(self) -> Sequence[Ticket]:
         """Have all leave the line who wait for a model that was given up, and return them."""

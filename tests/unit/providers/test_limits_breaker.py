@@ -109,6 +109,7 @@ def test_a_model_is_given_up_after_the_last_probe_has_failed() -> None:
     assert [] == road.admit()
     assert waiting[len(BACKOFF) :] == road.lanes.dismissed()
     assert "no answer to 2 calls in a row, nor to 4 probes: server error: 500" == road.lanes.given_up(GPT)
+    assert [] == road.lanes.paused
 
 
 def test_a_probe_whose_worker_died_is_followed_by_another_at_once() -> None:
