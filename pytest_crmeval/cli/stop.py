@@ -16,17 +16,16 @@ from pytest_crmeval.runs.locks import Holder, Lock, LockedError, holder_of, is_h
 from pytest_crmeval.runs.shelf import RunOnDisk, run_of
 
 HELP = """\
-Stop a run gracefully, whoever started it: nothing more is begun, and what is finished is in the journal and in the
-report. Cases that are played ahead of their tests, or by workers, have at most a minute to come to their end; one that
-is played in its test in the only process is given up, and played again when the run is resumed. Waits until the run
-has stopped. A second time, or with --now, everything is given up.
+Stop a run gracefully: nothing more is begun, and what is finished is in the journal and in the report. Cases in
+progress have at most a minute to come to their end; a solution file keeps what was judged so far, and goes on there
+when the run is resumed. Waits until the run has stopped. A second time, or with --now, everything is given up.
 
     crmeval stop latest
     crmeval stop 20261117-061501-ab12 --now
 
 Exit status: 0 if it does not run any more; 2 if it can't be stopped from here, or is frozen (SIGSTOP, Ctrl-Z).
 """
-GRACE = "what is played ahead or by workers has at most a minute, the rest is given up; --now gives up all"
+GRACE = "cases in progress have at most a minute; --now gives them up"
 BREATH = 0.5
 """Seconds between two signals: two at once are one."""
 PATIENCE = 5.0
@@ -90,7 +89,7 @@ class _Send:
         except ProcessLookupError:
             return  # it has just ended
         except PermissionError as error:
-            raise UsageError(f"{self._holder} is somebody else's: stop it as who started it") from error
+            raise UsageError(f"{self._holder} belongs to another user; stop it as that user") from error
 
 
 @contextmanager
