@@ -64,13 +64,17 @@ class Model:
                 continue
             if empty == EMPTY or not _is_empty(answer.completion):
                 break
-            if not (self._pause(_NOTHING, failures + 1, account) and turn.renew()):
+            again = self._pause(_NOTHING, failures + 1, account) and turn.renew()
+            if not (again or turn.refusal):
                 break
             empty, failures = empty + 1, failures + 1
             account.take_useless(answer.completion.usage, self._price(answer.completion.usage))
+            if not again:  # an answer that others are asked for again is not counted against this trial
+                raise ModelError(Cause.GIVEN_UP, f"{self._spec}: {turn.refusal}")
         completion = answer.completion
         if _is_empty(completion):
-            account.note(f"{self._spec} gave an empty answer, also when it was asked again: it counts as the reply")
+            also = ", also when it was asked again" if empty else ""
+            account.note(f"{self._spec} gave an empty answer{also}: it counts as the reply")
         if failures:
             completion = replace(completion, usage=completion.usage + Usage(retries=failures))
         seconds = time.monotonic() - start

@@ -31,6 +31,7 @@ class Moody:
         self.concessions = 0
         """Requests that are refused as they are, and made in another way."""
         self.ending: Ending = "said"
+        self.text = "Hi."
 
     def fail(self, *failures: ModelError) -> None:
         """Fail from now on."""
@@ -45,7 +46,9 @@ class Moody:
         if self._failures:
             raise self._failures.pop(0)
         usage = Usage(input=100, output=10, calls=1)
-        return Answer(completion=Completion(reply=says("Hi."), usage=usage, ending=self.ending), headers=self._headers)
+        return Answer(
+            completion=Completion(reply=says(self.text), usage=usage, ending=self.ending), headers=self._headers
+        )
 
 
 class Generous:
@@ -496,12 +499,16 @@ def test_a_call_without_an_answer_is_counted_once_if_the_model_is_to_blame(cause
 
 
 class Refusing(Generous):
-    """A control that has given the model up."""
+    """A control that has given the model up, perhaps after its first call."""
+
+    def __init__(self, *, first: bool = False) -> None:
+        super().__init__()
+        self._first = first
 
     def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
         """Refuse."""
-        super().acquire(model, tokens, patience, charge)
-        return None
+        permit = super().acquire(model, tokens, patience, charge)
+        return permit if self._first and patience is None else None
 
     def refusal(self, model: str) -> str:
         """Say why."""
@@ -518,6 +525,33 @@ def test_a_model_that_was_given_up_is_not_asked() -> None:
 
     assert caught.value.is_final
     assert ([], []) == (desk.backend.deadlines, desk.control.failed)
+
+
+def test_an_empty_answer_is_not_the_reply_if_no_other_call_is_allowed() -> None:
+    """The budget is used up, for one: the trial is errored and not failed, and the answer is paid for."""
+    desk = Desk()
+    desk.backend.text, desk.control = "", Refusing(first=True)
+
+    with pytest.raises(ModelError, match="given up: openai:m: no answer from openai:m"):
+        desk.ask()
+
+    assert desk.account.bill is not None
+    assert (1.0, 1) == (desk.account.bill.cost, desk.account.bill.usage.calls)
+
+
+def test_the_note_of_an_empty_answer_says_that_it_was_asked_for_again_only_if_it_was() -> None:
+    """It is not where no call is made again."""
+    notes = []
+    for spec in ("openai:m?retries=0", "openai:m"):
+        desk = Desk(spec=spec)
+        desk.backend.text = ""
+        desk.ask()
+        notes += desk.account.notes
+
+    assert [
+        "openai:m gave an empty answer: it counts as the reply",
+        "openai:m gave an empty answer, also when it was asked again: it counts as the reply",
+    ] == notes
 
 
 def test_a_call_says_what_it_may_cost_at_most() -> None:
