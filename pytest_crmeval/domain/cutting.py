@@ -4,6 +4,9 @@ import os
 
 from pytest_crmeval.domain.redaction import Redactor, secrets_in
 
+_LONGEST_SECRET = 4_096
+"""Characters: a private key in a variable has that many."""
+
 
 class _Process:
     """What this process knows of secrets."""
@@ -28,6 +31,27 @@ def cut(text: str, longest: int, ending: str = "…") -> str:
     if len(text) <= longest:
         return text
     clean = redacted(text)
+    return clean if len(clean) <= longest else f"{clean[:longest]}{ending}"
+
+
+def cut_end(text: str, longest: int, beginning: str = "…") -> str:
+    """Return ``text``, or ``beginning`` and its last ``longest`` characters."""
+    if len(text) <= longest:
+        return text
+    clean = redacted(text)
+    return clean if len(clean) <= longest else f"{beginning}{clean[-longest:]}"
+
+
+def cut_bytes(raw: bytes, longest: int, ending: str = "…") -> str:
+    """Return the output of a program as text, or its first ``longest`` characters and ``ending``.
+
+    Output may have many megabytes. As a rule only its beginning is decoded; all of it, if so much was redacted there
+    that the end of that beginning, where half a secret may stand, would be shown.
+    """
+    start = raw[: 4 * (longest + _LONGEST_SECRET)]
+    clean = redacted(start.decode("utf-8", "replace"))
+    if len(start) < len(raw) and len(clean) < longest + _LONGEST_SECRET:
+        clean = redacted(raw.decode("utf-8", "replace"))
     return clean if len(clean) <= longest else f"{clean[:longest]}{ending}"
 
 

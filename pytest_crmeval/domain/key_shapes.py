@@ -19,7 +19,7 @@ _RANDOM = re.compile(
 _NAMED = re.compile(
     r"""(?P<kept>)(?P<token>
     AIza[\w-]{30,}  # Google
-    |xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}  # Slack
+    |xox[a-z](?:\.xox[a-z])?-(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{10,}  # Slack; xoxo-with-love-from-us has no digit
     |glpat-[\w.-]{16,}[\w-]  # GitLab
     )""",
     re.ASCII | re.VERBOSE,

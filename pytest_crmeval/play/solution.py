@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.cutting import cut, cut_bytes
 from pytest_crmeval.domain.problem import Opinion, Problem, ProblemTest
 from pytest_crmeval.domain.program import Ending, Execution
 from pytest_crmeval.domain.solution import Defect, Solution, SolutionOutcome, TestOutcome, TestVerdict, Ungradable
@@ -110,7 +110,6 @@ def _printed(execution: Execution, problem: Problem) -> bytes | None:
 def _test_outcome(
     test: ProblemTest, execution: Execution, failure: Failure | None, output: bytes | None
 ) -> TestOutcome:
-    shown = cut((output or b"")[: 4 * SHOWN].decode("utf-8", "replace"), SHOWN, "")
     return TestOutcome(
         verdict=failure.verdict if failure else TestVerdict.ACCEPTED,
         kind=test.kind,
@@ -118,7 +117,7 @@ def _test_outcome(
         cpu_seconds=execution.cpu_seconds,
         wall_seconds=execution.wall_seconds,
         memory_bytes=execution.memory_bytes,
-        output=shown if failure else "",
+        output=cut_bytes(output or b"", SHOWN, "") if failure else "",
     )
 
 

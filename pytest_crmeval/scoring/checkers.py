@@ -1,6 +1,6 @@
 """What a checker says, read from how its run ended."""
 
-from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.cutting import cut, cut_bytes
 from pytest_crmeval.domain.problem import JUDGE_MESSAGE, CheckerStyle, Finding, Opinion
 from pytest_crmeval.domain.program import Ending, Execution
 
@@ -75,8 +75,8 @@ def _trouble(reason: str) -> Finding:
 
 
 def _told(stdout: bytes) -> str:
-    text = stdout[: LONGEST * 4].decode("utf-8", "replace").strip()
-    return repr(_cut(text)) if text else "nothing"
+    text = cut_bytes(stdout.strip(), LONGEST - 1)
+    return repr(text) if text else "nothing"
 
 
 def _cut(text: str) -> str:

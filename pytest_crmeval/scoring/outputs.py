@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from math import isfinite
 
-from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.cutting import cut_bytes
 from pytest_crmeval.domain.problem import Compare, Comparison
 
 LONGEST = 60
@@ -114,5 +114,4 @@ def _starts(text: bytes) -> Iterator[int]:
 
 
 def _shown(word: bytes) -> str:
-    text = word[: LONGEST * 4].decode("utf-8", "replace")
-    return repr(text if len(text) <= LONGEST else cut(text, LONGEST - 1))
+    return repr(cut_bytes(word, LONGEST - 1))

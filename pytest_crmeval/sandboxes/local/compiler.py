@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
+from pytest_crmeval.domain.cutting import cut_end
 from pytest_crmeval.domain.program import Execution, Feed, Limits
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local.inside.orders import BINARY, COMPILER
@@ -62,7 +63,7 @@ class Compiler:
             ended = self._tried(compiled) if compiled.succeeded else compiled
             if ended.stdout == b"compiled\n":
                 return way, ""
-            said = ended.stderr.decode(errors="replace")[-400:] or ended.ending
+            said = cut_end(ended.stderr.decode(errors="replace"), 400) or ended.ending
         return (), f"g++ does not work in the sandbox: {said}"
 
     def _compiled(self, source: bytes, way: Sequence[str]) -> Execution:

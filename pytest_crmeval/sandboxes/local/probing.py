@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
+from pytest_crmeval.domain.cutting import cut_end
 from pytest_crmeval.domain.program import Feed, Limits
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local.cells import Cell, CellLost, Unavailable
@@ -119,6 +120,7 @@ def _try(cell: Cell, level: str) -> None:
             lambda: nullcontext(cell), Runnable(kind=PYTHON, descriptor=program), Feed(args=_PROMISES[level]), _PATIENT
         )
     if not ended.succeeded:
-        raise Unavailable(f"a program can't be run in it: {ended.stderr.decode(errors='replace')[-400:]}")
+        said = cut_end(ended.stderr.decode(errors="replace"), 400)
+        raise Unavailable(f"a program can't be run in it: {said}")
     if escapes := ended.stdout.split():
         raise Unavailable(f"it does not hold: {b', '.join(escapes).decode()}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from pytest_crmeval.domain.cutting import cut_end
 from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, TroubleError
@@ -94,7 +95,7 @@ def _check_limits(maxima: Mapping[str, int], address: str) -> None:
 def _check(execution: Execution, language: Language, address: str) -> None:
     if execution.succeeded and execution.files == {"taken.bin": _TAKEN} and len(execution.stdout) == OUTPUT - 1024:
         return
-    said = execution.stderr.decode("utf-8", "replace").strip()[-500:]
+    said = cut_end(execution.stderr.decode("utf-8", "replace").strip(), 500)
     raise SandboxError(
         f"the Piston server {address} does not run a small program in {language} as it should: "
         f"{execution.ending}, exit code {execution.exit_code}, {said or 'wrong output'}"

@@ -8,9 +8,10 @@ import pytest
 from _pytest._io.saferepr import SafeRepr
 
 from pytest_crmeval.domain import cutting
-from pytest_crmeval.domain.cutting import cut, cut_middle, printable, use
+from pytest_crmeval.domain.cutting import cut, cut_bytes, cut_end, cut_middle, printable, use
 from pytest_crmeval.domain.explanation import Pen, explanation
 from pytest_crmeval.domain.messages import Message, Reply, ToolCall, agent_says
+from pytest_crmeval.domain.problem import Comparison as ComparisonOfOutputs
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.fixtures.questions import LONGEST as LONGEST_ANSWER
@@ -18,6 +19,7 @@ from pytest_crmeval.judges.excerpts import Excerpts
 from pytest_crmeval.plugin.reprs import redact_reprs
 from pytest_crmeval.providers.sdks.errors import Asked, excerpt
 from pytest_crmeval.runs import board
+from pytest_crmeval.scoring.outputs import difference
 
 KNOWN = "swordfish of seven seas, 4711"
 AWS = "AKIAIOSFODNN7EXAMPLE"
@@ -80,6 +82,38 @@ def test_no_part_of_a_secret_is_left_wherever_the_text_is_cut(
     assert [] == [piece for piece in pieces(secret) if piece in shown]
 
 
+@pytest.mark.parametrize("secret", [KNOWN, AWS])
+def test_no_part_of_a_secret_is_left_where_only_the_end_of_a_text_is_shown(secret: str) -> None:
+    """As of what a compiler says."""
+    shown = "\n".join(cut_end(f"{'x' * 400} {secret} {'y' * after}", 60) for after in range(62))
+
+    assert [] == [piece for piece in pieces(secret) if piece in shown]
+
+
+@pytest.mark.parametrize("secret", [KNOWN, AWS])
+@pytest.mark.parametrize("filler", ["x", "😀"])
+def test_no_part_of_a_secret_is_left_where_the_output_of_a_program_is_cut(secret: str, filler: str) -> None:
+    """Output is bytes, of which only the beginning is decoded; a character may have four."""
+    places = range(60 - 2 * len(secret), 62)
+    printed = [f"{filler * before} {secret} {filler * 20_000}".encode() for before in places]
+    printed += [f"{secret} ".encode() * 2_000]  # nearly nothing is left of the beginning
+    shown = [cut_bytes(output, 60) for output in printed]
+
+    assert [] == [piece for piece in pieces(secret) if piece in "\n".join(shown)]
+    assert {61} == set(map(len, shown))
+
+
+def test_the_reason_for_a_wrong_answer_has_no_part_of_a_secret() -> None:
+    """The word that is wrong is shortened."""
+    word = "swordfish-of-seven-seas-" * 3
+    use(Redactor([word]))
+
+    reason = difference(b"1", f"{'😀' * 50}{word}".encode(), ComparisonOfOutputs())
+
+    assert "😀" in reason
+    assert [] == [piece for piece in pieces(word) if piece in reason]
+
+
 def test_a_key_of_several_lines_is_taken_out_before_lines_are_left_out() -> None:
     """The lines of a turn are limited, too."""
     body = "\n".join(f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC{number:04}" for number in range(200))
@@ -123,9 +157,6 @@ def test_what_pytest_shortens_is_as_before_without_a_secret() -> None:
 ALLOWED = {
     "domain/cutting.py": "the one place",
     "providers/sdks/wording.py": "the name of a tool, as an API takes it",
-    "play/solution.py": "bytes, before they are decoded and cut",
-    "scoring/checkers.py": "bytes, before they are decoded and cut",
-    "scoring/outputs.py": "bytes, before they are decoded and cut",
     "cli/listing.py": "a date",
     "runs/comparing.py": "a commit",
     "runs/contrasts.py": "a commit",
@@ -149,6 +180,8 @@ def slices_of_text(path: Path) -> Iterator[str]:
             innocent = any(word in ast.unparse(node.value) for word in (".join(", "hexdigest"))  # a list, a digest
             if (cuts and not innocent) or (spec.startswith(".") and spec[1:].isdecimal()):
                 yield f"{path.relative_to(SOURCE)}:{node.lineno}: {ast.unparse(node.value)}"
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and "decode(" in ast.unparse(node):
+            yield f"{path.relative_to(SOURCE)}:{node.lineno}: {ast.unparse(node)}"
         elif isinstance(node, ast.Attribute) and node.attr == "shorten":
             yield f"{path.relative_to(SOURCE)}:{node.lineno}: shorten"
 

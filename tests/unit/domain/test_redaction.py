@@ -175,7 +175,7 @@ def test_a_text_full_of_beginnings_of_keys_is_read_in_time() -> None:
         "Slovakia and ASIA, SLOVAKIA12345678901234567890, EURASIA-PACIFIC",
         "hf_hub_download, hf_transformersconfigurationclass, msgsk_",
         "the header -----BEGIN CERTIFICATE-----, a PRIVATE KEY in a safe",
-        "eyJ is how it begins, xoxo, glpat-, AIza",
+        "eyJ is how it begins, xoxo, xoxo-with-love-from-all-of-us, glpat-, AIza",
         "Donaudampfschifffahrtsgesellschaftskapitaen",
         "task-1234567890123456",
         "desk-ABCDEFGHIJKLMNOP1234",
