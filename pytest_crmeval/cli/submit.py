@@ -9,9 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_crmeval.agents.named import NAMED_AGENTS, OWN
+from pytest_crmeval.agents.specs import secret_parameter
 from pytest_crmeval.cli.places import add_reports, lines_of, project, remember, reports_of, resumed_by, typed
 from pytest_crmeval.cli.starting import detached, locked, written
 from pytest_crmeval.cli.terminal import UsageError, positive
+from pytest_crmeval.domain.cutting import redacted
 from pytest_crmeval.runs.ids import JOURNAL, LATEST, new_run, problem_of
 from pytest_crmeval.runs.jobs import LOG, Job, is_job
 from pytest_crmeval.runs.jobs import NAME as JOB
@@ -74,7 +76,9 @@ def run(options: argparse.Namespace) -> int:
     run, reports = options.run or new_run(), reports_of(options)
     if problem := problem_of(run):
         raise UsageError(f"--run {run!r}: {problem}")
-    command = [sys.executable, "-m", "pytest", *_arguments(options)]
+    arguments = list(_arguments(options))
+    _check_secrets(arguments)
+    command = [sys.executable, "-m", "pytest", *arguments]
     command += ["-o", f"crmeval_reports={reports.absolute()}", f"--crmeval-run={run}"]
     folder = reports / run
     lock = locked(folder)
@@ -102,6 +106,19 @@ def run(options: argparse.Namespace) -> int:
     lines = [f"run {run} is started (process {process})", *(f"{name + ':':10} {how}" for name, how in told.items())]
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
+
+
+def _check_secrets(arguments: Sequence[str]) -> None:
+    """Refuse secrets before the command is written to job.json; the path of a file is none, whatever it is called."""
+    for argument in (argument for argument in arguments if not Path(argument.partition("::")[0]).exists()):
+        shown = redacted(argument)
+        if name := secret_parameter(argument):
+            shown = f"{shown.partition('?')[0]}: {name}"
+        if shown != argument:
+            raise UsageError(
+                f"{shown}: a secret has no place in a command, which is kept in {JOB}; "
+                "give it in the environment or in a .env file"
+            )
 
 
 def _remove(folder: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval import cli
+from pytest_crmeval.domain import cutting
 from pytest_crmeval.runs import locks
 from pytest_crmeval.runs.jobs import Job, State, Task, read_job, write_job
 from pytest_crmeval.runs.locks import Holder, Lock
@@ -385,3 +386,46 @@ def test_help_knows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit):
             cli.main([name, "--help"])
         assert f"usage: crmeval {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--agent", "bots:Half?token=zq81-kkw0"],
+        ["--agent", "bots:Half?note=AKIAIOSFODNN7EXAMPLE"],
+        ["--judge", "openai:m?api_key=zq81-kkw0"],
+        ["--", "--crmeval-agent=bots:Half?token=zq81-kkw0"],
+        ["--", "--token", "swordfish-4711-seas"],
+    ],
+)
+def test_submit_refuses_a_secret_before_the_command_is_written(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    """By its name, by its shape, or because it is the value of a variable."""
+    monkeypatch.setattr(cutting._Process, "redactor", None)  # noqa: SLF001 (made anew for this environment)
+    monkeypatch.setenv("MY_TOKEN", "swordfish-4711-seas")
+
+    assert 2 == cli.main(["submit", "--hold", "--run", "mine", *arguments])
+
+    told = capsys.readouterr()
+    assert "a secret has no place in a command" in told.err
+    assert [] == [secret for secret in ("zq81", "AKIA", "swordfish") if secret in told.err + told.out]
+    assert [] == list(here.rglob("job.json"))
+
+
+def test_submit_accepts_the_name_of_a_variable_in_a_spec() -> None:
+    """The name is not a secret, and neither is a parameter that only sounds like one."""
+    agent = "bots:Half?token=MY_TOKEN&max_tokens=800"
+
+    assert ["evals", f"--crmeval-agent={agent}"] == submitted("--agent", agent)
+
+
+def test_submit_accepts_a_folder_that_is_called_like_the_value_of_a_variable(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where PROJECT_KEY names the project."""
+    monkeypatch.setattr(cutting._Process, "redactor", None)  # noqa: SLF001 (made anew for this environment)
+    monkeypatch.setenv("PROJECT_KEY", "acme-crm-evals-2026")
+    (here / "acme-crm-evals-2026").mkdir()
+
+    assert ["acme-crm-evals-2026"] == submitted("acme-crm-evals-2026")
