@@ -21,6 +21,15 @@ from pytest_crmeval.domain.thoughts import separated
         ("<think type='long'>a</think>b", "a", "b"),
         ("<think>the tag `</think>` ends it</think>Paris.", "the tag `</think>` ends it", "Paris."),
         ("<think>", "", ""),
+        ("<think>a</think>```json\n{}\n```", "a", "```json\n{}\n```"),
+        ("<think>run `x`</think>```\nls\n```", "run `x`", "```\nls\n```"),
+        ("<think>a\n```\nunfinished\n</think>Paris.", "a\n```\nunfinished", "Paris."),
+        ("a\n```\n<think>\n```\nb</think>Paris.", "a\n```\n<think>\n```\nb", "Paris."),
+        ("<think>a</think>Write\n```\n<think>b</think>\n```", "a", "Write\n```\n<think>b</think>\n```"),
+        ("<think>a</think>```\n<think>\n``` end", "a", "```\n<think>\n``` end"),
+        ("<think>a</think>Paris.</think>", "a", "Paris."),
+        ("<think>a <think> b </think> c </think>", "a\n\nb\n\nc", ""),
+        ("<think>a <think> b </think> Paris.", "a\n\nb", "Paris."),
     ],
 )
 def test_thoughts_in_a_text_are_separated(text: str, thoughts: str, said: str) -> None:
@@ -29,7 +38,18 @@ def test_thoughts_in_a_text_are_separated(text: str, thoughts: str, said: str) -
 
 
 @pytest.mark.parametrize(
-    "text", ["", " Paris. ", "I think so.", "a < b > c", "Write `<think>` first.", "<thinker>x</thinker>"]
+    "text",
+    [
+        "",
+        " Paris. ",
+        "I think so.",
+        "a < b > c",
+        "Write `<think>` first.",
+        "Write `x <think> y` first.",
+        "Write `<think>a</think>`.",
+        "Like this:\n```xml\n<think>a</think>\n```\nDone.",
+        "<thinker>x</thinker>",
+    ],
 )
 def test_text_without_thoughts_is_left_as_it_is(text: str) -> None:
     """Blanks included."""
