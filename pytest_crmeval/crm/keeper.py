@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -182,11 +183,16 @@ def is_running(home: Path) -> bool:
 
 
 def _end_processes(home: Path) -> None:
-    """Stop the server at once; an initdb comes to its end by itself, and would leave a server if it was killed."""
+    """Stop the server at once; an initdb comes to its end by itself, and would leave a server if it was killed.
+
+    One that does not come to its end, because it is stopped for example, is killed all the same.
+    """
+    patience = time.monotonic() + START_SECONDS
     for number in (signal.SIGQUIT, signal.SIGKILL):
         deadline = time.monotonic() + STOP_SECONDS
         while found := dict(_processes(home)):
-            servers = [pid for pid, program in found.items() if program != "initdb"]
+            hangs = time.monotonic() > patience
+            servers = [pid for pid, program in found.items() if hangs or program != "initdb"]
             if servers and time.monotonic() > deadline:
                 break
             for pid in servers:
@@ -196,9 +202,9 @@ def _end_processes(home: Path) -> None:
 
 
 def _processes(home: Path) -> Iterator[tuple[int, str]]:
-    """Yield process id and program of what was started for the data of ``home``."""
+    """Yield process id and program of what was started for the data of ``home``; others may just look at it."""
     for pid, command in _commands():
-        if str(home / "data") in command:
+        if ("-D", str(home / "data")) in pairwise(command):
             yield pid, Path(command[0]).name
 
 
