@@ -30,7 +30,7 @@ from pytest_crmeval.recorder.telling import announcement, counts, endings, omiss
 from pytest_crmeval.runs import contrasts, curves, journal, reports, summary
 from pytest_crmeval.runs.actions import annotations, write_summary
 from pytest_crmeval.runs.bills import lines as bill_lines
-from pytest_crmeval.runs.following import Follower
+from pytest_crmeval.runs.following import Follower, UnreadableError
 from pytest_crmeval.runs.ids import JOURNAL
 from pytest_crmeval.runs.progress import Progress, Tally
 from pytest_crmeval.runs.solutions.batch import write_batch
@@ -241,6 +241,7 @@ class Recorder:
         self._close()
         session.exitstatus = status = self._decided(int(session.exitstatus))
         self._job.end(self._tally, stopped=self._interrupted, status=status)
+        self._end.leave(status)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
@@ -306,8 +307,8 @@ class Recorder:
         except (OSError, journal.JournalError) as error:
             pytest.exit(self._unwritable(error), 1)
 
-    def _unwritable(self, error: OSError | journal.JournalError) -> str:
-        """Return why the journal can't be written, and what is left of the trials so far."""
+    def _unwritable(self, error: OSError | journal.JournalError | UnreadableError) -> str:
+        """Return why the journal can't be written or read, and what is left of the trials so far."""
         if isinstance(error, OSError):
             return f"crmeval: {self._path}: {error.strerror}; what was played so far is safe"
         return f"crmeval: {error}; the trials so far are in the report, but this run can't be resumed"
@@ -328,8 +329,12 @@ class Recorder:
         if self._journal is None or self._report is not None:
             return
         with self._guard:  # somebody may still tell of a trial
-            if self._interrupted:
-                self._look_again()
+            try:
+                self._journal.check_in_place()  # also after the last trial: a resume would pay for everything again
+                if self._interrupted:
+                    self._look_again()
+            except (OSError, journal.JournalError, UnreadableError) as error:
+                self._full = self._unwritable(error)
             self._settle(self._journal)
             left, facts = list(self._early.values()), facts_of(self.past, self._options)
             self._report = reports.build(facts, self.past.trials, self.past.planned.values())

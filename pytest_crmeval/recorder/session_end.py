@@ -12,6 +12,8 @@ class SessionEnd:
     def __init__(self, config: pytest.Config, has_begun: Callable[[], bool]) -> None:
         self._config = config
         self._has_begun = has_begun
+        self._exit: tuple[str, int | None] | None = None
+        """Reason and status of another plugin's ``pytest.exit``."""
         self.failed = False
         """Whether another plugin has failed; the run is red then."""
 
@@ -33,11 +35,20 @@ class SessionEnd:
                 return None
 
     def show(self, error: Exception) -> None:
-        """Show the error as pytest shows errors of plugins.
+        """Show the error as pytest shows errors of plugins; one of a session that evaluates nothing is raised again.
 
-        ``pytest.exit``, and any error of a session that evaluates nothing, is raised again.
+        ``pytest.exit`` is kept until summary and exit status are there.
         """
-        if not self._has_begun() or isinstance(error, pytest.exit.Exception):
+        if not self._has_begun():
             raise error
+        if isinstance(error, pytest.exit.Exception):
+            self._exit = str(error), error.returncode
+            return
         self.failed = True
         self._config.notify_exception(pytest.ExceptionInfo.from_exception(error), self._config.option)
+
+    def leave(self, status: int) -> None:
+        """End as another plugin wants with ``pytest.exit``, but not with the status of a success if the run is red."""
+        if self._exit is not None:
+            reason, asked = self._exit
+            pytest.exit(reason, status or asked)

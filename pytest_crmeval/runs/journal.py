@@ -104,13 +104,22 @@ class Journal:
         """Write what was paid and is in no trial."""
         self._write({"spent": cost})
 
+    def check_in_place(self) -> None:
+        """Raise JournalError if the file was removed or replaced: what is written to it now would be lost."""
+        try:
+            in_place = os.path.samestat(Path(self._file.name).stat(), os.fstat(self._file.fileno()))
+        except FileNotFoundError:
+            in_place = False
+        if not in_place:
+            raise JournalError(f"{self._file.name} was removed or replaced during the run")
+
     def close(self) -> None:
         """Let others write."""
         self._file.close()
 
     def _write(self, record: JsonObject) -> None:
         """Write one line, whole: what a full disk took of it is taken back."""
-        self._check_in_place()
+        self.check_in_place()
         line = memoryview(_line(record))
         before = os.fstat(self._file.fileno()).st_size
         try:
@@ -120,15 +129,6 @@ class Journal:
         except OSError:
             self._file.truncate(before)
             raise
-
-    def _check_in_place(self) -> None:
-        """Raise JournalError if the file was removed or replaced: what is written to it now would be lost."""
-        try:
-            in_place = os.path.samestat(Path(self._file.name).stat(), os.fstat(self._file.fileno()))
-        except FileNotFoundError:
-            in_place = False
-        if not in_place:
-            raise JournalError(f"{self._file.name} was removed or replaced during the run")
 
 
 def compose(path: Path, parts: Iterable[tuple[JsonObject, Sequence[PlannedCase]]], past: Past) -> None:

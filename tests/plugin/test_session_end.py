@@ -56,6 +56,24 @@ def test_summary_and_exit_status_come_though_another_plugin_raises_at_the_end(pr
     assert 3 == report_of(pytester.path)["results"][0]["passed"]
 
 
+@pytest.mark.parametrize(
+    ("gate", "asked", "status"),
+    [("crm.pass_rate >= 0.5", "", 0), ("crm.pass_rate >= 0.5", ", 7", 7), ("crm.passed >= 99", ", 0", 1)],
+)
+def test_summary_and_gates_come_though_another_plugin_exits_at_the_end(
+    project: Project, gate: str, asked: str, status: int
+) -> None:
+    """It ends with the status that the plugin asks for, unless the run is red."""
+    pytester = project(ini=f"crmeval_gates = {gate}\n")
+    pytester.makeconftest(f"import pytest\n\ndef pytest_sessionfinish():\n    pytest.exit('no socks'{asked})\n")
+
+    result = pytester.runpytest_subprocess("-p", "no:xdist")
+
+    result.stdout.fnmatch_lines(["*= crmeval =*", f"*gate *{gate}*", "report: *"])
+    assert "no socks" in result.stderr.str()
+    assert status == result.ret
+
+
 def test_error_of_another_plugin_is_raised_as_ever_where_nothing_was_evaluated(pytester: pytest.Pytester) -> None:
     """Runs without our cases are none of our business."""
     pytester.makeconftest("def pytest_sessionfinish():\n    raise RuntimeError('lost its socks')\n")

@@ -46,6 +46,38 @@ def test_run_stops_when_its_journal_is_removed_or_replaced(project: Project, xdi
     assert 2 <= len(report["trials"]) < 8
 
 
+def test_a_journal_that_is_removed_after_the_last_trial_is_noticed(project: Project) -> None:
+    """No trial comes after it, and a resume would pay for everything again."""
+    pytester = project([case("one"), case("two")])
+    pytester.makeconftest(AFTER_TWO.format(what='shutil.rmtree("reports")'))
+
+    result = pytester.runpytest_subprocess("--crmeval-run", "gone", "-p", "no:xdist")
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    assert "trials.jsonl was removed or replaced during the run" in result.stdout.str()
+    assert 2 == len(report_of(pytester.path)["trials"])
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ('shutil.rmtree("reports")', "trials.jsonl was removed or replaced during the run"),
+        ('pathlib.Path("reports/gone/trials.jsonl").write_text("moths\\n")', "trials.jsonl:1: not a line of a journal"),
+    ],
+    ids=["removed", "spoilt"],
+)
+def test_summary_comes_after_ctrl_c_though_the_journal_is_lost(project: Project, what: str, told: str) -> None:
+    """With the trials that were played, and with the reason why they can't be resumed."""
+    pytester = project([case(f"case-{number}") for number in range(4)])
+    pytester.makeconftest(AFTER_TWO.format(what=f"{what}; raise KeyboardInterrupt"))
+
+    result = pytester.runpytest_subprocess("--crmeval-run", "gone", "-p", "no:xdist")
+
+    assert pytest.ExitCode.INTERRUPTED == result.ret
+    result.stdout.fnmatch_lines(["*= crmeval =*", f"crmeval: *{told}*", "report: *"])
+    assert 2 == len(report_of(pytester.path)["trials"])
+
+
 @pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 def test_trial_is_recorded_without_its_transcript_when_that_cannot_be_written(
     project: Project, xdist: list[str]
