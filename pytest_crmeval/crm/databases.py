@@ -34,6 +34,9 @@ _NO_LIMITS = {
 """Time-outs that a server may set for all sessions, and since which version there are: a trial waits for models, and
 the connection that marks a run as alive waits for its end."""
 
+_NOTICED = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
+"""A host that is gone without a word (no power, no network) is noticed within a minute, not after two hours."""
+
 Connection = psycopg.Connection[Any]
 
 
@@ -82,7 +85,8 @@ class Address:
         return True
 
     def _parts(self) -> dict[str, Any]:
-        return {"dbname": "postgres", **conninfo_to_dict(self.conninfo), "connect_timeout": CONNECT_SECONDS}
+        given = conninfo_to_dict(self.conninfo)
+        return {"dbname": "postgres", **_NOTICED, **given, "connect_timeout": CONNECT_SECONDS}
 
     def connect_apart(self, schema: str) -> Connection:
         """Connect to a copy of the CRM's tables in a schema of its own, which is made anew."""

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from pytest_crmeval.crm import postgres
 from pytest_crmeval.crm.databases import Address, RunDatabases
 from pytest_crmeval.crm.postgres import VACUUM_EVERY, PostgresCrm
 from pytest_crmeval.crm.reopening import ReopeningCrm
@@ -206,8 +207,9 @@ def _play_on_a_lost(connection: psycopg.Connection[Any], other: psycopg.Connecti
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_tables_do_not_grow_with_the_trials_played(home: Address, *, apart: bool) -> None:
+def test_tables_do_not_grow_with_the_trials_played(databases: RunDatabases, *, apart: bool) -> None:
     """Every trial is rolled back: without a vacuum its rows stay in the tables, and every scan reads them."""
+    home = databases.clone("crowded")
     with home.connect_apart("crowded") if apart else home.connect() as connection:
         crm = PostgresCrm(connection)
 
@@ -221,6 +223,17 @@ def test_tables_do_not_grow_with_the_trials_played(home: Address, *, apart: bool
         first = size_after(VACUUM_EVERY)
 
         assert 0 < size_after(5 * VACUUM_EVERY) <= first
+
+
+def test_a_vacuum_that_takes_too_long_costs_no_trial(home: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server may be busy; the trials go on, and the next vacuum does the work."""
+    monkeypatch.setattr(postgres, "_VACUUM", b"SELECT pg_sleep(60)")
+    monkeypatch.setattr(postgres, "VACUUM_EVERY", 2)
+    with home.connect() as connection:
+        crm = PostgresCrm(connection, timeout_seconds=0.5)
+        for _ in range(4):
+            with crm.seeded(SEED, NOW):
+                assert 1 == len(crm.snapshot()["clients"])
 
 
 def test_finished_trial_survives_a_connection_that_is_lost_at_its_end(home: Address) -> None:

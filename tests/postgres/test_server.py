@@ -336,6 +336,15 @@ def test_a_locale_without_letters_is_refused(server: str) -> None:
         RunDatabases(Address(make_conninfo(server, dbname="plain")), "plain").open()
 
 
+def test_a_host_that_is_gone_without_a_word_is_noticed_within_a_minute(server: str) -> None:
+    """As TCP sees it; what the user gives in the address counts more."""
+    with Address(make_conninfo(server, keepalives_idle=7)).connect() as connection:
+        found = connection.info.get_parameters()
+
+    asked = {name: found[name] for name in ("keepalives_idle", "keepalives_interval", "tcp_user_timeout")}
+    assert {"keepalives_idle": "7", "keepalives_interval": "10", "tcp_user_timeout": "60000"} == asked
+
+
 def test_two_runs_do_not_share_a_name(server: str) -> None:
     """The second one is refused while the first is alive."""
     first = RunDatabases(Address(server), "twice")
