@@ -131,14 +131,15 @@ def _ends_with_quote(lines: Sequence[str]) -> bool:
 
 
 def _object_at_end(text: str) -> Mapping[str, Json] | None:
-    """Return the JSON object that a text ends with, also in a fence; None if there is none."""
+    """Return the JSON object that a text ends with, also in a fence; None if there is none, or if it is a quote."""
     end = text.rstrip("` \n")
     for start in _OBJECT.finditer(end):
         try:
             found = json.loads(end[start.start() :])
         except (ValueError, RecursionError):
             continue
-        return found if isinstance(found, dict) else None
+        is_quote = _ends_with_quote(end[: start.start()].splitlines())
+        return found if isinstance(found, dict) and not is_quote else None
     return None
 
 
