@@ -1,7 +1,7 @@
 """When: the pytest hooks. Other modules know how, and are imported when there is something to evaluate."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,19 +122,26 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give marked tests their cases, and have the server started while the rest is collected, if it will be needed."""
     if any(map(metafunc.definition.get_closest_marker, MARKERS)):
-        from pytest_crmeval.fixtures.cases import parametrize, pause_gc, resume_gc
+        from pytest_crmeval.fixtures.cases import parametrize
+        from pytest_crmeval.fixtures.gc_pause import pause_gc, resume_gc
         from pytest_crmeval.fixtures.kinds import kind_of
 
         kind, marker = kind_of(metafunc)
         pause_gc(metafunc.config)
         try:
-            some = parametrize(metafunc, kind, marker)
+            some = parametrize(metafunc, kind, marker, _known_done(metafunc.config))
         except BaseException:
             resume_gc(metafunc.config)
             raise
         side = _side(metafunc.config)
         if some and kind.needs_server and not is_dry_run(metafunc.config) and not is_selective(metafunc.config):
             side.server.begin()
+
+
+def _known_done(config: pytest.Config) -> Collection[tuple[str, ...]]:
+    """Return what a worker knows to be done; nothing where a sample is drawn from all cases, done ones included."""
+    early = hasattr(config, "workerinput") and not Options.from_config(config).samples_later
+    return _side(config).done if early else ()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -161,7 +168,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Tell what will be played, or why nothing can be; before xdist says that the worker has collected."""
     if _SIDE in session.config.stash:
         from pytest_crmeval.fixtures.ahead import foresee
-        from pytest_crmeval.fixtures.cases import leave_out, need_server, objection, plan_of, resume_gc
+        from pytest_crmeval.fixtures.cases import leave_out, need_server, objection, plan_of
+        from pytest_crmeval.fixtures.gc_pause import resume_gc
         from pytest_crmeval.fixtures.shards import dealt_of
         from pytest_crmeval.fixtures.streams import met_twice, put_learners_last
 

@@ -233,3 +233,56 @@ def test_folder_of_a_run_is_not_searched_for_tests(project: Project) -> None:
     (pytester.path / "reports" / "test_beside.py").write_text("def test_beside(): pass")
 
     pytester.runpytest("-p", "no:xdist", *RUN).assert_outcomes(passed=1, deselected=3)
+
+
+COUNTING = """
+import os
+
+def pytest_itemcollected(item):
+    with open(f"collected-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}", "a") as file:
+        file.write(item.name + "\\n")
+"""
+
+
+def test_workers_do_not_collect_what_is_done(project: Project) -> None:
+    """To collect tens of thousands of cases takes pytest seconds; those that are left keep their ids."""
+    pytester = project()
+    pytester.runpytest(*RUN, "-n", "1", "-k", "one or two")
+    pytester.makeconftest(COUNTING)
+
+    pytester.runpytest(*RUN, "-n", "1").assert_outcomes(passed=1)
+
+    assert "test_conversation[oracle-three]\n" == (pytester.path / "collected-gw0").read_text()
+
+
+TWO_TESTS = """
+import pytest
+
+@pytest.mark.conversations("cases.jsonl", suite="crm")
+def test_first(conversation, evaluate):
+    assert evaluate(conversation).passed
+
+@pytest.mark.conversations("cases.jsonl", suite="crm")
+def test_second(conversation, evaluate):
+    assert evaluate(conversation).passed
+"""
+
+
+def test_case_of_two_tests_keeps_both_transcripts_when_one_of_them_is_resumed(project: Project) -> None:
+    """Its file is named as in a run that plays both."""
+    pytester = project([case("one")], test=TWO_TESTS)
+    pytester.runpytest(*RUN, "-n", "1", "--deselect", "test_crm.py::test_second")
+    pytester.runpytest(*RUN, "-n", "1").assert_outcomes(passed=1)
+
+    assert 2 == len(list((pytester.path / "reports" / MINE / "transcripts" / "crm" / "oracle").iterdir()))
+
+
+@WAYS
+def test_tests_that_are_parametrized_further_are_resumed(project: Project, xdist: list[str]) -> None:
+    """Each combination is a test of its own."""
+    test = TWO_TESTS.replace("def test_second(", '@pytest.mark.parametrize("n", [1, 2])\ndef test_second(n, ')
+    pytester = project([case("one")], test=test)
+    pytester.runpytest(*RUN, *xdist, "-k", "not 2")
+    pytester.runpytest(*RUN, *xdist).assert_outcomes(passed=1, deselected=0 if "-n" in xdist else 2)
+
+    assert 3 == len(journal(pytester.path))
