@@ -263,7 +263,7 @@ class Desk:
 
 
 def _in_any_order(rows: Sequence[tuple[Any, ...]] | None) -> Sequence[tuple[Any, ...]] | None:
-    """Return rows in one order: a GROUP BY brings them in any."""
+    """Return rows in a fixed order, because GROUP BY does not define one."""
     return None if rows is None else sorted(rows, key=repr)
 
 

@@ -1,14 +1,16 @@
-"""Whether a case costs the same in a large run. Run by ``make bench`` with 4,000 conversations; takes ten minutes.
+"""Check that the cost per case does not grow with the size of the run.
+
+``make bench`` runs it with 4,000 conversations, which takes ten minutes.
 
     .venv/bin/python -m benchmarks.scale --cases 50000        half an hour on a quiet machine
 
-The bundled conversations are repeated under new ids, and the oracle plays them with ``-n 2`` on PostgreSQL: a small run
-and a large one. The large one is resumed when nothing is left to play, and compared with itself. Plain pytest-xdist on
-as many tests that assert True is the floor: what pytest keeps and sends for each test is not ours.
+The bundled conversations are repeated under new ids, and the oracle plays them with ``-n 2`` on PostgreSQL, in a small
+run and a large one. The large run is then resumed with nothing left to play, and compared with itself. For reference,
+plain pytest-xdist runs the same number of tests that assert True: its memory and traffic per test are the minimum.
 
-*Cost per case* is CPU, of the controller, both workers and the server, between the first trial and the last one. Other
-seconds are those of the clock, with the CPU seconds behind them: on a busy machine believe the latter. The limits are
-those of 50,000 conversations. Plugins of our own development (syrupy, respx, hypothesis) are not loaded.
+*Cost per case* is the CPU time of the controller, both workers and the server between the first and the last trial.
+Other seconds are wall time, with the CPU seconds after them; on a busy machine rely on the CPU seconds. The limits are
+for 50,000 conversations. Development plugins (syrupy, respx, hypothesis) are not loaded.
 """
 
 import argparse
@@ -91,7 +93,7 @@ def test_conversation(conversation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What a process had used when something happened."""
+    """The resource usage of a process at an event."""
 
     at: float
     cpu: float
@@ -110,22 +112,22 @@ class Run:
     moments: Mapping[tuple[str, str], Moment]
 
     def moment(self, event: str, who: str = "controller") -> Moment:
-        """Return what a process had used then."""
+        """Return the usage of a process at an event."""
         return self.moments[who, event]
 
     @property
     def peak(self) -> float:
-        """Megabytes of the controller at most."""
+        """Peak memory of the controller in megabytes."""
         return self.moment("end").mb
 
     @property
     def worker_peak(self) -> float:
-        """Megabytes of a worker at most."""
+        """Peak memory of a worker in megabytes."""
         return max(moment.mb for (who, _), moment in self.moments.items() if who != "controller")
 
     @property
     def per_case(self) -> float:
-        """CPU seconds of a case, while cases were played."""
+        """CPU seconds per case while cases were played."""
         playing = [
             self.moment("over" if who != "controller" else "down", who).cpu - moment.cpu
             for (who, event), moment in self.moments.items()
@@ -162,7 +164,7 @@ class Project:
             file.writelines(_repeated(BUNDLED / "data" / "crm.jsonl", cases))
 
     def run(self, name: str = "scale") -> Run:
-        """Play what is not played yet of a run."""
+        """Play the remaining cases of a run."""
         return self._measured("-n", "2", "--crmeval-run", name, CRMEVAL_DSN=self._dsn)
 
     def plain(self) -> Run:
@@ -194,7 +196,7 @@ class Project:
 
 
 def _repeated(source: Path, cases: int) -> Sequence[str]:
-    """Return so many lines of a file of conversations, again and again, with ids and chains of their own."""
+    """Return ``cases`` lines by repeating a file of conversations with new ids and chains."""
     records = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
     lines = []
     for number, record in enumerate(islice(cycle(records), cases)):
@@ -255,7 +257,7 @@ def measure(folder: Path, cases: int, dsn: str) -> bool:
 
 def main() -> None:
     """Measure everything and leave nothing behind."""
-    parser = argparse.ArgumentParser(description="Whether a case costs the same in a large run.")
+    parser = argparse.ArgumentParser(description="Check that the cost per case does not grow with the size of the run.")
     parser.add_argument("--cases", type=int, default=LARGE, help=f"conversations of the large run (default: {LARGE})")
     cases = parser.parse_args().cases
     with tempfile.TemporaryDirectory(prefix="crmeval-bench-") as name, embedded_server() as dsn:

@@ -29,7 +29,7 @@ def make_agent(spec: str) -> Agent | None:
 
 
 def secret_parameter(spec: str) -> str:
-    """Return the first parameter that is named like a secret and does not name a variable; empty if there is none."""
+    """Return the first parameter with a name like a secret whose value is not the name of a variable; else empty."""
     for name, value in parse_qsl(spec.partition("?")[2], keep_blank_values=True):
         if _SECRET.fullmatch(name) and not (value.isidentifier() and value.isupper()):
             return name

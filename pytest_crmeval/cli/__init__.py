@@ -55,7 +55,7 @@ def _check_folder() -> None:
     try:
         Path.cwd()
     except OSError as error:
-        raise UsageError(f"the current folder can't be used: {error.strerror}; change to another one (cd)") from error
+        raise UsageError(f"can't use the current folder: {error.strerror}; change to another folder") from error
 
 
 def _parted(given: list[str]) -> tuple[list[str], list[str]]:

@@ -13,21 +13,21 @@ from pytest_crmeval.cli.judging import (
     report_of_subject,
     run_baseline,
 )
-from pytest_crmeval.cli.places import add_reports
+from pytest_crmeval.cli.places import NAMED, add_reports
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.domain.gate import Gate, is_absent
 from pytest_crmeval.runs import summary
 
 HELP = """\
-Judge a run that was played by gates: other rules, another baseline, or one subject of several.
+Judge a stored run by gates: with other rules, against another baseline, or for one subject only.
 
     crmeval gate nightly --gate 'crm.pass_rate >= 0.60 with 95% confidence'
     crmeval gate reports/nightly.json --baseline git:main --gate 'crm.pass_rate not worse than baseline'
-    crmeval gate nightly --subject gpt-4.1      # an exit status of its own, also while other agents are being played
+    crmeval gate nightly --subject gpt-4.1      # only this agent; the others may still be running
 
 Gates are those of the command line, else crmeval_gates of the project's pytest settings; the report is not changed.
-The baseline is that of --baseline, else crmeval_baseline of the settings, else the one that the run was compared with.
-What gates of plugins found when the run was played is told again, and counts; only a run asks them.
+The baseline is --baseline, else crmeval_baseline of the settings, else the one that the run was compared with.
+Plugins' gates are judged only during a run; their stored rulings are shown again and count.
 
 Exit status: 0 if all gates hold, the run is complete, and nothing in it errored or is red for other reasons; 1 if not;
 2 if there is no such report, or no gate.
@@ -36,13 +36,11 @@ Exit status: 0 if all gates hold, the run is complete, and nothing in it errored
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument(
-        "run", nargs="?", default="latest", help="id of the run, or path of its report (default: latest)"
-    )
+    parser.add_argument("run", nargs="?", default="latest", help=f"{NAMED} (default)")
     parser.add_argument(
         "--subject",
         metavar="NAME",
-        help="judge only this agent or checkpoint, which must be complete; the rest of the run need not be",
+        help="judge only this agent or checkpoint; it must be complete, but the rest of the run may be incomplete",
     )
     add_reports(parser)
     add_judging(parser)
@@ -53,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     gates, others = gates_of(options), list[Gate]()
     if options.subject:
         whole, report = report_of_subject(options.run, options)
-        if not options.gate:  # a gate that was named here and now is judged, misspelt or not
+        if not options.gate:  # gates of the command line are always judged, so that a misspelt one is an error
             others = [gate for gate in gates if is_absent(gate, report) and not is_absent(gate, whole)]
     else:
         report = named_report(options.run, options)
@@ -61,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     if not gates:
         about = f" about {options.subject}" if others else ""
         raise UsageError(
-            f"there is no gate{about}: give --gate RULE, or crmeval_gates in the project's pytest settings"
+            f"there is no gate{about}: add --gate RULE, or set crmeval_gates in the project's pytest settings"
         )
     baseline = run_baseline(report, options)
     report, idle = judged(report, gates, baseline, every=bool(options.gate))
@@ -70,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     lines += [f"gate {gate.text}: not judged (it is not about {options.subject})" for gate in others]
     if report.comparison and baseline is None and any(gate.baseline for gate in gates):
         lines.append(
-            f"the baseline of the run ({report.comparison.baseline['id']}) is not there any more, or has changed: "
+            f"the baseline of the run ({report.comparison.baseline['id']}) no longer exists or has changed; "
             "name one with --baseline"
         )
     sys.stdout.write("\n".join(lines) + "\n")

@@ -52,7 +52,7 @@ def baseline_of(options: argparse.Namespace) -> Baseline | None:
 
 
 def run_baseline(report: Report, options: argparse.Namespace) -> Baseline | None:
-    """Return the same; if there is none, the one that the run was compared with, if it is still there."""
+    """Return the baseline of ``options``, else the one that the run was compared with, if it still exists unchanged."""
     if (found := baseline_of(options)) or report.comparison is None:
         return found
     (root, settings), before = project(), report.comparison.baseline
@@ -68,16 +68,16 @@ def run_baseline(report: Report, options: argparse.Namespace) -> Baseline | None
 
 
 def report_of_subject(given: str, options: argparse.Namespace) -> tuple[Report, Report]:
-    """Return the report of a run, and what it says of ``options.subject`` alone; from its journal, if there is one.
+    """Return the report of a run, and the part of it about ``options.subject``.
 
-    So a run that goes on, or that ended before all was played, has a report, too.
+    It is made from the journal, if there is one, so it also works for a run that is in progress or incomplete.
     """
     report = _journalled(given, options) or named_report(given, options)
     name = options.subject
     standings = [standing for standing in report.standings if standing.subject == name]
     if not standings:
         there = ", ".join(dict.fromkeys(standing.subject for standing in report.standings))
-        raise UsageError(f"--subject {name!r}: there is no such subject in this run; there are {there}")
+        raise UsageError(f"--subject {name!r}: no such subject in this run; subjects: {there}")
     trials = [trial for trial in report.trials if trial.planned.subject == name]
     keys, red = {trial.planned.key for trial in trials}, report.run.get("red")
     compared = report.comparison
@@ -93,7 +93,7 @@ def report_of_subject(given: str, options: argparse.Namespace) -> tuple[Report, 
 
 
 def _journalled(given: str, options: argparse.Namespace) -> Report | None:
-    """Return the report that the journal of a run makes by now; None if it has no journal, or is no run."""
+    """Return a report of what is in the journal of a run so far; None if there is no such run or no journal."""
     from pytest_crmeval.runs import journal, reports
     from pytest_crmeval.runs.places import NoRunError, place_of, report_beside
 

@@ -13,7 +13,7 @@ from pytest_crmeval.runs.tables import aligned
 
 HELP = """\
 List the runs of the reports folder, the newest first: those that were submitted, and those that pytest ran by itself.
-Runs that were submitted to another folder (--output-dir) are listed as well, unless --reports names one.
+Runs that were submitted with --output-dir are listed as well, unless --reports is given.
 
     crmeval list
     crmeval list --json | jq -r '.runs[] | select(.state == "lost") | .id'

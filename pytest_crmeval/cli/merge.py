@@ -26,7 +26,7 @@ Runs that don't fit together are refused. --allow KIND takes them all the same: 
 
 {chr(10).join(f"    {kind:9} {what}" for kind, what in KINDS.items())}
 
-Runs that were played by different versions of pytest-crmeval or of an agent's code are joined with a warning.
+Runs with different versions of pytest-crmeval or of an agent's code are merged with a warning.
 
 Gates are those of the command line, each of which is judged, else crmeval_gates of the project's pytest settings.
 Gates of plugins are asked by a run only: pytest --crmeval-run nightly.

@@ -14,7 +14,7 @@ from pytest_crmeval.runs.jobs import is_job
 from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of
 
 DEFAULT = "reports"
-NAMED = "id of the run, a path (its folder, job.json, journal or report), or latest: the run that was begun last"
+NAMED = "id of a run, a path (run folder, job.json, journal or report), or latest"
 _INI = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 
 
@@ -36,19 +36,19 @@ def reports_of(options: argparse.Namespace) -> Path:
 
 
 def project_reports() -> Path:
-    """Return the folder that the project's settings name, as it is called from here."""
+    """Return the reports folder of the project's settings, relative to the current folder."""
     root, settings = project()
     folder = root / Path(str(settings.get("crmeval_reports", DEFAULT))).expanduser()
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def all_reports(options: argparse.Namespace) -> list[Path]:
-    """Return the folder that was given; else the project's, and those that runs of the project were submitted to."""
+    """Return the folder of ``--reports``; without it the project's, and all others that its runs were submitted to."""
     return [reports_of(options), *([] if options.reports else _remembered(_index()))]
 
 
 def remember(reports: Path) -> None:
-    """Remember a folder that runs are kept in: commands in this project look for runs there, too."""
+    """Remember a folder with runs, so that commands in this project also look there."""
     index = _index()
     folders = [str(folder) for folder in _remembered(index)]
     if reports.absolute() == project_reports().absolute() or str(reports.absolute()) in folders:
@@ -60,11 +60,11 @@ def remember(reports: Path) -> None:
         draft.write_text(json.dumps([*folders, str(reports.absolute())], indent=1), encoding="utf-8")
         draft.replace(index)
     except OSError as error:
-        sys.stderr.write(f"crmeval: {index}: {error.strerror}; name the folder of this run with --reports {reports}\n")
+        sys.stderr.write(f"crmeval: {index}: {error.strerror}; to find this run later, add --reports {reports}\n")
 
 
 def _index() -> Path:
-    """Return the file, in the cache of pytest, that says where else runs of this project are."""
+    """Return the file in pytest's cache that lists the other folders with runs of this project."""
     root, settings = project()
     return root / os.path.expandvars(str(settings.get("cache_dir", ".pytest_cache"))) / "d/crmeval/reports.json"
 

@@ -14,7 +14,7 @@ HELP = """\
 Run a submitted run in this terminal, or resume one that was stopped or lost: what is finished is not done again, and
 the report counts all parts together. Two processes never run the same run.
 
-    crmeval run                                     # the run that was begun or submitted last
+    crmeval run                                     # the latest run
     crmeval run 20261117-061501-ab12 --concurrent 8
     crmeval run reports/nightly --detach
 
@@ -24,9 +24,9 @@ Exit status: that of pytest; 2 if another process has the run, or if there is no
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("run", nargs="?", default=LATEST, metavar="RUN", help=NAMED)
+    parser.add_argument("run", nargs="?", default=LATEST, metavar="RUN", help=f"{NAMED} (default)")
     parser.add_argument(
-        "--concurrent", type=positive, metavar="N", help="cases in flight at the same time, per worker, from now on"
+        "--concurrent", type=positive, metavar="N", help="cases in flight per worker, now and in later resumes"
     )
     parser.add_argument("--detach", action="store_true", help="in the background, as crmeval submit does")
     add_reports(parser)
@@ -54,6 +54,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _concurrent(job: Job, cases: int) -> Job:
-    """Return a job with another number of cases in flight; the last of several options counts."""
+    """Return a job with another number of cases in flight."""
     kept = [word for word in job.command if not word.startswith("--crmeval-inflight=")]
     return replace(job, command=[*kept, f"--crmeval-inflight={cases}"])

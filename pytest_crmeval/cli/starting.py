@@ -14,9 +14,9 @@ from pytest_crmeval.runs.locks import Holder, Lock, LockedError, now
 from pytest_crmeval.runs.status import tail
 
 STEP = 0.05
-"""Seconds from one look at a starting run to the next,"""
+"""Seconds between two checks of a starting run."""
 START = 60.0
-"""and until a run that has not begun is left alone: many cases may take long to collect."""
+"""Seconds after which we stop waiting for a run to start: collecting many cases may take longer."""
 
 
 def locked(folder: Path) -> Lock:
@@ -39,10 +39,10 @@ def written(folder: Path, job: Job) -> None:
 
 
 def detached(folder: Path, job: Job, lock: Lock) -> int:
-    """Start a job in a session of its own, where no terminal reaches it, and return its process when it has begun.
+    """Start a job in its own session, detached from the terminal, and return its process id when the run has started.
 
-    A run begins when pytest has collected its cases and opened the journal; after a minute it may do so unwatched.
-    UsageError with what pytest says if it ends before that: nothing was played, and the job is as it was.
+    A run has started when pytest has collected the cases and opened the journal. After a minute we stop waiting.
+    UsageError with pytest's error if pytest ends before that: nothing was played, and the job is unchanged.
     """
     before = _stamp(folder / JOURNAL)
     written(folder, _begun(job))
@@ -89,7 +89,7 @@ def here(folder: Path, job: Job, lock: Lock) -> NoReturn:
 
 
 def _stamp(journal: Path) -> tuple[int, int]:
-    """Return what changes when a line is written to a journal."""
+    """Return size and time of a journal, which change when a line is written."""
     try:
         found = journal.stat()
     except OSError:  # nothing was played yet
@@ -98,7 +98,7 @@ def _stamp(journal: Path) -> tuple[int, int]:
 
 
 def _refusal(folder: Path, job: Job) -> str:
-    """Return why pytest did not begin: from its first line about an error on, or the last lines of the log."""
+    """Return why pytest did not start the run: its log from the first error on, or the last lines of the log."""
     lines = list(tail(folder / LOG, 0.0))
     errors = [number for number, line in enumerate(lines) if line.startswith(("ERROR", "E  "))]
     return "\n".join([f"the run {job.id} was not started:", *lines[errors[0] if errors else 0 :]])

@@ -23,7 +23,7 @@ when the run is resumed. Waits until the run has stopped. A second time, or with
     crmeval stop latest
     crmeval stop 20261117-061501-ab12 --now
 
-Exit status: 0 if it does not run any more; 2 if it can't be stopped from here, or is frozen (SIGSTOP, Ctrl-Z).
+Exit status: 0 if the run has ended; 2 if it can't be stopped from here or is suspended (SIGSTOP, Ctrl-Z).
 """
 GRACE = "cases in progress have at most a minute; --now gives them up"
 BREATH = 0.5
@@ -31,7 +31,7 @@ BREATH = 0.5
 PATIENCE = 5.0
 """Seconds that a run has which is to stop now; then it is killed, and nothing that is finished is lost by that."""
 SLOW = 90.0
-"""Seconds after which a run that has not ended is worth a word: more than its cases in progress have."""
+"""Seconds after which we report that a run has not ended; cases in progress have less time than that."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,12 +68,12 @@ class _Send:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The id of the process."""
         return self._holder.pid
 
     @property
     def is_frozen(self) -> bool:
-        """Whether the process is suspended (SIGSTOP, Ctrl-Z): it gets no signal before it is continued."""
+        """Whether the process is suspended (SIGSTOP, Ctrl-Z): it handles no signal until it is continued."""
         try:
             stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:  # it has ended, or this system has no /proc
@@ -120,15 +120,15 @@ def _hurry(folder: Path, send: _Send) -> None:
 
 
 def _wait(folder: Path, send: _Send, stop: str) -> None:
-    """Wait for the end of a run; UsageError if it is frozen. Say what to do when it takes too long."""
+    """Wait for the end of a run, and say what to do if it takes too long; UsageError if the run is suspended."""
     asked, warned = time.monotonic(), False
     while not _is_over(folder, BREATH):
         _show(run_of(folder))
         waited = time.monotonic() - asked
         if waited > PATIENCE and send.is_frozen:
             raise UsageError(
-                f"the run {folder.name!r} is frozen: process {send.pid} is suspended, and stops when it is continued: "
-                f"kill -CONT {send.pid}; or kill it: {stop} --now"
+                f"run {folder.name!r} can't stop: process {send.pid} is suspended; "
+                f"continue it: kill -CONT {send.pid}, or kill it: {stop} --now"
             )
         if waited > SLOW and not warned:
             warned = True

@@ -23,8 +23,8 @@ from pytest_crmeval.runs.shelf import point
 
 HELP = """\
 Start a run in the background: pytest, in a session of its own, with its output in reports/RUN/run.log. It goes on when
-the terminal is closed, and can be watched, stopped and resumed. The command returns when the run has begun: an unknown
-suite or agent, a missing key or a broken test file is reported here, and nothing is left behind.
+the terminal is closed, and can be watched, stopped and resumed. The command returns when the run has started. If it
+can't start (an unknown suite or agent, a missing key, a broken test file), the error is shown and no files are left.
 
     crmeval submit evals/ --agent claude --agent gpt-4.1 --limit 30 --workers 3
     crmeval submit evals/test_crm.py -k quote --agent openai:gpt-4.1-mini --concurrent 16
@@ -34,7 +34,7 @@ suite or agent, a missing key or a broken test file is reported here, and nothin
 What comes after -- is for pytest. The command is kept in reports/RUN/job.json: give secrets in the environment or in a
 .env file, not here.
 
-Exit status: 0 if the run has begun, 2 if it can't be started.
+Exit status: 0 if the run has started, 2 if it can't start.
 """
 TARGET = "evals"
 GRADED = ("browsecomp", "simpleqa")
@@ -122,7 +122,7 @@ def _check_secrets(arguments: Sequence[str]) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the files of a run that was not started, and folders that are empty without them."""
+    """Remove the files of a run that was not started, and its folders if they are empty."""
     if not (folder / JOURNAL).exists():
         for name in (JOB, LOG, LOCK):
             (folder / name).unlink(missing_ok=True)
@@ -132,7 +132,7 @@ def _remove(folder: Path) -> None:
 
 
 def _make_known(reports: Path, run: str) -> None:
-    """Point ``latest`` to a run, and remember where it is; a run has a name if neither can be done."""
+    """Point ``latest`` to a run and remember its folder; if neither is possible, the run still has its id."""
     remember(reports)
     try:
         point(reports / LATEST, run)
@@ -169,7 +169,7 @@ def _arguments(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _has_agent(options: argparse.Namespace) -> bool:
-    """Whether pytest gets an agent from elsewhere: after ``--``, from its settings or from the environment."""
+    """Whether pytest gets an agent from another place: after ``--``, in its settings or in the environment."""
     settings = str(project()[1].get("addopts", ""))
     return "--crmeval-agent" in " ".join([*options.rest, settings, os.environ.get("PYTEST_ADDOPTS", "")])
 

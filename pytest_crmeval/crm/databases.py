@@ -31,8 +31,8 @@ _NO_LIMITS = {
     "idle_session_timeout": 140_000,
     "transaction_timeout": 170_000,
 }
-"""Time-outs that a server may set for all sessions, and since which version there are: a trial waits for models, and
-the connection that marks a run as alive waits for its end."""
+"""Session time-outs that a server may set, with the version that introduced them. We turn them off: a trial waits for
+models, and the connection that marks a run as alive is idle until the run ends."""
 
 _NOTICED = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
 """A host that is gone without a word (no power, no network) is noticed within a minute, not after two hours."""
@@ -73,13 +73,13 @@ class Address:
         return connection
 
     def answers(self) -> bool:
-        """Whether the server is there: also when it accepts no connection of ours, because there are too many."""
+        """Whether the server is running, even if it refuses our connection because there are too many."""
         conninfo = make_conninfo("", **self._parts())
         with _no_environment() if self.embedded else nullcontext():
             try:
                 psycopg.connect(conninfo).close()
             except psycopg.errors.ConnectionTimeout:
-                return False  # asked again, libpq would wait as long, and the whole process with it
+                return False  # a ping would block the whole process for as long again
             except psycopg.OperationalError:
                 return psycopg.pq.PGconn.ping(conninfo.encode()) == psycopg.pq.Ping.OK
         return True
@@ -194,7 +194,7 @@ class RunDatabases:
             sys.stderr.write(f"crmeval: databases {self.prefix}* are left for the next run: {self._told(error)}\n")
 
     def reopened(self, alive: Connection) -> Connection:
-        """Return the connection that says that this run is alive, or another one if it was lost."""
+        """Return the connection that marks this run as alive, or a new one if it was lost."""
         try:
             alive.execute("SELECT 1")
         except psycopg.Error:

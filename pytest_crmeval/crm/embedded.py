@@ -23,7 +23,7 @@ OLDEST = 14
 """The oldest PostgreSQL that we use: what pytest-postgresql supports."""
 ROOM_NEEDED = 512 * 1024 * 1024
 FILES_NEEDED = 64
-"""Open files that a process of PostgreSQL needs: it refuses to start with less than 58 besides those that it has."""
+"""Open files that a PostgreSQL process needs: it refuses to start if it can't open 58 more."""
 PARENT_PATH_LIMIT = 103 - len("/crmeval-12345678") - len("/.s.PGSQL.5432")
 """What macOS, which allows less than Linux, leaves of a socket's path."""
 NOBODY = 65534
@@ -59,7 +59,10 @@ class Binaries:
 
     @cached_property
     def version(self) -> tuple[int, ...]:
-        """What ``postgres --version`` says; (0,) when it can't be run. ServerUnavailable if too many files are open."""
+        """The version that ``postgres --version`` prints; (0,) if it can't be run.
+
+        ServerUnavailable if too many files are open.
+        """
         try:
             said = subprocess.run(  # noqa: S603 (a program that was found on this machine, no input of others)
                 [self.folder / "postgres", "--version"], capture_output=True, text=True, check=True, timeout=30
@@ -93,15 +96,15 @@ def find_binaries(executable: str | None = None) -> Binaries:
 
 
 def _open_files() -> int:
-    """Return how many files a process may have open; RLIM_INFINITY is a negative number."""
+    """Return how many files a process may have open; RLIM_INFINITY itself is negative."""
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return sys.maxsize if allowed == resource.RLIM_INFINITY else allowed
 
 
 def _too_many_files() -> str:
     return (
-        f"too many open files: a process may have {_open_files()} (ulimit -n), and an embedded PostgreSQL needs at "
-        f"least {FILES_NEEDED}: raise the limit, for example ulimit -n 1024"
+        f"too many open files: the limit is {_open_files()} (ulimit -n), and the embedded PostgreSQL needs at least "
+        f"{FILES_NEEDED}; raise it, for example with ulimit -n 1024"
     )
 
 
@@ -171,7 +174,7 @@ class EmbeddedServer:
 
     @property
     def has_ended(self) -> bool:
-        """Whether keeper and server have ended: nothing will start the server again."""
+        """Whether the keeper and the server have ended, so that the server will not come back."""
         return self._keeper.poll() is not None and not keeper.is_running(self._home)
 
     def stop(self) -> None:
@@ -185,7 +188,7 @@ class EmbeddedServer:
         except subprocess.TimeoutExpired:
             sys.stderr.write(f"crmeval: the embedded PostgreSQL in {self._home} has not ended yet\n")
         else:
-            keeper.clear_away(self._home)  # what a keeper that was killed has left
+            keeper.clear_away(self._home)  # the keeper may have been killed
         self._lock.close()
 
 
@@ -221,7 +224,7 @@ def _home(identity: _Identity) -> Path:
     try:
         return Path(tempfile.mkdtemp(prefix=keeper.PREFIX, dir=parent))
     except OSError as error:
-        raise ServerUnavailable(f"there is no place for an embedded PostgreSQL: {error}") from error
+        raise ServerUnavailable(f"can't create a folder for the embedded PostgreSQL: {error}") from error
 
 
 def _held(home: Path) -> IO[bytes]:
@@ -229,11 +232,11 @@ def _held(home: Path) -> IO[bytes]:
         return keeper.hold(home)
     except OSError as error:
         keeper.clear_away(home)
-        raise ServerUnavailable(f"there is no place for an embedded PostgreSQL: {error}") from error
+        raise ServerUnavailable(f"can't create a folder for the embedded PostgreSQL: {error}") from error
 
 
 def _places() -> list[str]:
-    """Return where a server may be."""
+    """Return the folders in which the data of a server may be."""
     return ["/dev/shm", tempfile.gettempdir(), "/tmp"]  # noqa: S108 (mkdtemp makes it private)
 
 
@@ -276,9 +279,9 @@ def _locale(binaries: Binaries) -> Sequence[str]:
 
 
 def _own_memory(binaries: Binaries) -> Sequence[str]:
-    """Return what keeps initdb's shared memory in the data folder: a small /dev/shm may have no room, and keep a part.
+    """Return the option that puts initdb's shared memory into the data folder; a small /dev/shm may be full.
 
-    Before 16 it can't be said. What else of a failed initdb would be left is found in the data folder.
+    PostgreSQL before 16 does not have it. Other leftovers of a failed initdb are in the data folder anyway.
     """
     return ["--set=dynamic_shared_memory_type=mmap"] if binaries.version >= (16,) else []
 

@@ -3,8 +3,8 @@
 Run as a script, in a session of its own, with nothing but the standard library. Its standard input is a pipe that
 the asking process holds: when that process ends, however it ends, the pipe ends, and the server and its folder go.
 
-If the keeper itself is killed, the asking process clears the server away when it ends; if both are killed, the next
-run does. They use ``clear_away`` and ``sweep`` of this module.
+If the keeper itself is killed, the asking process removes the server when it ends; if both are killed, the next run
+does. They use ``clear_away`` and ``sweep`` from this module.
 """
 
 import fcntl
@@ -26,10 +26,10 @@ START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 _READY_LINE = 7
 PREFIX = "crmeval-"
-"""What the names of all folders of our servers begin with."""
+"""Prefix of the folder names of our servers."""
 _LOCK = "lock"
 _SEGMENT_LINE = 6
-"""Where postmaster.pid has key and id of the server's shared memory."""
+"""The line of postmaster.pid with the key and id of the server's shared memory."""
 _IPC_RMID = 0
 _TOLD: list[str] = []
 """Filled by SIGTERM. A handler that raised could end the keeper in the middle of cleaning up."""
@@ -148,9 +148,9 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 
 
 def hold(home: Path) -> IO[bytes]:
-    """Return a lock that says that ``home`` is in use, as long as a process has it open, however that ends.
+    """Return a lock that marks ``home`` as in use as long as any process has it open.
 
-    Its name comes last: a lock that is found and can be taken is one that was held.
+    The file gets its name after it is locked, so a lock file that can be locked belonged to a process that has ended.
     """
     lock = (home / f"{_LOCK}.new").open("wb")
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -159,9 +159,9 @@ def hold(home: Path) -> IO[bytes]:
 
 
 def sweep(places: Iterable[Path], owners: Collection[int]) -> None:
-    """Clear away the servers of ``owners`` in ``places`` that no living process is responsible for."""
+    """Remove the servers of ``owners`` in ``places`` whose lock is not held by any process."""
     for home in (home for place in places for home in place.glob(f"{PREFIX}*")):
-        with suppress(OSError):  # another process was quicker, or is responsible
+        with suppress(OSError):  # another process holds the lock, or has removed the folder
             if home.is_symlink() or home.stat().st_uid not in owners:
                 continue
             with (home / _LOCK).open("rb") as lock:
@@ -170,7 +170,7 @@ def sweep(places: Iterable[Path], owners: Collection[int]) -> None:
 
 
 def clear_away(home: Path) -> None:
-    """End the server in ``home``, and remove its shared memory and the folder; nothing happens if they are gone."""
+    """Stop the server in ``home``, and remove its shared memory and its folder, if they exist."""
     if home.exists():
         _end_processes(home)
         _remove_segment(home)
@@ -178,7 +178,7 @@ def clear_away(home: Path) -> None:
 
 
 def is_running(home: Path) -> bool:
-    """Whether there is a server in ``home``, or one is being made."""
+    """Whether a server or initdb is running in ``home``."""
     return any(_processes(home))
 
 
@@ -209,7 +209,7 @@ def _processes(home: Path) -> Iterator[tuple[int, str]]:
 
 
 def _commands() -> Iterator[tuple[int, list[str]]]:
-    if not Path("/proc/self/cmdline").exists():  # macOS; our paths have no blanks
+    if not Path("/proc/self/cmdline").exists():  # macOS; our paths contain no spaces
         listed = subprocess.run(["/bin/ps", "-axww", "-o", "pid=,command="], capture_output=True, text=True, check=True)
         yield from ((int(pid), command) for pid, *command in map(str.split, listed.stdout.splitlines()) if command)
         return
@@ -219,20 +219,22 @@ def _commands() -> Iterator[tuple[int, list[str]]]:
 
 
 def _remove_segment(home: Path) -> None:
-    """Remove the System V segment of a server that was killed: it outlives all processes."""
+    """Remove the System V shared memory of a killed server, which outlives its processes."""
     try:
         key, segment = map(int, (home / "data" / "postmaster.pid").read_text().splitlines()[_SEGMENT_LINE].split())
-    except (OSError, IndexError, ValueError):  # it has ended in good order, or never come so far
+    except (OSError, IndexError, ValueError):  # the server was shut down properly, or never started
         return
-    import ctypes  # seldom needed
+    import ctypes  # rarely needed
 
     system = ctypes.CDLL(None)
-    if system.shmget(ctypes.c_int(key), ctypes.c_size_t(0), 0) == segment:  # else it is gone, and another has its id
+    if (
+        system.shmget(ctypes.c_int(key), ctypes.c_size_t(0), 0) == segment
+    ):  # otherwise the id belongs to another segment
         system.shmctl(segment, _IPC_RMID, None)
 
 
 def _remove(home: Path) -> None:
-    """Remove the folder; a process that is ending and still writes there gets a little time."""
+    """Remove the folder, with retries: a process that is ending may still write to it."""
     for _ in range(20):
         shutil.rmtree(home, ignore_errors=True)
         if not home.exists():

@@ -26,9 +26,9 @@ from pytest_crmeval.ports.crm import CrmConnectionLost, SeedError
 
 TIMEOUT_SECONDS = 5.0
 VACUUM_EVERY = 100
-"""Transactions after which what they rolled back is removed from the tables: until then every scan reads it.
+"""Transactions between two vacuums, which remove rolled-back rows: until then every scan reads them.
 
-A trial has two transactions, the reference's and the agent's, so a vacuum costs it 0.06 ms.
+A trial has two transactions, one for the reference and one for the agent, so a vacuum adds 0.06 ms per trial.
 """
 _ENDS_SESSION = frozenset({"FATAL", "PANIC"})
 _SNAPSHOT = (
@@ -122,7 +122,7 @@ class PostgresCrm:
         finally:
             self._world = None
             if not self.is_lost:
-                with suppress(CrmConnectionLost):  # then the server rolls back, and the trial is whole
+                with suppress(CrmConnectionLost):  # the server rolls back by itself, and the trial is complete
                     self._command(b"ROLLBACK")
 
     def call(self, call: ToolCall) -> ToolResult:
@@ -178,8 +178,8 @@ class PostgresCrm:
     def _check_session(self, error: psycopg.Error) -> None:
         """Raise CrmConnectionLost if the session has ended with ``error``.
 
-        libpq may take a connection for open until it reads on, though the server has ended it: then it is known by
-        what the server has said last, or by an error that is not the server's.
+        libpq may report a connection as open although the server has closed it. Then the server's last message shows
+        it, or an error that did not come from the server.
         """
         is_ours = error.sqlstate is None and type(error) in {psycopg.DatabaseError, psycopg.OperationalError}
         if self._connection.closed or is_ours or error.diag.severity_nonlocalized in _ENDS_SESSION:

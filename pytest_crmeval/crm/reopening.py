@@ -1,4 +1,4 @@
-"""A CRM that connects when it is first used, and again after its connection was lost."""
+"""A CRM that connects on first use, and reconnects after a lost connection."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,9 +15,9 @@ from pytest_crmeval.ports.crm import CrmConnectionLost
 
 
 class ReopeningCrm:
-    """Stands for the CRM that ``connect`` opens; an item whose trial was played ahead never opens one.
+    """Wraps the CRM that ``connect`` opens; an item whose trial was played ahead never opens one.
 
-    ``first`` is one that is open already.
+    ``first`` is a CRM that is already open.
     """
 
     def __init__(self, connect: Callable[[], PostgresCrm], first: PostgresCrm | None = None) -> None:
@@ -26,14 +26,14 @@ class ReopeningCrm:
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """What can be called."""
+        """The tools that can be called."""
         return self._opened().tools
 
     @contextmanager
     def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
         """Hold exactly the rows of ``seed`` while the context lasts.
 
-        A connection that was lost before the trial has begun is replaced here, and the trial does not notice.
+        A connection that was lost before the trial starts is replaced here, so the trial is not affected.
         """
         with ExitStack() as stack:
             try:
@@ -52,13 +52,13 @@ class ReopeningCrm:
 
     @property
     def connection(self) -> psycopg.Connection[Any]:
-        """The connection, opened now if there is none on which the server answers."""
+        """The connection; a new one is opened if there is none or the server does not answer on it."""
         with suppress(CrmConnectionLost):
             return self._opened().connection
         return self._opened().connection
 
     def _opened(self) -> PostgresCrm:
-        """Return the CRM over a connection that was in order when it was last used."""
+        """Return the CRM, with a new connection if the last use showed that the old one is lost."""
         if self._crm is None or self._crm.is_lost:
             self._crm = self._connect()
         return self._crm

@@ -1,7 +1,7 @@
-"""Indexes of large files: made chunk by chunk, shared by the workers of a run, and kept for the next run.
+"""Indexes of large files: built chunk by chunk, shared by the workers of a run, and cached for the next run.
 
-A chunk is known by its content, so an index is never out of date. Each worker begins at another chunk, and takes those
-that others have done: nobody waits.
+The cache key is the content of the chunk, so an index is never out of date. Each worker starts at a different chunk and
+reuses the indexes that others have built; no worker waits for another.
 """
 
 import hashlib
@@ -15,15 +15,15 @@ from pathlib import Path
 import msgspec
 
 LARGE = 8 * 2**20
-"""Bytes; smaller files are read faster than an index of them is kept."""
+"""Minimum size in bytes: for smaller files a cached index saves no time."""
 SIZE = 4 * 2**20
-"""Bytes of a chunk, about."""
+"""Approximate size of a chunk in bytes."""
 DAYS = 30
-"""How long an index is kept that no run has used."""
+"""How long an unused index is kept."""
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A case of a chunk; line and offset count from the chunk's beginning."""
+    """A case of a chunk; line and offset are relative to the start of the chunk."""
 
     line: int
     offset: int
@@ -35,7 +35,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Index(msgspec.Struct, frozen=True, array_like=True):
-    """What is in a chunk."""
+    """The cases of a chunk."""
 
     lines: int
     entries: list[Entry]
@@ -47,12 +47,12 @@ class IndexCache:
 
     folder: Path
     version: bytes
-    """What the index depends on beside the content: another version has other keys."""
+    """Part of the cache key besides the content: it changes when the code that builds the index changes."""
     share: float = 0.0
-    """Where to begin, between 0 and 1: another place for each worker."""
+    """Where to start in the file, between 0 and 1: different for each worker."""
 
     def indexes(self, path: Path, made: Callable[[bytes], Index | None]) -> list[tuple[int, Index]] | None:
-        """Return offset and index of each chunk of a file; None if ``made``, which makes an index, returns None.
+        """Return the offset and index of each chunk of a file; None if ``made``, which builds an index, returns None.
 
         OSError if the file can't be read.
         """
@@ -86,7 +86,7 @@ class IndexCache:
 
     def _keep(self, path: Path, content: bytes) -> None:
         draft = path.with_name(f"{path.name}.{os.getpid()}")
-        with suppress(OSError):  # the index is whole without its cache
+        with suppress(OSError):  # the cache is optional
             self.folder.mkdir(parents=True, exist_ok=True)
             draft.write_bytes(content)
             draft.replace(path)
@@ -103,7 +103,7 @@ _DECODER = msgspec.msgpack.Decoder(Index)
 
 
 def version_of(modules: Sequence[str]) -> bytes:
-    """Return a digest of the source of modules, which an index depends on."""
+    """Return a digest of the source code of the modules that an index depends on."""
     digest = hashlib.sha256(msgspec.__version__.encode())
     for module in modules:
         digest.update(Path(module).read_bytes())
@@ -111,7 +111,7 @@ def version_of(modules: Sequence[str]) -> bytes:
 
 
 def _spans(path: Path) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of chunks that end where lines do."""
+    """Yield the start and end of each chunk; chunks end at line ends."""
     with path.open("rb") as file:
         start = 0
         while True:

@@ -65,9 +65,9 @@ class CaseRef:
 
 
 def index(paths: Sequence[Path], cache: IndexCache | None = None) -> list[CaseRef]:
-    """Validate every line of the files and return where the cases are.
+    """Validate every line of the files and return the locations of the cases.
 
-    Lines of large files that the ``cache`` knows were validated before.
+    Lines of large files that are in the ``cache`` are not validated again.
     """
     found: dict[str, CaseRef] = {}
     problems: list[str] = []
@@ -89,13 +89,13 @@ def index(paths: Sequence[Path], cache: IndexCache | None = None) -> list[CaseRe
 
 
 def index_cache(folder: Path, share: float = 0.0) -> IndexCache:
-    """Return the cache in a folder, for a worker that begins at a share of each file."""
+    """Return the cache in a folder, for a worker that starts at ``share`` of each file."""
     version = version_of([__file__, records.__file__, calls.__file__])
     return IndexCache(folder=folder, version=version, share=share)
 
 
 def _known(path: Path, cache: IndexCache | None) -> list[CaseRef] | None:
-    """Return the cases of a large file by its cached index; None if the file is small, or has a problem to report."""
+    """Return the cases of a large file from its cached index; None if the file is small or has an error to report."""
     try:
         if cache is None or path.stat().st_size < LARGE:
             return None
@@ -122,7 +122,7 @@ def _known(path: Path, cache: IndexCache | None) -> list[CaseRef] | None:
 
 
 def _indexed(content: bytes) -> Index | None:
-    """Return the index of a chunk; None if a line of it can't be played."""
+    """Return the index of a chunk; None if one of its lines is invalid."""
     entries, offset, number = [], 0, 0
     for number, line in enumerate(BytesIO(content), start=1):
         start, offset = offset, offset + len(line)

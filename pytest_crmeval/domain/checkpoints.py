@@ -123,7 +123,7 @@ class CheckpointFigures:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Where pass@1 may be on other problems of this kind, with 95 %; None if nothing was judged."""
+        """The 95 % interval of pass@1; None if nothing was judged."""
         found = self.figures().get(PASS_AT_1)
         return found.interval if found else None
 
@@ -133,9 +133,9 @@ class CheckpointFigures:
         return self.whole.solved / self.whole.lines if self.whole.lines else None
 
     def figures(self, level: float = LEVEL, rate: Rate = wilson, method: str = "wilson") -> dict[str, Figure]:
-        """Return pass@k, and the share of solved among all lines, with their intervals.
+        """Return pass@k and the share of all lines that are solved, with their intervals.
 
-        Problems are what is independent, not their samples: with several of each, intervals are wider than need be.
+        Problems are independent, samples of a problem are not: with several samples, intervals are conservative.
         """
         shares = {f"pass@{k}": (share, problems, self.whole.judged) for k, (share, problems) in self.pass_at.items()}
         if self.solved_of_all is not None:
@@ -184,12 +184,12 @@ class CheckpointFigures:
 
 
 def samples_told(samples: Mapping[tuple[int, int], int]) -> list[list[int]]:
-    """Return samples as they are written."""
+    """Return samples in the form in which they are written."""
     return [[judged, solved, count] for (judged, solved), count in sorted(samples.items())]
 
 
 def samples_from(record: Iterable[Sequence[int]]) -> dict[tuple[int, int], int]:
-    """Return samples as they were written; TypeError or ValueError if they were not."""
+    """Return samples from the form in which they are written; TypeError or ValueError if it is invalid."""
     return {(int(judged), int(solved)): int(count) for judged, solved, count in record}
 
 
@@ -221,7 +221,7 @@ def with_lost(figures: CheckpointFigures | None, name: str, lost: int) -> Checkp
 def pass_figures(
     outcomes: Iterable[FileOutcome | None], level: float, rate: Rate = wilson, method: str = "wilson"
 ) -> dict[str, Figure]:
-    """Return pass@k, and the share of solved among all lines, with their intervals; nothing if there are no files."""
+    """Return pass@k and the share of all lines that are solved, with their intervals; empty if there are no files."""
     found = figures_of(outcomes)
     return found.figures(level, rate, method) if found else {}
 

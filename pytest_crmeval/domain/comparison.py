@@ -87,11 +87,11 @@ class Contrast:
     scores: Figures = field(default_factory=dict)
     """Score -> its mean difference, by paired bootstrap."""
     newly_failing: Sequence[CaseChange] = ()
-    """Cases that fail now, and never failed in the baseline;"""
+    """Cases that fail now and never failed in the baseline."""
     newly_passing: Sequence[CaseChange] = ()
-    """that pass now, and never passed there;"""
+    """Cases that pass now and never passed in the baseline."""
     passes_less_often: Sequence[CaseChange] = ()
-    """and, of cases that are tried several times, those that only do so more or less often."""
+    """Cases with several trials that pass less or more often than in the baseline."""
     passes_more_often: Sequence[CaseChange] = ()
     changed: Sequence[CaseChange] = ()
     """Cases whose content is another one: not paired."""

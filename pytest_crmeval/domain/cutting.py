@@ -1,4 +1,4 @@
-"""The one place where text is shortened: secrets are taken out first, because half a key is still a secret."""
+"""The only place where text is shortened: secrets are redacted first, because half a key is still a secret."""
 
 import os
 
@@ -9,25 +9,25 @@ _LONGEST_SECRET = 4_096
 
 
 class _Process:
-    """What this process knows of secrets."""
+    """The redactor of this process."""
 
     redactor: Redactor | None = None
 
 
 def use(redactor: Redactor) -> None:
-    """Have ``redactor`` clean every text that is shortened from now on in this process."""
+    """Use ``redactor`` for every text that is shortened in this process from now on."""
     _Process.redactor = redactor
 
 
 def redacted(text: str) -> str:
-    """Return ``text`` without secrets; itself if there are none."""
+    """Return ``text`` with secrets redacted."""
     if _Process.redactor is None:
         use(Redactor(secrets_in(os.environ)))
     return _Process.redactor.text(text) if _Process.redactor else text
 
 
 def cut(text: str, longest: int, ending: str = "…") -> str:
-    """Return ``text``, or its first ``longest`` characters and ``ending``; nothing of a secret is left at the cut."""
+    """Return ``text``, or its first ``longest`` characters and ``ending``; no part of a secret remains."""
     if len(text) <= longest:
         return text
     clean = redacted(text)
@@ -56,7 +56,7 @@ def cut_bytes(raw: bytes, longest: int, ending: str = "…") -> str:
 
 
 def cut_middle(text: str, longest: int, between: str = "…") -> str:
-    """Return ``text``, or its beginning and end of ``longest`` characters in all, with ``between`` in the middle."""
+    """Return ``text``, or ``longest`` characters from its start and end with ``between`` in the middle."""
     if len(text) <= longest:
         return text
     clean, half = redacted(text), longest // 2
@@ -67,6 +67,6 @@ LONGEST = 20_000
 
 
 def printable(text: str) -> str:
-    """Return ``text`` as a wire can carry it: without lone surrogates, and shortened if it is very long."""
+    """Return ``text`` without lone surrogates, and shortened if it is very long, so that it can be transmitted."""
     safe = text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
     return cut(safe, LONGEST, f"… ({len(safe)} characters)")

@@ -92,7 +92,7 @@ def _lines(message: Message, pen: Pen) -> Iterator[str]:
 
 
 def _spoken(speaker: str, text: str, pen: Pen, *colours: Colour) -> Iterator[str]:
-    first, *rest = redacted(text).splitlines() or [""]  # before lines are left out: a key may have several
+    first, *rest = redacted(text).splitlines() or [""]  # before lines are dropped: a key may span several
     yield f"    {speaker:<6} {pen(_short(first, SPEECH), *colours)}"
     yield from (f"    {'':<6} {pen(_short(line, SPEECH), *colours)}" for line in rest)
 
@@ -146,7 +146,7 @@ def _short(text: str, width: int = WIDTH) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text whose control characters, which would steer a terminal, are spelled out."""
+    """Return a text with its control characters escaped, so that they do not affect the terminal."""
     return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
 
 

@@ -10,16 +10,16 @@ NORMAL = 1.959963984540054
 """95 % of a normal distribution are within so many standard deviations."""
 LEVEL = 0.95
 FEW, ENOUGH = 3, 20
-"""With so few units that have a hit, or a miss, nothing is known of how units vary; with so many it is."""
+"""The variance between units is ignored up to FEW units with a hit, or with a miss, and used fully from ENOUGH on."""
 ROUNDING = 1e-12
-"""What binary fractions may leave of a variance of nothing, in proportion to what it is the difference of."""
+"""Relative rounding error below which a variance counts as 0."""
 Interval = tuple[float, float]
 Part = tuple[float, float]
 """What one independent unit, a case or a chain, has of a ratio: how many, of how many."""
 
 
 def unit_of(case: str, chain: str) -> str:
-    """Return what is independent of all others: a chain, or a case that is in none."""
+    """Return the independent unit of a case: its chain, or the case itself if it is in none."""
     return f"chain {chain}" if chain else f"case {case}"
 
 
@@ -46,7 +46,7 @@ def clustered(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:
 
 
 def effective(parts: Sequence[Part]) -> float:
-    """Return how many independent observations of a share would say as much; never more than there are."""
+    """Return the effective sample size of a share; never more than the number of observations."""
     return Clusters.of(parts).effective
 
 
@@ -60,9 +60,9 @@ def equal_units(parts: Sequence[Part]) -> float:
 
 @dataclass(slots=True)
 class Clusters:
-    """Sums over the independent units of a share: all that its interval takes. Units can be added and taken back.
+    """Sums over the independent units of a share, from which its interval is computed. Units can be added and removed.
 
-    Counts are summed exactly, so that a tally that grows trial by trial has the interval of the finished report.
+    Counts are summed exactly, so a tally that grows trial by trial gives the same interval as the finished report.
     """
 
     units: int = 0
@@ -72,20 +72,20 @@ class Clusters:
     hits_by_size: float = 0
     size_squared: float = 0
     with_hits: tuple[float, float] = (0, 0)
-    """Sizes, and squared sizes, of the units that have a hit,"""
+    """Sums of sizes and squared sizes of the units with a hit."""
     with_misses: tuple[float, float] = (0, 0)
-    """and of those that have a miss."""
+    """The same for the units with a miss."""
 
     @classmethod
     def of(cls, parts: Iterable[Part]) -> Self:
-        """Return the sums of some units."""
+        """Return the sums over ``parts``."""
         found = cls()
         for part in parts:
             found.add(part)
         return found
 
     def add(self, part: Part, sign: int = 1) -> None:
-        """Add a unit, or take it back; an empty one changes nothing."""
+        """Add a unit, or remove it with a ``sign`` of -1; an empty unit changes nothing."""
         hits, size = part
         if not size:
             return
@@ -103,18 +103,18 @@ class Clusters:
 
     @property
     def share(self) -> float | None:
-        """All hits among all there is; None if there is nothing."""
+        """The share of hits; None if there are no observations."""
         return self.hits / self.size if self.size else None
 
     @property
     def equal_units(self) -> float:
-        """How many units of one size would weigh as much."""
+        """The equivalent number of units of equal size (Kish)."""
         return self.size**2 / self.size_squared if self.size else 0.0
 
     @property
     def variance(self) -> float:
         """The variance of the share, linearised; 0 if there is only one unit, or if all have the same share."""
-        if self.units < 2:  # noqa: PLR2004 (one tells nothing of the others)
+        if self.units < 2:  # noqa: PLR2004 (one unit has no variance)
             return 0.0
         squares = self.hits_squared * self.size**2 + self.hits**2 * self.size_squared
         found = squares - 2 * self.hits * self.size * self.hits_by_size
@@ -122,10 +122,10 @@ class Clusters:
 
     @property
     def trust(self) -> float:
-        """How far the variance between units is believed, from 0 to 1: by how many units have a hit, or have a miss.
+        """The weight of the variance between units, from 0 to 1, by how many units have a hit, or have a miss.
 
-        A few units that differ say little of how observations of one unit depend on each other. Trust grows with
-        their number, by size, so that no interval shrinks at once because of one more miss.
+        A few differing units say little about the correlation within units. The weight grows gradually with their
+        number, so that one more miss never makes an interval shrink abruptly.
         """
         if not self.variance:
             return 0.0
@@ -134,9 +134,9 @@ class Clusters:
 
     @property
     def effective(self) -> float:
-        """How many independent observations would say as much: by the variance between units, as far as it is trusted.
+        """The effective sample size, from the variance between units, weighted by ``trust``.
 
-        Otherwise each unit counts once, by its size: a single miss must not make a share surer than none.
+        For the rest of the weight each unit counts once: a single miss must not narrow the interval.
         """
         share, variance = self.share, self.variance
         if share is None:
@@ -148,7 +148,7 @@ class Clusters:
         return min(found, self.equal_units + self.trust * (found - self.equal_units))
 
     def interval(self, level: float = LEVEL) -> Interval | None:
-        """Return Wilson's interval of as many observations; None if there are none."""
+        """Return Wilson's interval for the effective sample size; None if there are no observations."""
         size, share = self.effective, self.share
         return None if share is None else wilson(share * size, size, level)
 

@@ -1,10 +1,10 @@
-"""Keys that are recognised by their shape alone, whoever issued them and however the variable is called."""
+"""Keys that are recognised by their format alone, independent of variable names."""
 
 import re
 import string
 from collections.abc import Sequence
 
-# Escapes may stand before a key (``\nAKIA...`` in JSON, ``%0AAKIA...`` in an address), so few shapes need a boundary.
+# An escape may precede a key (``\nAKIA...`` in JSON, ``%0AAKIA...`` in a URL), so few formats require a boundary.
 _RANDOM = re.compile(
     r"""(?P<kept>)(?P<token>
     (?:(?<![A-Z0-9])|(?<=%[0-9A-F]{2}))A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])  # Amazon, permanent and temporary
@@ -37,18 +37,18 @@ _SHAPES = (_PRIVATE_KEY, _NAMED, _RANDOM)
 _RANDOM_SIGNS: Sequence[bytes] = tuple(b"eyJ AKIA ASIA ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ hf_ gsk_".split())
 LETTERS = string.ascii_letters + string.digits + "+/"
 RUN = 18
-"""Every random key has so many letters and digits in a row. Hardly a word has, and no UUID."""
+"""Minimum run of letters and digits in a random key. Few words and no UUIDs have such a run."""
 _LONG_RUN = b"a" * RUN
 _AS_RUNS = bytes(ord("a") if code in LETTERS.encode() else ord(" ") for code in range(256))
 
 
 def has_long_run(raw: bytes) -> bool:
-    """Whether a text, as UTF-8, has letters of base64 in a row that may be a random key."""
+    """Whether a text, as UTF-8, has a run of base64 characters that may be a random key."""
     return _LONG_RUN in raw.translate(_AS_RUNS)
 
 
 def shapes_in(raw: bytes, *, with_run: bool) -> Sequence[re.Pattern[str]]:
-    """Return the patterns that may find a key in a text, as UTF-8: to search for bytes takes much less time."""
+    """Return the patterns that may match a text, given as UTF-8: searching bytes first is much faster."""
     named = b"glpat-" in raw or b"AIza" in raw or b"xox" in raw or b"PRIVATE KEY" in raw
     random = with_run and any(sign in raw for sign in _RANDOM_SIGNS)
     return _SHAPES if named or random else ()

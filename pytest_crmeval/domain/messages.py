@@ -58,11 +58,11 @@ class Reply:
     text: str = ""
     calls: Sequence[ToolCall] = ()
     thoughts: str = ""
-    """What a reasoning model thought before: kept in the transcript, never scored and never sent back."""
+    """The thoughts of a reasoning model: kept in the transcript, never scored and never sent back."""
 
     @property
     def has_only_thoughts(self) -> bool:
-        """Whether the model thought and then neither said nor called anything."""
+        """Whether the model returned thoughts, but no text and no call."""
         return bool(self.thoughts) and not self.text.strip() and not self.calls
 
 
@@ -75,7 +75,7 @@ class Message:
     calls: Sequence[ToolCall] = ()
     results: Sequence[ToolResult] = ()
     thoughts: str = ""
-    """An agent's, for those who read the transcript; messages that an agent is shown have none."""
+    """The agent's thoughts, for readers of the transcript; messages sent to an agent have none."""
 
 
 def user_says(text: str) -> Message:
@@ -84,13 +84,13 @@ def user_says(text: str) -> Message:
 
 
 def agent_says(reply: Reply) -> Message:
-    """Return an agent's reply as a message, its thoughts apart."""
+    """Return an agent's reply as a message, with its thoughts in a separate field."""
     apart = thoughts_apart(reply)
     return Message(speaker="agent", text=apart.text, calls=tuple(apart.calls), thoughts=apart.thoughts)
 
 
 def thoughts_apart(reply: Reply) -> Reply:
-    """Return a reply whose text has no thoughts in it; itself if it has none."""
+    """Return a reply with thoughts separated from its text."""
     thoughts, said = separated(reply.text)
     if said == reply.text:
         return reply
@@ -103,7 +103,7 @@ def crm_says(results: Sequence[ToolResult]) -> Message:
 
 
 def shown_to_agent(message: Message) -> Message:
-    """Return a message as an agent sees it: a copy, without thoughts."""
+    """Return a copy of a message without thoughts, as it is sent to an agent."""
     return copy_of(replace(message, thoughts="") if message.thoughts else message)
 
 

@@ -107,7 +107,7 @@ Breakdown = Mapping[str, Mapping[str, Group]]
 
 
 def metrics_of(trials: Iterable[Trial]) -> Metrics:
-    """Sum up the trials that were scored; a solution file is none of them, its checkpoint has figures of its own."""
+    """Summarise the scored trials, except solution files, whose checkpoints have their own figures."""
     scored = [trial for trial in trials if trial.verdict in SCORED and trial.solutions is None]
     strict = _share([trial.passed for trial in scored])
     turns = _turns(scored)
@@ -159,7 +159,7 @@ def breakdown_of(trials: Iterable[Trial]) -> Breakdown:
 
 
 class _Counted(NamedTuple):
-    """What groups count of a trial, which is in several of them."""
+    """The counts of a trial, computed once because the trial is in several groups."""
 
     unit: str
     case: str
@@ -245,9 +245,9 @@ def _tool_group(found: Sequence[tuple[str, TurnOutcome]]) -> Group:
 
 
 def _interval(held: Iterable[tuple[str, int, int]]) -> Interval | None:
-    """Return the interval of a share of what happened in units that are independent of each other.
+    """Return the interval of a share over independent units.
 
-    Each is a unit, how often it held there, and of how many times.
+    Each observation is a unit, its hits and its size; observations of the same unit are added up.
     """
     parts: dict[str, tuple[int, int]] = {}
     for unit, hits, size in held:

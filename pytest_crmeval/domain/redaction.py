@@ -236,7 +236,7 @@ def secrets_in(environment: Mapping[str, str]) -> list[str]:
     """Return the values of variables that are named like secrets, and the passwords inside of addresses.
 
     Left out are values that ordinary text contains: short ones, single words, numbers, and in a token, secret or key
-    also paths, file names and addresses. To take ``postgres`` out of every text would make reports unreadable.
+    also paths, file names and addresses. Redacting ``postgres`` everywhere would make reports unreadable.
     """
     found = [secret for name, value in environment.items() for secret in _secrets(name, value.strip())]
     return list(dict.fromkeys(found))

@@ -72,16 +72,16 @@ class Standing:
 
     @property
     def pass_rate(self) -> float | None:
-        """Share of passed among the scored; None when nothing was scored, which is not zero.
+        """Share of scored trials that passed; None if nothing was scored.
 
-        None also for a checkpoint: that its files were judged says nothing of its solutions, pass@1 does.
+        Also None for a checkpoint, which is measured by pass@1.
         """
         scored = self.passed + self.failed
         return self.passed / scored if scored and not self.checkpoint else None
 
     @property
     def headline(self) -> tuple[str, Figure | None]:
-        """The metric that the subject is measured by, with its figure: pass@1 of a checkpoint, else the pass rate."""
+        """The main metric of the subject and its figure: pass@1 for a checkpoint, else the pass rate."""
         name = PASS_AT_1 if self.checkpoint else "pass_rate"
         return name, self.figures.get(name)
 
@@ -282,7 +282,7 @@ def _shared(whole: float | None, parts: int) -> float | None:
 
 
 def _means(trials: Sequence[Trial]) -> dict[str, float]:
-    """Return the mean of each score; solution files are left out, whose pass@1 is not a mean over files."""
+    """Return the mean of each score, without solution files: their pass@1 is not a mean over files."""
     values: dict[str, list[float]] = {}
     for trial in (trial for trial in trials if trial.solutions is None):
         for score in trial.scores:

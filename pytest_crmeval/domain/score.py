@@ -61,7 +61,7 @@ class Score:
 
 @lru_cache(1024)
 def _without_reason(name: str, value: float, threshold: float) -> Score:
-    """Return one object for the scores that most trials of a run have in common."""
+    """Return a shared object for scores that many trials have in common."""
     return Score(name=name, value=value, threshold=threshold)
 
 

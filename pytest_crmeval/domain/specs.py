@@ -7,9 +7,9 @@ _NO_MATTER = frozenset({"price", "timeout", "retries", "key"})
 
 
 def asked(spec: str, addresses: Mapping[str, str] | None = None) -> str:
-    """Return what of a spec decides how much a model takes: not its price, nor how patient we are.
+    """Return the parts of a spec that affect time and tokens: not its price, time-out or retries.
 
-    ``addresses`` are where providers are asked if a spec does not say: what has the same name there is another model.
+    ``addresses`` are the default addresses of providers; the same name at another address is another model.
     """
     model, _, query = spec.partition("?")
     no_matter = frozenset() if model == _LEARNER else _NO_MATTER  # its retries are those of its student
@@ -21,5 +21,5 @@ def asked(spec: str, addresses: Mapping[str, str] | None = None) -> str:
 
 
 def _asks(model: str, provider: str) -> bool:
-    """Whether a model is of a provider; a learner may have models of each."""
+    """Whether a model belongs to a provider; a learner may have models of every provider."""
     return model == _LEARNER or model.startswith(f"{provider}:")

@@ -1,4 +1,4 @@
-"""Thoughts of reasoning models that stand in the reply itself, as servers without a reasoning parser send them."""
+"""Thoughts of reasoning models within the reply text, as servers without a reasoning parser send them."""
 
 import re
 
@@ -10,7 +10,7 @@ _TAG_OR_CODE = re.compile(rf"(?P<block>(?:^ *|(?<=>))```)|(?P<code>`[^`\n]+`)|{_
 
 
 def separated(text: str) -> tuple[str, str]:
-    """Return the thoughts in ``text`` and what is said to the user; all of it, unchanged, if there are no thoughts.
+    """Return the thoughts in ``text`` and the rest, which is for the user; ``text`` unchanged if there are no thoughts.
 
     A block without an end goes to the end of the text: the model ran out of tokens. An end without a beginning ends a
     block that began with the text: some templates put the first tag into the prompt. After a whole block, an end that

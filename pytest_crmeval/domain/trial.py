@@ -22,7 +22,7 @@ from pytest_crmeval.domain.usage import Bill
 _TEXTS = ("key", "suite", "subject", "case", "fingerprint", "spec")
 _texts = attrgetter(*_TEXTS)
 ALIKE = 4096
-"""How many values that many trials have in common are kept: a run of 50,000 trials has one copy of each in memory."""
+"""Maximum number of shared values: trials with equal values share one object, which saves memory in large runs."""
 
 
 SANDBOX = "sandbox:"
@@ -153,7 +153,7 @@ def _turn(tool: str, called: bool, replied: bool, steps: int, errors: int) -> Tu
 
 _NO_TRANSCRIPT = Transcript()
 _NOTHING: Mapping[str, Any] = {}
-"""What a trial has of that which most trials have not: one object for all of them."""
+"""Shared defaults for fields that most trials don't use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,9 +254,9 @@ class Trial:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], plan: Mapping[str, PlannedCase] | None = None) -> Self:
-        """Return the trial that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not.
+        """Return the trial that ``to_dict`` wrote; KeyError, TypeError or ValueError if the record is invalid.
 
-        Where ``plan`` has the same case under its key, the trial has that very object, and no copy of its own.
+        If ``plan`` has the same case under its key, the trial shares that object instead of a copy.
         """
         planned = PlannedCase.from_dict(record)
         if plan and plan.get(planned.key) == planned:

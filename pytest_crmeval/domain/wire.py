@@ -53,12 +53,12 @@ def decoded(line: bytes | str) -> Any:  # noqa: ANN401 (JSON from a file)
 
 
 def parsed(line: bytes | str) -> Any:  # noqa: ANN401 (JSON from a file)
-    """Return what ``json.loads`` returns, in less than half the time; ValueError if it is no JSON."""
-    import msgspec  # not before there is something to read: this module is loaded in every pytest run
+    """Return the same as ``json.loads``, in less than half the time; ValueError if it is not JSON."""
+    import msgspec  # imported late, because this module is loaded in every pytest run
 
     try:
         return msgspec.json.decode(line)
-    except (msgspec.MsgspecError, UnicodeError):  # half a surrogate pair and NaN, for two, only Python reads
+    except (msgspec.MsgspecError, UnicodeError):  # only json reads lone surrogates and NaN
         return json.loads(line)
 
 
@@ -74,7 +74,7 @@ def written(message: Message) -> JsonObject:
 
 
 def written_reply(reply: Reply) -> JsonObject:
-    """Return a reply as JSON; thoughts that it does not have are left out."""
+    """Return a reply as JSON; empty thoughts are omitted."""
     return {
         **({"thoughts": reply.thoughts} if reply.thoughts else {}),
         "text": reply.text,
@@ -107,7 +107,7 @@ def read_message(record: Mapping[str, Any]) -> Message:
 
 
 def read_reply(record: Mapping[str, Any]) -> Reply:
-    """Return a reply that ``written_reply`` wrote; KeyError, TypeError or ValueError if it did not."""
+    """Return the reply that ``written_reply`` wrote; KeyError, TypeError or ValueError if the record is invalid."""
     return Reply(
         text=text_of(record.get("text", "")),
         calls=tuple(map(_read_call, record.get("calls", ()))),

@@ -103,10 +103,10 @@ def _in_fields(said: Mapping[str, Json]) -> Grade:
 
 
 def _in_text(completion: Completion) -> Grade:
-    """Read the lines that were asked for, or a JSON object with the same fields.
+    """Read the requested lines, or a JSON object with the same fields.
 
-    The verdict is what the answer ends with. Lines before may quote the subject, which may have written verdicts of its
-    own; an answer whose tokens ran out may end in the middle of such a quote.
+    The verdict is at the end of the answer. Earlier lines may quote the subject, which may have written verdicts
+    itself; an answer that ran out of tokens may end in the middle of such a quote.
     """
     text = completion.reply.text
     if completion.ending == "length":
@@ -125,7 +125,7 @@ def _in_text(completion: Completion) -> Grade:
 
 
 def _ends_with_quote(lines: Sequence[str]) -> bool:
-    """Whether the field before the verdict is the answer of the subject: then the verdict may be a part of it."""
+    """Whether the field before the verdict is the subject's answer, so that the verdict may be part of the quote."""
     fields = [match["name"].lower() for line in lines if (match := _FIELD.match(line))]
     return bool(fields) and fields[-1] != "reasoning"
 

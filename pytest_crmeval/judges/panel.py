@@ -16,8 +16,7 @@ Opinion = Callable[[ChatModel, Prompt], Grade]
 class Panel:
     """Asks a model for several opinions, in one way.
 
-    ``unreadable`` is the opinion that counts when none can be read, also when it is asked for again; without it the
-    trial is then not graded.
+    ``unreadable`` is the opinion that counts if an answer is unreadable twice; without it the trial is not graded.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class Panel:
         return found or self._kept(key, self._asked(prompt), cache)
 
     def _kept(self, key: str, judgement: Judgement, cache: Judgements) -> Judgement:
-        """Keep what is graded; an opinion that is missing, or could not be read, may be had the next time."""
+        """Cache complete judgements only; a missing or unreadable opinion is requested again next time."""
         if judgement.score is None or self._unreadable in judgement.grades:
             return judgement
         try:

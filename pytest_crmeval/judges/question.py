@@ -16,10 +16,10 @@ from pytest_crmeval.ports.chat_model import Cause, ChatModel, ModelError
 UNREADABLE = Grade(
     goal=0.0,
     process=0.0,
-    reason="the judge gave no readable grade, twice, which counts as incorrect",
+    reason="the judge's grade was unreadable twice and counts as incorrect",
     attempt=Attempt.INCORRECT,
 )
-"""What the subject says must not decide whether it is graded: it could write what confuses the judge."""
+"""Counts as incorrect: otherwise a subject could avoid a grade by writing something that confuses the judge."""
 WITHHELD = "withheld: the suite is confidential"
 
 

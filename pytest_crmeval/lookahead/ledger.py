@@ -73,9 +73,9 @@ class Ledger:
         """Whose own items are done: they play on, but wait for nothing."""
         self._gone: set[str] = set()
         self._suspects: list[str] = []
-        """What a player that is gone was playing, and no item has taken yet: one of it may have killed that player."""
+        """Cases of a dead player that no item has taken yet; one of them may have killed the player."""
         self._suspect = ""
-        """The one of them that a slot plays, or has played last."""
+        """The suspect that a slot is playing, or played last."""
         self._course = Course()
         self._ahead: set[str] = set()
         """What of the course may be played by slots."""
@@ -249,12 +249,12 @@ class Ledger:
             self._changed.notify_all()
 
     def gone(self, player: str, *, replaced: bool = False) -> None:
-        """Know that a player is gone. One of the cases that it had begun may have killed it.
+        """Note that a player is gone. One of the cases that it was playing may have killed it.
 
-        So their items play them, one at a time: if it happens again, xdist knows which one it was. But an item may have
-        to wait long for its turn, behind those of a learner: a slot that has nothing else to play tries each of them
-        once, also one at a time. Where the player is ``replaced``, another one will come, and may be dealt what
-        somebody waits for.
+        Therefore their items play them one at a time: if a worker dies again, xdist knows which item it was. But such
+        an item may have to wait behind those of a learner, so a slot with nothing else to play tries each of these
+        cases once, also one at a time. If the player is ``replaced``, the new one may be dealt items that others wait
+        for.
         """
         with self._changed:
             self._gone.add(player)
@@ -297,7 +297,7 @@ class Ledger:
         return next((key for key in due if self._entries[key].state is _State.WAITING), "")
 
     def _spare(self) -> str:
-        """Return what a slot may play that has nothing else to play: a suspect, if no other slot plays one."""
+        """Return a suspect for a slot with nothing else to play; empty if another slot is playing one."""
         if self._closed or not self._suspects:
             return ""
         playing = self._suspect and self._entries[self._suspect].state is _State.PLAYING

@@ -46,7 +46,7 @@ class Options:
     sample: int | None
     seed: int
     narrowed: bool
-    """Whether pytest's own options (-k, -m, --deselect) leave out cases."""
+    """Whether -k, -m or --deselect is given."""
     trials: int
     """How often each case is tried."""
     shard: "Shard | None"
@@ -64,7 +64,7 @@ class Options:
     reports: Path
     max_steps: int
     server_wait: int
-    """Seconds that players wait for a PostgreSQL that is away."""
+    """Seconds to wait for an unreachable PostgreSQL."""
     inflight: int | None
     """Cases that a worker plays at the same time; None if nobody has said."""
     judge: str
@@ -144,7 +144,7 @@ class Options:
     @property
     def selection(self) -> str:
         """Which cases were asked for, in words; nothing if all of them."""
-        first = " of what -k and -m leave" if self.samples_later else " drawn before -k and -m" * self.narrowed
+        first = " of those that -k and -m select" if self.samples_later else " drawn before -k and -m" * self.narrowed
         told = {
             f"suite {' or '.join(self.suites)}": self.suites,
             f"tag {' or '.join(self.tags)}": self.tags,
@@ -157,7 +157,7 @@ class Options:
 
     @property
     def samples_later(self) -> bool:
-        """Whether the sample is drawn from what -k, -m and --deselect leave; shards are dealt before these."""
+        """Whether the sample is drawn after -k, -m and --deselect; shards are dealt before them."""
         return self.sample is not None and self.narrowed and self.shard is None
 
     def spec(self, agent: str) -> str:

@@ -141,7 +141,7 @@ def _add_models(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--crmeval-budget",
         metavar="USD",
-        help="the most that the run, with its earlier parts and its judge, may cost in US dollars: 5.00",
+        help="maximum cost of the run in US dollars, including its earlier parts and its judge, for example 5.00",
     )
     group.addoption(
         "--crmeval-estimate",
@@ -179,12 +179,13 @@ def _add_settings(parser: pytest.Parser) -> None:
     parser.addini("crmeval_max_steps", "replies with tool calls that an agent may give in one turn", default="20")
     parser.addini(
         "crmeval_server_wait",
-        "seconds that players wait for a PostgreSQL that is away, before the run is stopped",
+        "seconds to wait for an unreachable PostgreSQL before the run is stopped (default: 60)",
         default="60",
     )
     parser.addini(
         "crmeval_max_failures",
-        "calls in a row without an answer after which a model is paused, probed, and given up; 0: never",
+        "consecutive calls without an answer after which a model is paused, probed, and given up if the probes fail; "
+        "0 turns this off (default: 20)",
         default="20",
     )
     parser.addini("crmeval_inflight", "the same as --crmeval-inflight", default="")

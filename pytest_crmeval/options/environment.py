@@ -47,8 +47,8 @@ def redactor_of(config: pytest.Config) -> Redactor:
 
 
 def addresses_of(config: pytest.Config) -> Mapping[str, str]:
-    """Return where the environment has providers asked, if not at their own addresses, without passwords."""
-    redactor = redactor_of(config)  # it has read the file of the environment
+    """Return the addresses of providers that the environment sets, without passwords."""
+    redactor = redactor_of(config)  # it has loaded the .env file
     return {provider: redactor.text(where) for provider, where in other_addresses().items()}
 
 
@@ -75,7 +75,7 @@ def _export(path: Path) -> str:
 
 
 def share_of_worker() -> float:
-    """Return how many of xdist's workers are before this one, as a share of all: 0.5 for the second of two."""
+    """Return the share of xdist's workers before this one: 0.5 for the second of two."""
     name, count = os.environ.get("PYTEST_XDIST_WORKER", ""), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "")
     number = name.removeprefix("gw")
     return min(int(number), int(count) - 1) / int(count) if number.isdecimal() and count.isdecimal() else 0.0

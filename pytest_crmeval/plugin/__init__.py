@@ -114,7 +114,7 @@ def pytest_configure_node(node: "Node") -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Look for no tests in the folders of runs: they have a file per trial."""
+    """Don't search run folders for tests: they contain a file per trial."""
     reports = Options.from_config(config).reports
     return True if collection_path.parent == reports and (collection_path / JOURNAL).exists() else None
 
@@ -146,7 +146,7 @@ def _known_done(config: pytest.Config) -> Collection[tuple[str, ...]]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, object, object]:
-    """Know our cases, draw the sample from what -k and -m leave, and leave out what is done already."""
+    """Find our cases, draw the sample from those that -k and -m select, and deselect those that are done."""
     if _SIDE not in config.stash:
         return (yield)
     from pytest_crmeval.fixtures.cases import deselect_done, deselect_nothing, deselect_unsampled, remember_cases

@@ -33,7 +33,7 @@ def mended(scheduler: Any) -> Any:  # noqa: ANN401 (whatever some plugin deals w
 
 
 def end_workers_at_once(config: pytest.Config) -> None:
-    """Have xdist kill its workers when the session finishes; by default each has ten seconds to end its test."""
+    """Make xdist kill its workers when the session finishes; by default each has ten seconds to finish its test."""
     nodes = getattr(config.pluginmanager.get_plugin("dsession"), "nodemanager", None)
     if nodes is not None:
         nodes.EXIT_TIMEOUT = 0

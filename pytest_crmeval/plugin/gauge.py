@@ -49,7 +49,7 @@ class Gauge:
     ) -> None:
         self.files = files or Files()
         self.outage = outage
-        """Returns how long the run's server has been away; nothing if it is there."""
+        """Returns how long the run's server has been unreachable; empty if it is reachable."""
         self._recorder = recorder
         self._ledger = ledger
         self._control = control
@@ -62,7 +62,7 @@ class Gauge:
         return self._recorder.progress(now, {*self._ledger.playing, *begun})
 
     def traffic(self) -> Sequence[str]:
-        """Return how it goes with the server and with models, in phrases; none if nothing was paid or waited for."""
+        """Return phrases about the server and the models; none if nothing was paid or waited for."""
         return list(self._traffic())
 
     def _traffic(self) -> Iterator[str]:
@@ -70,7 +70,7 @@ class Gauge:
         if outage := self.outage():
             yield outage
         for model in control.paused:
-            yield f"{model} paused: it has stopped answering, and is probed"
+            yield f"{model} paused: it has stopped answering and is being probed"
         if control.waiting:
             yield f"{_calls(control.waiting)} waiting for a rate limit"
         if control.again:

@@ -1,8 +1,8 @@
-"""pytest shortens what it shows of values: secrets are taken out of them before.
+"""Redact secrets in reprs before pytest shortens them.
 
-``SafeRepr`` (pytest 9, private) makes every shortened repr: arguments and locals of tracebacks, operands of assertions.
-There is no hook between the whole repr and the short one. If a later pytest has no such class, nothing is changed here,
-and what is left whole is still redacted with the report.
+``SafeRepr`` (private, pytest 9) makes all shortened reprs: arguments and locals in tracebacks, operands of assertions.
+There is no hook between the full repr and the shortened one. If a later pytest has no such class, nothing is patched;
+secrets that are not cut are still redacted in the report.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _UNLIMITED = 1_000_000_000
 
 
 def redact_reprs(redact: Callable[[str], str]) -> Callable[[], None]:
-    """Have secrets taken out of reprs before pytest shortens them; return what undoes that."""
+    """Redact secrets in reprs before pytest shortens them; return a function that undoes this."""
     if SafeRepr is None:  # pragma: no cover (another pytest)
         return lambda: None
     original = SafeRepr.repr
@@ -39,7 +39,7 @@ def redact_reprs(redact: Callable[[str], str]) -> Callable[[], None]:
 
 
 class _Shown:
-    """A value whose repr is known."""
+    """A value with a given repr."""
 
     def __init__(self, text: str) -> None:
         self._text = text

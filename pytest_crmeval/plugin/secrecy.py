@@ -39,7 +39,7 @@ class Secrecy:
         logging.setLogRecordFactory(self._record)
 
     def pytest_unconfigure(self) -> None:
-        """Let logging and reprs be as they were."""
+        """Restore logging and reprs."""
         self._undo()
         if logging.getLogRecordFactory() == self._record:
             logging.setLogRecordFactory(self._factory)
@@ -68,7 +68,7 @@ class Secrecy:
     def pytest_assertrepr_compare(
         self, config: pytest.Config, op: str, left: object, right: object
     ) -> Generator[None, list[list[str] | None], list[list[str] | None]]:
-        """Take secrets out of what is compared: pytest leaves out what is equal, and shortens what is left."""
+        """Redact secrets in compared values, because pytest omits equal parts and shortens the rest."""
         found = yield
         operands = [self._operand(value) for value in (left, right)]
         if operands[0] is not left or operands[1] is not right:
@@ -114,9 +114,9 @@ class Secrecy:
             report.longrepr = clean
 
     def _disarm(self, report: pytest.TestReport) -> None:
-        """Spell out what would steer the terminal in the report of a case; colours stay where they are shown.
+        """Escape control characters in the report of a case; our own colours are kept if the terminal shows colours.
 
-        An agent's exception has no colours that are ours.
+        An errored trial has none of our colours: its text is an agent's exception.
         """
         trial = vars(report).get("crmeval_trial")
         if trial is None or not report.longrepr:
@@ -128,7 +128,7 @@ class Secrecy:
             report.longrepr = safe
 
     def _operand(self, value: object) -> object:
-        """Return one side of a comparison without secrets; itself if there are none, or if it is not JSON."""
+        """Return one side of a comparison with secrets redacted; unchanged if there are none or it is not JSON."""
         if isinstance(value, str):
             return self._redactor.text(value)
         return self._redactor.json(value) if isinstance(value, (Mapping, list, tuple)) else value

@@ -94,7 +94,7 @@ class Controller:
             from pytest_crmeval.plugin import dealing  # xdist is there
 
             self._config.pluginmanager.register(dealing, "crmeval-dealing")
-            self._done = encoded(sorted(self.done)).decode()  # execnet takes as long for each text as for the whole
+            self._done = encoded(sorted(self.done)).decode()  # one string: execnet's cost is per string
             shared = ControlAnswers(self.control, self.control.forget)
             self._line = Line(
                 {
@@ -242,7 +242,7 @@ class Controller:
             )
             try:
                 left = self.ledger.close(GRACE)
-            finally:  # also at a second Ctrl-C: nobody waits for the cases that are given up
+            finally:  # also at a second Ctrl-C, which abandons the cases in flight
                 if left and self._workers:
                     from pytest_crmeval.plugin.dealing import end_workers_at_once
 
@@ -280,7 +280,7 @@ class Controller:
     def _end(self, nodeid: str, *, crashed: bool = False) -> None:
         if key := self.recorder.key_of(nodeid):
             self.files.forget(key)
-            self.control.end(key)  # also of a trial that was given up, and whose thread may never come back
+            self.control.end(key)  # also for an abandoned trial, whose thread may never return
             self.ledger.reported(key, crashed=crashed)
 
     def _begin(self, _: object) -> None:
@@ -297,7 +297,7 @@ class Controller:
         if self._told is None:
             cases, foresight = about
             plan = [(nodeid, PlannedCase.from_dict(planned)) for nodeid, planned in cases]
-            # Most are scheduled by their key: then one text serves as both.
+            # Most node ids equal the key: share one string.
             plan = [(planned.key if planned.key == nodeid else nodeid, planned) for nodeid, planned in plan]
             self._told = plan, Foresight.from_dict(foresight)
 

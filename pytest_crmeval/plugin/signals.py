@@ -70,7 +70,7 @@ class Signals:
         """Interrupt the main thread; pytest does the rest."""
         if number == signal.SIGHUP:
             turn_away(self._terminals)
-        # Ctrl-C keeps the name that Python gives it.
+        # Ctrl-C has no message, as in Python itself.
         interrupt = KeyboardInterrupt(*([] if number == signal.SIGINT else [signal.Signals(number).name]))
         if self._postpone is None or self._postponed is not None:
             raise interrupt

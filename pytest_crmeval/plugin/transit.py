@@ -11,14 +11,14 @@ from pytest_crmeval.domain.wire import decoded, encoded
 
 _TRIAL = "crmeval_trial"
 _ALIKE = ("when", "outcome", "worker_id", "testrun_uid", "$report_type")
-"""Texts that reports of other tests have, too."""
+"""Attributes with the same strings in many reports."""
 _SAME = ("keywords", "location", "_id")
-"""What all reports of a test have; the last is pytest's own form of the node id, where there is one (pytest 9.1)."""
+"""Attributes that are equal in all reports of a test; ``_id`` is pytest's own form of the node id (pytest 9.1)."""
 
 
 @lru_cache(4096, typed=True)
 def _one_copy(name: str, value: object) -> tuple[str, object]:
-    """Return a property of a test, of which others have the same."""
+    """Return a shared copy of a property that many tests have."""
     return name, value
 
 
@@ -37,17 +37,17 @@ class Packing:
 class Unpacking:
     """The controller's end.
 
-    pytest keeps every report to the end of a run: what the three reports of a test, or those of all tests, have in
-    common is one object in memory, and not one for each of them.
+    pytest keeps every report until the end of the run. Equal values in the reports of one test, or of all tests, share
+    one object to save memory.
     """
 
     def __init__(self) -> None:
         self._running: dict[str, dict[str, Any]] = {}
-        """What the last report of each test that is running has, by node id."""
+        """Shared attributes from the last report of each running test, by node id."""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_report_from_serializable(self, data: dict[str, Any]) -> Generator[None, Any, Any]:
-        """Unpack the trial before pytest makes a report of it, and share what the report has."""
+        """Unpack the trial before pytest makes a report of it, and share the report's values."""
         if isinstance(data.get(_TRIAL), str):
             data[_TRIAL] = decoded(data[_TRIAL])
         report = yield

@@ -93,7 +93,7 @@ class Log:
         self._descriptor = _copied(self._writer)
 
     def tick(self) -> None:
-        """Write in the middle of a line, if pytest has been in it for long, or if the server is away: nothing ends."""
+        """Write even in the middle of pytest's line if it is stalled for long or the server is unreachable."""
         was_away, outage = self._is_away, self._gauge.outage()
         self._is_away = bool(outage)
         if outage and not was_away:

@@ -100,7 +100,7 @@ class ModelError(Exception):
 
     @property
     def is_about_content(self) -> bool:
-        """Whether it is about what was said in this dialogue, and nothing speaks against the model."""
+        """Whether the error depends on this dialogue only, and says nothing about the model."""
         return self.too_long or self.cause in _ABOUT_CONTENT
 
     @property

@@ -15,11 +15,11 @@ class SeedError(Exception):
 
 
 class CrmConnectionLost(Exception):  # noqa: N818 (what happened)
-    """The connection to the CRM was lost, and the trial with it; the next ``seeded`` opens another one."""
+    """The connection to the CRM was lost, and the trial with it; the next ``seeded`` opens a new one."""
 
 
 class CrmUnavailable(Exception):  # noqa: N818 (what it is)
-    """The CRM stayed away for too long: nothing more can be played. The message says what and how long."""
+    """The CRM was unreachable for too long, so the run can't continue; the message says what and how long."""
 
 
 class Crm(Protocol):
@@ -39,7 +39,7 @@ class Crm(Protocol):
         ...
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Do what an agent asks. A refusal is a result and changes nothing; CrmConnectionLost if nobody answers."""
+        """Do what an agent asks. A refusal is a result and changes nothing; CrmConnectionLost if there is no answer."""
         ...
 
     def snapshot(self) -> State:

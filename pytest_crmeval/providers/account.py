@@ -34,7 +34,7 @@ class Account:
     agent: str = ""
     """The spec of the agent."""
     trial: str = ""
-    """The key of the trial, by which a budget knows it; empty if there is no budget."""
+    """The key of the trial, used by the budget; empty if there is no budget."""
     patience: float = PATIENCE
     askings: list[Asking] = field(default_factory=list)
     bill: Bill | None = None
@@ -48,7 +48,7 @@ class Account:
         if asking.completion.ending == "length":
             self.note(_cut_short(asking.identity))
         if asking.completion.reply.has_only_thoughts:
-            self.note(f"{asking.identity.model} answered with thoughts only: the reply is empty")
+            self.note(f"{asking.identity.model} returned only thoughts: the reply is empty")
         self._charge(Bill(usage=asking.completion.usage, cost=cost, replayed=replayed))
 
     def take_useless(self, usage: Usage, cost: float | None) -> None:

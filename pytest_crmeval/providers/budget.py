@@ -1,4 +1,4 @@
-"""The money of a run: what is spent, and what is reserved for calls and trials that are under way."""
+"""The budget of a run: money spent, and money reserved for calls and trials in progress."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -9,23 +9,23 @@ from pytest_crmeval.domain.usage import money
 from pytest_crmeval.providers.control import Charge
 
 CALLS = 12
-"""Calls that a trial is taken to make as long as none has ended."""
+"""Assumed number of calls per trial until the first trial has ended."""
 LEAST = 1e-9
-"""Dollars; less is what adding up leaves."""
+"""Dollars; smaller differences are rounding errors."""
 RECENT = 64
-"""Calls and trials of a model that we learn from."""
+"""How many recent calls and trials the expected cost is based on."""
 
 
 @dataclass(slots=True)
 class _Costs:
-    """What one model has cost lately."""
+    """The recent cost of one model."""
 
     calls: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
     shares: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
-    """Of what a call might have cost at most, how much it did cost."""
+    """Actual cost of recent calls as a share of their maximum cost."""
 
     def of_call(self, most: float) -> float:
-        """Return what a call is expected to cost that may cost ``most``; rather too much than too little."""
+        """Return the expected cost of a call with the maximum cost ``most``; rather too high than too low."""
         if not self.calls:
             return most
         return min(most, max(most * max(self.shares, default=1.0), *self.calls))
@@ -39,7 +39,7 @@ class _Costs:
 
 @dataclass(slots=True, kw_only=True)
 class _Trial:
-    """A trial under way."""
+    """A trial in progress."""
 
     agent: str
     expected: float
@@ -48,7 +48,7 @@ class _Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Call:
-    """A call under way."""
+    """A call in progress."""
 
     model: str
     charge: Charge
@@ -56,41 +56,41 @@ class _Call:
 
 
 class Budget:
-    """Reserves what a call is expected to cost before it is made, and corrects that by what it did cost.
+    """Reserves the expected cost of a call before it is made, and replaces it by the actual cost afterwards.
 
-    The first call of a trial reserves what the whole trial is expected to cost: a trial that is begun should end.
-    Without a ``limit`` it only adds up what is spent. Any thread may ask.
+    The first call of a trial reserves the expected cost of the whole trial, so that the trial can be finished.
+    Without a ``limit`` it only adds up the costs. Thread-safe.
     """
 
     def __init__(self, limit: float | None = None) -> None:
         self._limit = limit
         self.spent = 0.0
         self._exhausted = ""
-        """Why nothing more may be spent; empty if something may."""
+        """Why no more money may be spent; empty if it may."""
         self._calls: dict[int, _Call] = {}
         self._trials: dict[str, _Trial] = {}
         self._models: dict[str, _Costs] = {}
         self._agents: dict[str, deque[float]] = {}
-        """What trials of each agent have cost lately."""
+        """Cost of recent trials, by agent."""
         self._numbers = count(1)
         self._closed = False
         self._changed = Condition()
 
     def check(self) -> str:
-        """Return why nothing more may be spent; nothing if something may."""
+        """Return why no more money may be spent; empty if it may."""
         with self._changed:
             if self._limit is not None and self.spent >= self._limit and not self._exhausted:
                 self._exhausted = f"the budget of {money(self._limit)} is spent"
             return self._exhausted
 
     def spend(self, cost: float) -> None:
-        """Count what was spent without a reservation."""
+        """Count a cost that was not reserved."""
         with self._changed:
             self.spent += cost
             self._changed.notify_all()
 
     def reserve(self, model: str, charge: Charge, patience: float | None = None) -> int | None:
-        """Wait until there is money for a call; None if there is none, or not within ``patience`` seconds."""
+        """Wait until the budget covers a call, and reserve it; None if it does not within ``patience`` seconds."""
         limit = self._limit
         if limit is None:
             return 0
@@ -107,7 +107,7 @@ class Budget:
             return number
 
     def settle(self, number: int, cost: float | None) -> None:
-        """Count what a call did cost; None: it was paid, but its price is not known, so what was reserved counts."""
+        """Count the actual cost of a call; if it is None (paid, but unknown), the reserved amount counts."""
         with self._changed:
             call = self._calls.pop(number, None)
             if cost is None:
@@ -120,11 +120,11 @@ class Budget:
             self._changed.notify_all()
 
     def forget(self, number: int) -> None:
-        """Take back what was reserved for a call that nothing more is heard of."""
+        """Release the reservation of a call that was lost."""
         self.settle(number, 0.0)
 
     def end(self, trial: str) -> None:
-        """Reserve nothing more for a trial; learn what it did cost."""
+        """Release the reservation of a trial, and learn from its cost."""
         with self._changed:
             ended = self._trials.pop(trial, None)
             if ended:
@@ -132,18 +132,18 @@ class Budget:
             self._changed.notify_all()
 
     def learn(self, agent: str, cost: float) -> None:
-        """Learn what a trial of an agent did cost."""
+        """Learn the cost of a trial of an agent."""
         if cost:
             self._agents.setdefault(agent, deque(maxlen=RECENT)).append(cost)
 
     def close(self) -> None:
-        """Let go of all who wait."""
+        """Release all waiting threads."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def _is_decided(self, model: str, charge: Charge, limit: float) -> bool:
-        """Whether there is money for a call, or never will be; not as long as others may leave some of theirs."""
+        """Whether the budget covers a call or never will; undecided while calls in progress may cost less."""
         if self._exhausted or self._may_go(model, charge, limit):
             return True
         if self._calls or (self._trials and charge.trial not in self._trials):
@@ -153,25 +153,25 @@ class Budget:
         if charge.trial and charge.trial not in self._trials:
             what, cost = ("trial", self._of_trial(costs, charge))
         self._exhausted = (
-            f"the budget of {money(limit)} has no room for another {what}: {money(self.spent)} is spent, and one costs "
-            f"about {money(cost)}"
+            f"the budget of {money(limit)} does not cover another {what}: {money(self.spent)} is spent, and a {what} "
+            f"costs about {money(cost)}"
         )
         self._changed.notify_all()
         return True
 
     def _may_go(self, model: str, charge: Charge, limit: float) -> bool:
-        """Whether there is money for a call now."""
+        """Whether the budget covers a call now."""
         costs, is_known = self._costs(model), charge.agent in self._agents
-        if not (costs.calls or self._calls or is_known):  # what a model charges is known when it has charged something
+        if not (costs.calls or self._calls or is_known):  # the first call shows what the model costs
             return self.spent < limit
         is_new = charge.trial and charge.trial not in self._trials
-        if is_new and (is_known or self._trials):  # what nobody has seen yet is no reason to begin nothing at all
+        if is_new and (is_known or self._trials):  # the first trial is always allowed: its cost is unknown
             return self._committed() + self._of_trial(costs, charge) <= limit + LEAST
         reserved = sum(call.expected for call in self._calls.values())
         return self.spent + reserved + costs.of_call(charge.most) <= limit + LEAST
 
     def _committed(self) -> float:
-        """Return what will be spent when all that is under way has ended."""
+        """Return the expected spending when all calls and trials in progress have ended."""
         reserved: dict[str, float] = {}
         for call in self._calls.values():
             reserved[call.charge.trial] = reserved.get(call.charge.trial, 0.0) + call.expected
@@ -181,7 +181,7 @@ class Budget:
         return self.spent + sum(reserved.values()) + sum(rest)
 
     def _of_trial(self, costs: _Costs, charge: Charge) -> float:
-        """Return what a trial is expected to cost, by others of its agent, or by what its first call may cost."""
+        """Return the expected cost of a trial, from other trials of its agent, else from its first call."""
         if known := self._agents.get(charge.agent):
             return sum(known) / len(known)
         return CALLS * costs.of_call(charge.most)

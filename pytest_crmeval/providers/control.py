@@ -9,12 +9,12 @@ EVERYBODY = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What a call may cost, and for which trial."""
+    """The maximum cost of a call, and the trial that it belongs to."""
 
     most: float = 0.0
-    """Dollars; none if the price is not known."""
+    """Dollars; 0 if the price is not known."""
     trial: str = ""
-    """Empty for a call that belongs to none."""
+    """Key of the trial; empty if the call belongs to none."""
     agent: str = ""
     """The spec of the agent whose trial it is."""
 
@@ -35,9 +35,9 @@ class Feedback:
     heard: str = ""
     """The model, as it was acquired, whose server said something, if only no; empty if nothing came back."""
     cost: float | None = 0.0
-    """Dollars that it took from the budget; None if it was paid and the server does not say for how many tokens."""
+    """Cost in dollars; None if the call was paid, but the server does not report its usage."""
     trouble: str = ""
-    """Why there is no answer, if the model is to blame and not the request; empty otherwise."""
+    """Why there is no answer, if the model is the cause and not the request; empty otherwise."""
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -55,9 +55,9 @@ class Control(Protocol):
     def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
         """Wait until a call to ``model`` that may take so many tokens is allowed; return a permit.
 
-        A call that is made for the first time has no ``patience``, and waits as long as it takes. One that is made
-        again goes before those, and waits no longer than so many seconds: None if its turn has not come. None also if
-        no call is allowed any more: ``refusal`` says why.
+        A first attempt has no ``patience``, and waits as long as necessary. A retry goes before first attempts, and
+        waits at most ``patience`` seconds, then returns None. None also if no further call is allowed: ``refusal``
+        says why.
 
         The model is provider:model, and after a space the address, where it is asked at one of its own: servers that
         have a model of the same name have nothing else in common. Caps look at what is before the space.
@@ -69,7 +69,7 @@ class Control(Protocol):
         ...
 
     def refusal(self, model: str) -> str:
-        """Return why no call to ``model`` is allowed any more; nothing if calls are."""
+        """Return why no further call to ``model`` is allowed; empty if calls are."""
         ...
 
     def fail(self, model: str) -> None:
@@ -77,7 +77,7 @@ class Control(Protocol):
         ...
 
     def end(self, trial: str) -> None:
-        """Know that a trial makes no more calls: no money is kept for it."""
+        """Note that a trial makes no more calls, and release its reserved money."""
         ...
 
     def has_answered(self, model: str) -> bool:

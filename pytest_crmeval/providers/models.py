@@ -18,7 +18,7 @@ from pytest_crmeval.providers.specs import ModelSpec
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 EMPTY = 2
-"""How often a model that says nothing is asked again, before that is taken for its answer."""
+"""How often an empty answer is requested again before it counts as the reply."""
 _NOTHING = ModelError(Cause.MALFORMED, "an empty answer")
 
 
@@ -86,7 +86,7 @@ class Model:
         return completion
 
     def _turn(self, prompt: Prompt, account: Account) -> "_Turn":
-        """Return what asks for permits, with what the call may take and cost at most."""
+        """Return what asks for permits, with the maximum tokens and cost of the call."""
         tokens, written = self._guess.bound(prompt, account), self._spec.max_output_tokens
         most = self._price(Usage(input=max(1, tokens - written), output=written, calls=1)) if account.trial else None
         charge = Charge(most=most or 0.0, trial=account.trial, agent=account.agent)
@@ -150,7 +150,7 @@ class Model:
         return True
 
     def _given_up(self, error: ModelError, failures: int, turn: "_Turn", account: Account) -> ModelError:
-        """Return the error that the call ends with, and have it counted if it speaks against the model."""
+        """Return the error that ends the call, and count it if the model is the cause."""
         if turn.refusal:
             return ModelError(Cause.GIVEN_UP, f"{self._spec}: {turn.refusal}")
         account.take_failures(failures - 1)
@@ -179,12 +179,12 @@ class _Turn:
         self._charge = charge
         self._permit: int | None = None
         self.refusal = ""
-        """Why no call is allowed any more; empty if calls are."""
+        """Why no further call is allowed; empty if calls are."""
         self.waited = 0.0
         """Seconds for permits to ask again; they are taken from the account's patience."""
 
     def begin(self) -> None:
-        """Wait for the first permit, as long as it takes; ModelError if no call is allowed any more."""
+        """Wait for the first permit as long as necessary; ModelError if no further call is allowed."""
         self._acquire(None)
         if self._permit is None:
             raise ModelError(Cause.GIVEN_UP, self.refusal)
@@ -219,9 +219,9 @@ class _Turn:
 
 
 def _is_empty(completion: Completion) -> bool:
-    """Whether a model has ended without a word and without a call; not because its tokens ran out.
+    """Whether a model has finished without text and without a call, and not because it ran out of tokens.
 
-    So is a reply that has only thoughts, which are not a part of its text.
+    A reply with only thoughts is empty, because they are not part of its text.
     """
     reply = completion.reply
     return completion.ending == "said" and not (reply.text.strip() or reply.calls)

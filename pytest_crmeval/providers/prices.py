@@ -27,7 +27,7 @@ def price_of(spec: ModelSpec) -> Pricing:
 
 
 def other_addresses() -> Mapping[str, str]:
-    """Return where the environment has providers asked, those aside that are asked at their own address."""
+    """Return the addresses of providers that the environment sets, except the providers' own."""
     found = {provider: os.environ.get(name, "").strip().rstrip("/") for provider, name in ADDRESSES.items()}
     return {provider: where for provider, where in found.items() if where and not _is_own(provider, where)}
 

@@ -38,7 +38,7 @@ class SharedControl:
 
     @property
     def paused(self) -> Sequence[str]:
-        """The models that are only probed now, because they have stopped answering: provider:model."""
+        """The models (provider:model) that are only probed, because they have stopped answering."""
         return [model.partition(" ")[0] for model in self._limits.paused]
 
     @property
@@ -71,7 +71,7 @@ class SharedControl:
                 self._stopped.setdefault(agent, why)
 
     def learn(self, agent: str, cost: float) -> None:
-        """Know what a trial of ``agent`` did cost in an earlier part of the run."""
+        """Learn the cost of a trial of ``agent`` from an earlier part of the run."""
         self._budget.learn(agent, cost)
 
     def spend(self, cost: float) -> None:
@@ -79,7 +79,7 @@ class SharedControl:
         self._budget.spend(cost)
 
     def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
-        """Wait until there is money for a call to ``model``, and until it is allowed; None if that will not be."""
+        """Wait until the budget covers a call to ``model`` and the call is allowed; None if that won't happen."""
         if patience is not None:
             with self._guard:
                 self._again += 1
@@ -99,7 +99,7 @@ class SharedControl:
         return permit
 
     def refusal(self, model: str) -> str:
-        """Return why no call to ``model`` is allowed any more; nothing if calls are."""
+        """Return why no further call to ``model`` is allowed; empty if calls are."""
         return self._budget.check() or self._limits.given_up(model)
 
     def fail(self, model: str) -> None:
@@ -107,7 +107,7 @@ class SharedControl:
         self._limits.fail(model)
 
     def end(self, trial: str) -> None:
-        """Know that a trial makes no more calls: no money is kept for it."""
+        """Note that a trial makes no more calls, and release its reserved money."""
         self._budget.end(trial)
 
     def release(self, permit: int, feedback: Feedback) -> None:
@@ -134,6 +134,6 @@ class SharedControl:
         self._limits.forget(gone)
 
     def close(self) -> None:
-        """Let go of all who wait for a permit: the run is over."""
+        """Release all threads that wait for a permit: the run is over."""
         self._budget.close()
         self._limits.close()

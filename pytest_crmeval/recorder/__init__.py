@@ -161,7 +161,7 @@ class Recorder:
     def take(self, outcome: JsonObject) -> None:
         """Record what was played before its item is reported; any thread may tell.
 
-        A journal that can't be written ends the run, but not in this thread.
+        If the journal can't be written, the main thread ends the run.
         """
         record = outcome.get("trial")
         if not isinstance(record, dict):
@@ -311,7 +311,7 @@ class Recorder:
         """Return why the journal can't be written or read, and what is left of the trials so far."""
         if isinstance(error, OSError):
             return f"crmeval: {self._path}: {error.strerror}; what was played so far is safe"
-        return f"crmeval: {error}; the trials so far are in the report, but this run can't be resumed"
+        return f"crmeval: {error}; the finished trials are in the report, but this run can't be resumed"
 
     def _crashed(self, report: pytest.TestReport) -> Trial | None:
         planned = self._planned.get(report.nodeid)

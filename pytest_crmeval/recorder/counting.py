@@ -17,7 +17,7 @@ def counted(past: Past) -> Tally:
 
 
 def group_of(case: PlannedCase) -> Group:
-    """Return where a case is counted; the same object for all cases of a group."""
+    """Return the group of a case; the same object for all cases of a group."""
     return _group(case.suite, case.subject)
 
 

@@ -1,4 +1,4 @@
-"""What the log of a submitted run says when something goes wrong, at the time when it does."""
+"""Errors in the log of a submitted run, written as soon as they happen."""
 
 import os
 import time
@@ -17,8 +17,8 @@ from pytest_crmeval.runs.jobs import LOG
 class JobLog:
     """Writes a line for each errored trial and each failed call of a submitted run; other runs have no log.
 
-    pytest shows errors at its end, which may be hours away. Lines go to the file, not through pytest's terminal: while
-    a test runs, pytest captures what is written there.
+    pytest shows errors at the end of the session, which may be hours away. The lines go directly to the file, because
+    pytest captures terminal output while a test runs.
     """
 
     def __init__(self, config: pytest.Config, folder: Path) -> None:
@@ -40,7 +40,7 @@ class JobLog:
         if self._path is None:
             return
         line = next(iter(self._redacted(text).splitlines()), "")
-        with suppress(OSError), self._path.open("ab+") as log:  # a full disk: the journal has the reason, too
+        with suppress(OSError), self._path.open("ab+") as log:  # a full disk; the journal also has the reason
             log.seek(-min(1, log.seek(0, os.SEEK_END)), os.SEEK_END)
-            start = "\n" if log.read(1) not in {b"", b"\n"} else ""  # pytest is in the middle of its dots
+            start = "\n" if log.read(1) not in {b"", b"\n"} else ""  # pytest is in the middle of a line of dots
             log.write(f"{start}crmeval: {time.strftime('%H:%M:%S')} {line}\n".encode(errors="replace"))

@@ -10,8 +10,8 @@ from pytest_crmeval.runs import summary
 def write_page(config: pytest.Config, report: Report, *, anew: bool = True) -> str:
     """Write the page, unless the project wants none; return where it is, or why it is not there.
 
-    The report is the record: a run is not red for want of a page. Unless it is to be written ``anew``, because
-    something was played, a page stays as it is, if it has neither gates nor a baseline to show.
+    A missing page does not fail the run. Without ``anew``, which means that something was played, an existing page is
+    kept unless there are gates or a baseline to show.
     """
     if not config.getini("crmeval_page"):
         return ""

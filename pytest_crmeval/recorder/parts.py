@@ -104,7 +104,7 @@ def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject
 
 
 def _code(options: Options) -> JsonObject:
-    """Return a fingerprint of the code of each agent of the user's own, as far as it is found."""
+    """Return a fingerprint of the code of each of the user's own agents, if its source is found."""
     own = {agent: spec for agent in options.agents if ":" in (spec := options.spec(agent)) and not is_model(spec)}
     return _given(**{agent: code_of(spec) for agent, spec in own.items()})
 

@@ -1,4 +1,4 @@
-"""Keep the end of a session going when another plugin fails in it."""
+"""Complete the end of a session even if another plugin fails."""
 
 import warnings
 from collections.abc import Callable, Generator
@@ -7,7 +7,7 @@ import pytest
 
 
 class SessionEnd:
-    """Shows errors that other plugins raise at the end of a session, so that summary and exit status still come."""
+    """Shows errors of other plugins at the end of a session, so that the summary and exit status still appear."""
 
     def __init__(self, config: pytest.Config, has_begun: Callable[[], bool]) -> None:
         self._config = config
@@ -19,7 +19,7 @@ class SessionEnd:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self) -> Generator[None, object, object]:
-        """Keep errors from the terminal reporter, which would leave out its summary.
+        """Keep errors from the terminal reporter, which would otherwise skip its summary.
 
         Warnings are shown, not raised: with ``filterwarnings = error`` one warning (syrupy's after a crashed worker)
         would skip every plugin that finishes later, such as JUnit XML.

@@ -63,7 +63,7 @@ def sheet(rows: Sequence[Progress], whole: Progress, width: int | None = None) -
     names, figures = [named(row) for row in rows], [_figures(row) for row in rows]
     if len(rows) > 1:
         names.append(ALL)
-        figures.append({**_figures(whole), "pass rate": "", "pass@1": "", "95 %": ""})  # several have none together
+        figures.append({**_figures(whole), "pass rate": "", "pass@1": "", "95 %": ""})  # no common rate of several rows
     return _sheet(names, figures, width)
 
 
@@ -185,7 +185,7 @@ def _paced(rate: float) -> str:
 
 
 def _says_something(head: str, figures: Sequence[Mapping[str, str]]) -> bool:
-    """Whether any row has such a figure; a pass rate is shown before there is one, unless all are checkpoints."""
+    """Whether any row has such a figure; the pass rate has a column from the start, unless all are checkpoints."""
     nothing = {"errored": "0", "invalid": "0", "retries": "0"}.get(head, "-")
     if head in {"done", "passed", "failed", "ETA"}:
         return True

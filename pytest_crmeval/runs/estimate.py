@@ -109,7 +109,7 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
 
     ``sizes`` are by the key of a case; ``price`` returns None for a spec that asks no model; ``overhead`` are the
     characters of prompt and tools, which are sent with each call; ``casts`` are learners' models, by spec;
-    ``addresses`` are where providers are asked, if not at their own: a model there is another one.
+    ``addresses`` are addresses of providers other than their own: a model there is a different one.
     """
     memory, key = Memory(history), partial(asked, addresses=addresses)
     groups, forecasts = dict[tuple[str, str], list[PlannedCase]](), list[Forecast]()
@@ -173,7 +173,7 @@ def _forecast(
 
 
 def _file_forecast(cases: Sequence[PlannedCase], times: FileTimes, pace: Pace) -> Forecast:
-    """Return what the solution files of one checkpoint will take: time."""
+    """Return the time that the solution files of one checkpoint will take."""
     seconds, grounds = times
     return Forecast(
         suite=cases[0].suite,
@@ -321,7 +321,7 @@ def _grounds(forecast: Forecast) -> str:
         "unjudged": "are guessed",
         "unasked": "are guessed",
         "file judged": "were judged before",
-        "files judged": "are taken to be like others that were, solution by solution",
+        "files judged": "are estimated from the time per solution of other files",
         "file guessed": "are guessed",
     }
     found = [(bills.number(forecast.grounds[each]), told[each]) for each in told if each in forecast.grounds]

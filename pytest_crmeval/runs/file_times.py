@@ -1,4 +1,4 @@
-"""How long it will take to judge solution files: no model is asked, but programs run."""
+"""Estimated time to judge solution files: no model is called, but programs run."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ SECONDS_PER_SOLUTION = 1.0
 QUEUE = "solution files"
 """Each worker judges one at a time."""
 FileGround = Literal["file judged", "files judged", "file guessed"]
-"""How the time of a file is known: by itself, by other files, not at all."""
+"""The source of an estimate: the same file, other files, or a guess."""
 
 
 FileTimes = tuple[float, Mapping[FileGround, int]]
-"""The seconds that some files will take, one after the other, and how many are known in which way."""
+"""The seconds that some files will take, one after the other, and how many have which source."""
 
 
 def file_times(cases: Sequence[PlannedCase], memory: Memory, sizes: Mapping[str, CaseSize]) -> FileTimes:
@@ -38,5 +38,5 @@ def file_times(cases: Sequence[PlannedCase], memory: Memory, sizes: Mapping[str,
 
 
 def assumed_solution() -> str:
-    """Say what the guess is made from."""
+    """Return the assumption behind a guess."""
     return f"guessed: {SECONDS_PER_SOLUTION:g} s to judge a solution"

@@ -39,7 +39,7 @@ def misfits(sources: Sequence[Source]) -> Iterator[Misfit]:
 
 
 def differences(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield which versions of this package, or of an agent's own code, differ: the runs may not be comparable."""
+    """Yield differences in the version of this package or of an agent's code: the runs may not be comparable."""
     versions = {source.name: _noted(source, "version") for source in sources}
     for name, other in _differing(versions):
         yield (
@@ -57,7 +57,7 @@ def differences(sources: Sequence[Source]) -> Iterator[str]:
 
 
 def _differing(noted: Mapping[str, set[Any]]) -> Iterator[tuple[str, str]]:
-    """Yield the first run and each that differs from it, of those that say anything."""
+    """Yield the first run and each run that differs from it, among those with a value."""
     first, *others = [name for name in noted if noted[name]] or [""]
     yield from ((first, name) for name in others if noted[name] != noted[first])
 

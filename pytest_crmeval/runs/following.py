@@ -32,7 +32,7 @@ class Followed:
     latest: float | None = None
     """When the latest trial was recorded; None if nobody has said."""
     tick: float | None = None
-    """The same on the monotonic clock of the machine; None if the journal does not say. It is not the time of day."""
+    """The same on the machine's monotonic clock; None if the journal does not have it."""
 
     @property
     def command(self) -> str:
@@ -46,10 +46,10 @@ class Followed:
         return is_merged(self.parts) and bool(missing_shards(self.parts))
 
     def clock(self, now: float, tick: float | None = None) -> float:
-        """Return what the clock says that the pace of trials is measured by.
+        """Return the time on the clock that measures the pace of trials.
 
-        ``now`` is the time of day, which may have been set since; ``tick`` the monotonic clock of the machine that
-        plays, None on another one.
+        ``now`` is the time of day, which may have been changed; ``tick`` is the monotonic clock if the run is on this
+        machine, else None.
         """
         if self.tick is None or self.latest is None:
             return now
@@ -75,7 +75,7 @@ class Followed:
 def _time(record: dict[str, Any], name: str) -> float | None:
     at = float(record[name]) if name in record else None
     if at is not None and not math.isfinite(at):
-        raise ValueError(f"there is no time {at}")
+        raise ValueError(f"invalid time {at}")
     return at
 
 

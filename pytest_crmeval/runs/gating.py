@@ -110,7 +110,7 @@ class _Court:
         """Return why there is no value."""
         metric = self._gate.metric
         if self._standing.checkpoint and metric in _OF_TRIALS:
-            return f"a checkpoint has no {metric}: its solutions are measured by {PASS_AT_1} and solved_of_all"
+            return f"a checkpoint has no {metric}; use {PASS_AT_1} or solved_of_all"
         if metric in _OF_TRIALS:
             return "no trial was scored"
         if metric.startswith("cost") and self._standing.cost is None:

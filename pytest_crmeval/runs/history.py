@@ -54,10 +54,10 @@ def case_of(planned: PlannedCase) -> Case:
 def history(
     folder: Path, wanted: Iterable[PlannedCase] = (), addresses: Mapping[str, str] | None = None
 ) -> Sequence[Played]:
-    """Return the trials of the runs in ``folder`` in which a model was asked or programs were run, the newest first.
+    """Return the trials of the runs in ``folder`` that called a model or ran programs, the newest first.
 
-    No further back than until each of the ``wanted`` cases is known with its time, and never too much; ``addresses``
-    are where providers are asked now, if not at their own. What can't be read is passed over: an estimate does without.
+    It reads only until the time of each of the ``wanted`` cases is known, and never more than a limit. ``addresses``
+    are addresses of providers other than their own. Unreadable lines are skipped.
     """
     missing = {(case_of(planned), asked(planned.spec, addresses)) for planned in wanted}
     bounded, left, found = bool(missing), BYTES, list[Played]()
@@ -97,7 +97,7 @@ def _trials(path: Path, size: int) -> Iterator[Played]:
         try:
             if line.startswith(b'{"part"'):
                 addresses = json.loads(line)["part"].get("addresses", {}) if b'"addresses"' in line else {}
-            elif b'"bill"' in line or b'"solutions"' in line:  # most lines are of agents that ask no model
+            elif b'"bill"' in line or b'"solutions"' in line:  # most lines are from agents that call no model
                 trial = json.loads(line)["trial"]
                 if trial["verdict"] in _PLAYED:
                     yield from _judged(trial) if "solutions" in trial else _played(trial, addresses)
@@ -106,7 +106,7 @@ def _trials(path: Path, size: int) -> Iterator[Played]:
 
 
 def _judged(trial: dict[str, Any]) -> Iterator[Played]:
-    """Yield how long a solution file took; nothing if (some of) its verdicts had been found before."""
+    """Yield how long a solution file took; nothing if some of its verdicts were reused."""
     found = trial["solutions"]
     solutions = sum(found.get("verdicts", {}).values()) + sum(found.get("ungradable", {}).values())
     if solutions and not found.get("reused"):

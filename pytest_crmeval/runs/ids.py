@@ -9,7 +9,7 @@ JOURNAL = "trials.jsonl"
 JUDGEMENTS = "judgements"
 """Where, beside the runs, a judge's opinions are kept."""
 INDEXES = ".indexes"
-"""Where, beside the runs, indexes of large files of cases are kept."""
+"""Folder, next to the runs, with the indexes of large case files."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 

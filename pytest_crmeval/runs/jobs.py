@@ -59,7 +59,7 @@ class Task:
     ended: str | None = None
     """When its last case was recorded; None as long as there are more."""
     samples: Sequence[tuple[int, int, int]] = ()
-    """Of a checkpoint: judged and solved solutions of a problem, and the number of such problems."""
+    """For a checkpoint: judged and solved solutions of a problem, and the number of such problems."""
 
     @property
     def done(self) -> int:
@@ -78,7 +78,7 @@ class Task:
         return self.passed / scored if scored and not self.samples else None
 
     def status(self, state: State) -> str:
-        """Return how far it is in a run of this state: waiting, running, finished, stopped, lost or not run."""
+        """Return the status in a run of this state: waiting, running, finished, stopped, lost or not run."""
         if self.is_done:
             return "finished"
         if state in {State.SUBMITTED, State.RUNNING}:
@@ -86,14 +86,14 @@ class Task:
         return str(state) if self.done else "not run"
 
     def to_dict(self, state: State) -> dict[str, Any]:
-        """Return JSON primitives, of a task in a run of this state."""
+        """Return JSON primitives for the task in a run of this state."""
         counts = {name: getattr(self, name) for name in self.__slots__ if name != "samples"}
         samples = {"samples": [list(sample) for sample in self.samples]} if self.samples else {}
         return {**counts, **samples, "done": self.done, "status": self.status(state)}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the task that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
+        """Return the task that ``to_dict`` wrote; KeyError, TypeError or ValueError if the record is invalid."""
         samples = tuple((int(judged), int(solved), int(count)) for judged, solved, count in record.get("samples", ()))
         return cls(samples=samples, **{name: record[name] for name in cls.__slots__ if name != "samples"})
 

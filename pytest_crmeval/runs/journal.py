@@ -92,7 +92,7 @@ class Journal:
         self._write({"part": part, "planned": [case.to_dict() for case in planned]})
 
     def trial(self, trial: Trial) -> None:
-        """Write how a case went, and when we heard of it: the time of day, and a clock that is never set."""
+        """Write the result of a case with the time of day and the monotonic clock."""
         at, tick = round(time.time(), 3), round(time.monotonic(), 3)
         self._write({"trial": trial.to_dict(), "at": at, "tick": tick})
 
@@ -188,7 +188,7 @@ def _line(record: JsonObject) -> bytes:
 
 
 def _cut_torn_line(file: FileIO) -> int:
-    """Cut off what comes after the last whole line; return the size that is left. Only the end of the file is read."""
+    """Truncate the file after its last complete line and return its size; reads only the end of the file."""
     end = file.seek(0, os.SEEK_END)
     while end:
         start = max(0, end - _BLOCK)

@@ -71,7 +71,7 @@ def _gates(rulings: Sequence[Ruling]) -> Iterator[str]:
 
 
 def _table(report: Report) -> Iterator[str]:
-    """Yield a row per suite and subject; what no subject has (checkpoints have no pass rate) has no column."""
+    """Yield a row per suite and subject; columns without values are omitted (checkpoints have no pass rate)."""
     rows = [_row(standing) for standing in report.standings]
     always = _ALWAYS if any(standing.checkpoint for standing in report.standings) else {*_ALWAYS, _RATE}
     names = [name for name in _COLUMNS if name in always or any(row.get(name, "0") not in {"0", "-"} for row in rows)]

@@ -61,11 +61,11 @@ class Memory:
         return self._means[place]
 
     def file_seconds(self, case: Case) -> float | None:
-        """Return how long it took to judge a solution file; None if that was not done."""
+        """Return how long it took to judge a solution file; None if it was not judged before."""
         return self._files[case].seconds if case in self._files else None
 
     def seconds_per_solution(self) -> float | None:
-        """Return how long it takes to judge a solution, on average; None if none was."""
+        """Return the mean time to judge a solution; None if none was judged."""
         solutions = sum(played.solutions for played in self._files.values())
         return sum(played.seconds or 0.0 for played in self._files.values()) / solutions if solutions else None
 

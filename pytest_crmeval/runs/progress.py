@@ -35,9 +35,9 @@ class Outcome:
     bill: Bill | None = None
     judge: Bill | None = None
     unit: str = ""
-    """What is independent of all others: the chain of the case, or the case; empty: the trial itself."""
+    """The independent unit: the chain of the case, or the case; if empty, the trial itself."""
     samples: Mapping[tuple[int, int], int] | None = None
-    """Of a solution file: (judged, solved) solutions of a problem -> problems; None if it is none."""
+    """For a solution file: (judged, solved) solutions of a problem -> number of problems; else None."""
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
@@ -82,7 +82,7 @@ class Progress:
     pass_rate: Figure | None = None
     """Share of passed among the scored, as in the report; None when nothing was scored, which is not zero."""
     pass_at_1: Figure | None = None
-    """Of a checkpoint, which has no pass rate."""
+    """For a checkpoint, which has no pass rate."""
 
     @property
     def done(self) -> int:
@@ -148,7 +148,7 @@ class Pace:
 
 
 class _Shares:
-    """The pass rate of a subject in a suite, or pass@1 of a checkpoint, as trials come and are taken back."""
+    """The pass rate of a subject in a suite, or pass@1 of a checkpoint, while trials are added and removed."""
 
     def __init__(self) -> None:
         self.samples: Counter[tuple[int, int]] = Counter()
@@ -170,7 +170,7 @@ class _Shares:
             self._clusters.add(self._units[unit])
 
     def on(self, row: Progress) -> Progress:
-        """Return the row with the figure that a report of so many trials has."""
+        """Return the row with the figure that a report of these trials has."""
         if self._is_checkpoint:
             found = CheckpointFigures(files=0, whole=FileOutcome(samples=+self.samples))
             return replace(row, pass_at_1=found.figures().get(PASS_AT_1))
@@ -235,7 +235,7 @@ class Tally:
         return rows
 
     def whole(self, now: float, in_flight: Mapping[Group, int] | None = None) -> Progress:
-        """Return how far all are together; several subjects, or suites, have no pass rate together."""
+        """Return the total progress; it has no pass rate if there are several subjects or suites."""
         groups = [group for group, counts in self._counts.items() if counts["total"]]
         counts = sum(self._counts.values(), start=Counter[str]())
         playing = None if in_flight is None else sum(in_flight.values())
@@ -243,7 +243,7 @@ class Tally:
         return self._with_figure(whole, groups[0]) if len(groups) == 1 else whole
 
     def samples(self, group: Group) -> Mapping[tuple[int, int], int]:
-        """Return (judged, solved) solutions of a problem -> problems, of all files of a checkpoint."""
+        """Return (judged, solved) solutions of a problem -> number of problems, for all files of a checkpoint."""
         return +self._shares[group].samples if group in self._shares else {}
 
     def _with_figure(self, row: Progress, group: Group) -> Progress:

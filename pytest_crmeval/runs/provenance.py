@@ -39,9 +39,9 @@ def fingerprint_of(content: object) -> str:
 
 
 def code_of(spec: str) -> str:
-    """Return what changes when the code of an agent ``module:attr`` does; nothing if it is not found.
+    """Return a fingerprint of the code of an agent ``module:attr``; empty if its source is not found.
 
-    Of a package all modules count: an agent is rarely one file. Nothing is imported.
+    In a package all modules count, because an agent is rarely one file. Nothing is imported.
     """
     name = spec.partition(":")[0].partition(".")[0]
     try:
@@ -54,7 +54,7 @@ def code_of(spec: str) -> str:
         files = [Path(str(found.origin))]
     try:
         return fingerprint_of([(path.name, path.read_bytes()) for path in files]) if files else ""
-    except OSError:  # it is gone, or not ours to read
+    except OSError:  # missing or unreadable
         return ""
 
 

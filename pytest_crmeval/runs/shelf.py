@@ -41,7 +41,7 @@ class NoSuchRunError(Exception):
 
 
 def folder_of(reports: Path, run: str | None = None, others: Sequence[Path] = ()) -> Path:
-    """Return the folder of a run by its id or a path, or of the run that was begun last.
+    """Return the folder of a run by its id or a path, or of the latest run.
 
     NoSuchRunError if there is none. A run that is not in ``reports`` is looked for in ``others``.
     """
@@ -53,7 +53,7 @@ def folder_of(reports: Path, run: str | None = None, others: Sequence[Path] = ()
         return max(folders.values(), key=_touched)
     if run in folders:
         return folders[run]
-    started = (place / run for place in places if not problem_of(run))  # a moment ago: nothing is written yet
+    started = (place / run for place in places if not problem_of(run))  # just started: nothing is written yet
     if found := next(filter(is_held, started), None) or _at(Path(run).expanduser()):
         return found
     from difflib import get_close_matches
@@ -131,7 +131,7 @@ def _folders(reports: Path) -> Iterable[Path]:
 
 
 def _at(path: Path) -> Path | None:
-    """Return the folder of the run that a path leads to: the folder, a file in it, or its report; None if to none."""
+    """Return the run folder for a path, which may be the folder, a file in it or the report; None if there is none."""
     found = path.resolve()  # latest is a link
     if found.exists() and (_is_run(found.parent) or is_held(found.parent)):
         return found.parent

@@ -106,8 +106,8 @@ class Watch:
     def look(self, now: float, tick: float | None = None) -> Status:
         """Return how a run stands at the time of day ``now``; JobError or UnreadableError if it can't be read.
 
-        ``tick`` is the monotonic clock of this machine: if the run is on this machine, its pace is measured by that,
-        whatever the time of day is set to.
+        ``tick`` is the monotonic clock of this machine. It measures the pace of a run on this machine, so changes of
+        the system clock have no effect.
         """
         job = read_job(self._folder) if is_job(self._folder) else None
         # Before the journal: who ends between the two looks has written all that he had to write.

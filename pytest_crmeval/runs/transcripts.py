@@ -65,7 +65,7 @@ def path_of(folder: Path, trial: Trial, index: int | None = None, name: str = ""
 
 
 def name_of(trial: Trial, index: int | None = None, name: str = "") -> str:
-    """Return what the transcript of a trial is called, from the folder of transcripts."""
+    """Return the path of a trial's transcript relative to the folder of transcripts."""
     planned = trial.planned
     index = index or planned.trial
     named = "/".join(names(planned.suite, planned.subject, name or planned.case))
@@ -84,7 +84,7 @@ def load(path: Path) -> Transcript:
         raise TranscriptError(f"{path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TranscriptError(f"{path}: not a transcript ({SCHEMA}): {error!r}") from error
-    raise TranscriptError(f"{path}: its schema is {cut(repr(document['schema']), 80)}, and only {SCHEMA} is known here")
+    raise TranscriptError(f"{path}: unsupported schema {cut(repr(document['schema']), 80)}; supported: {SCHEMA}")
 
 
 def _write(path: Path, content: bytes) -> None:

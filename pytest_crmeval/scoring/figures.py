@@ -44,8 +44,8 @@ def figures_of(
     Who wants one of them says so (``only``), and does not wait for the others. ``exact``: the ends of a share's
     interval are passed no more often than the level says, whatever the share is.
 
-    Observations that share a case or a chain are not independent, and count as many as they are worth. A solution file
-    passes or fails as a file: the checkpoint that wrote it is measured by its solutions, those of all its files.
+    Observations that share a case or a chain are not independent, so intervals use their effective sample size. A
+    checkpoint is measured by the solutions in all its files, not by whether each file passes.
     """
     scored = [trial for trial in trials if trial.verdict in SCORED]
     answered = [trial for trial in scored if trial.solutions is None]
@@ -130,7 +130,7 @@ class _Taker:
         return {name: self._counted(*tally) for name, tally in sums.items()}
 
     def solved(self, trials: Sequence[Trial]) -> dict[str, Figure]:
-        """Return figures of checkpoints, of files that errored or are invalid, too: what they lack is not solved."""
+        """Return figures of checkpoints, including errored and invalid files: missing solutions count as not solved."""
         return pass_figures((trial.solutions for trial in trials), self._level)
 
     def _counted(self, hits: int, of: int) -> Figure | None:
@@ -202,7 +202,7 @@ def _taken(trials: Sequence[Trial], measure: _Measured) -> _Taken:
 
 
 def _tried(cases: Sequence[Sequence[Trial]], k: int, chance: Callable[[int, int, int], float]) -> _Taken:
-    """Return the chance of each case; a case weighs as much as its trials, on the average, and all weigh alike."""
+    """Return the chance of each case; all cases have the same weight, the mean number of trials."""
     units: dict[str, Part] = {}
     weight = sum(map(len, cases)) / len(cases)
     for tried in cases:

@@ -68,24 +68,24 @@ class RunServer:
         return self._databases
 
     def wait_until_back(self) -> str:
-        """Wait for a server that is away; return why nothing more can be played, if it stays away."""
+        """Wait for an unreachable server; return why the run can't continue if it does not come back."""
         return self.outage.wait()
 
     def answers(self) -> bool:
-        """Whether it is there now; if so, the connection that says that the run is alive is there again, too."""
+        """Whether the server is reachable; if so, the connection that marks the run as alive is restored."""
         if self._databases is None:
-            return True  # not opened yet: ``databases`` says why it can't be
+            return True  # not opened yet: ``databases`` reports errors
         if not self._databases.address.answers():
             return False
         import psycopg
 
-        with suppress(psycopg.OperationalError):  # too many connections: those of the workers say that it is alive
+        with suppress(psycopg.OperationalError):  # too many connections: the workers' connections mark the run as alive
             self._alive = self._databases.reopened(self._alive)
         return True
 
     @property
     def has_ended(self) -> bool:
-        """Whether it was an embedded one, and is gone."""
+        """Whether the server was embedded and has ended."""
         return self._embedded is not None and self._embedded.has_ended
 
     def stop(self) -> None:

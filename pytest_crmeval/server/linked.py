@@ -41,7 +41,7 @@ class LinkedServer:
         return RunDatabases(Address(*self._line.ask("address")), self._run)
 
     def wait_until_back(self) -> str:
-        """Wait until the controller has found it again; return why nothing more can be played, if it has not."""
+        """Wait until the controller reaches the server again; return why the run can't continue if it does not."""
         return str(self._line.ask("server_back"))
 
 
@@ -65,7 +65,7 @@ class LinkedControl:
         return None if permit is None else int(permit)
 
     def refusal(self, model: str) -> str:
-        """Ask why no call is allowed any more."""
+        """Ask why no further call is allowed."""
         return str(self._line.ask("refusal", model))
 
     def fail(self, model: str) -> None:

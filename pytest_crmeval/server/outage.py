@@ -1,4 +1,4 @@
-"""A server that is away: all players wait for it in one place, which probes it, and gives it up in the end."""
+"""An unreachable server: all players wait in one place, which probes the server and gives up after a time limit."""
 
 import time
 from collections.abc import Callable
@@ -9,24 +9,24 @@ from pytest_crmeval.providers.control import EVERYBODY
 from pytest_crmeval.providers.shared import SharedControl
 
 PAUSE = 0.25
-"""Seconds from one probe to the next."""
+"""Seconds between two probes."""
 
 
 class Probed(Protocol):
-    """The server, as far as a probe goes."""
+    """What a probe needs to know about the server."""
 
     def answers(self) -> bool:
-        """Whether it is there now."""
+        """Whether the server accepts connections now."""
         ...
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is known that it won't come back."""
+        """Whether the server is known to be gone for good."""
         ...
 
 
 class Outage:
-    """Knows whether the run's server is away, and since when; any thread may ask."""
+    """Tracks whether the run's server is unreachable, and since when; thread-safe."""
 
     def __init__(
         self, server: Probed, control: SharedControl, limit: float, clock: Callable[[], float] = time.monotonic
@@ -40,16 +40,16 @@ class Outage:
         self._probing = Lock()
 
     def __str__(self) -> str:
-        """Return how long the server has been away; nothing if it is there, or was given up."""
+        """Return how long the server has been unreachable; empty if it is reachable or was given up."""
         since = self._since
         if since is None:
             return ""
-        return f"waiting for PostgreSQL (away for {self._clock() - since:.0f} s, at most {self._limit:.0f} s)"
+        return f"waiting for PostgreSQL (unreachable for {self._clock() - since:.0f} s, limit {self._limit:.0f} s)"
 
     def wait(self) -> str:
-        """Wait until the server answers; return why nothing more can be played, if it does not within the limit.
+        """Wait until the server answers; return why the run can't continue if it does not answer within the limit.
 
-        One thread probes, and those that come later wait for it. If the run is stopped meanwhile, nobody waits on.
+        One thread probes, and the others wait for it. If the run is stopped meanwhile, all threads stop waiting.
         """
         with self._probing:
             try:
@@ -61,13 +61,13 @@ class Outage:
         return why
 
     def _end(self) -> str:
-        """Return why nobody waits any longer; nothing if there is time left."""
+        """Return why the wait is over; empty if there is time left."""
         if self._given_up:
             return self._given_up
         if self._since is not None and self._server.has_ended:
-            self._give_up("the embedded PostgreSQL has ended, and with it the databases of the run")
+            self._give_up("the embedded PostgreSQL has ended, and the databases of the run are lost")
         elif self._since is not None and self._clock() - self._since >= self._limit:
-            self._give_up(f"PostgreSQL has been away for {self._limit:.0f} s (crmeval_server_wait)")
+            self._give_up(f"PostgreSQL was unreachable for {self._limit:.0f} s (crmeval_server_wait)")
         return self._given_up or self._control.stopped.get(EVERYBODY, "")
 
     def _give_up(self, why: str) -> None:

@@ -238,7 +238,7 @@ def test_the_others_are_not_held_up(project: Project, providers: Providers) -> N
 
 
 class Striking:
-    """A school in which the worker is killed while three conversations of a baseline are in flight.
+    """A school whose worker is killed while three conversations of a baseline are in flight.
 
     The learner's first conversation has to wait until the baseline's have been played, but for the one that xdist takes
     for the cause of the crash.
@@ -275,8 +275,8 @@ class Striking:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
-def test_what_a_killed_worker_was_playing_does_not_wait_for_the_learner(project: Project, providers: Providers) -> None:
-    """Its items are dealt out again, behind those of the learner, which take long; idle slots play it."""
+def test_cases_of_a_killed_worker_do_not_wait_for_the_learner(project: Project, providers: Providers) -> None:
+    """Items of a dead worker are queued behind the slow items of the learner; idle slots play the cases earlier."""
     path = project(stream(6))
     brain = Striking()
     providers(brain)

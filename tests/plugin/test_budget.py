@@ -1,4 +1,4 @@
-"""A budget is kept: no trial is started, and no call is made, that it does not cover."""
+"""A budget is kept: no trial starts and no call is made that it does not cover."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ DEAR = ("--crmeval-agent", "openai:m?price=1000/1000", "--crmeval-inflight", "1"
 
 @WAYS
 def test_the_rest_is_not_run_when_the_budget_is_spent(project: Project, providers: Providers, xdist: list[str]) -> None:
-    """A trial that is begun ends; the exit status says that the run is not complete, and a line says why."""
+    """A started trial is finished; the exit status shows that the run is incomplete, and a line says why."""
     server = providers()
     pytester = project([case(f"c{number}") for number in range(10)])
 
@@ -31,15 +31,13 @@ def test_the_rest_is_not_run_when_the_budget_is_spent(project: Project, provider
     assert report["run"]["spent"] == pytest.approx(0.48)
     assert 4 == len(server.seen)
     result.stdout.fnmatch_lines(
-        ["*the budget of $0.70 has no room for another trial: $0.48 is spent, and one costs about $0.24; 8 cases*"]
+        ["*the budget of $0.70 does not cover another trial: $0.48 is spent, and a trial costs about $0.24; 8 cases*"]
     )
 
 
 @pytest.mark.parametrize("xdist", [["-n", "3"], ["-p", "no:xdist"]], ids=" ".join)
-def test_a_budget_is_not_exceeded_by_what_is_in_flight(
-    project: Project, providers: Providers, xdist: list[str]
-) -> None:
-    """24 calls of 0.048 dollars at the same time came to 1.15."""
+def test_budget_is_not_exceeded_by_calls_in_flight(project: Project, providers: Providers, xdist: list[str]) -> None:
+    """Without reservations, 24 simultaneous calls of 0.048 dollars cost 1.15 dollars."""
     providers(lambda _: Slow(0.2, Say("No.", usage=Tokens(input=40, output=8))))
     pytester = project([case(f"c{number:02d}") for number in range(24)])
     many = ("--crmeval-agent", DEAR[1], "--crmeval-inflight", "8" if "-n" in xdist else "24")
@@ -49,11 +47,11 @@ def test_a_budget_is_not_exceeded_by_what_is_in_flight(
     report = report_of(pytester.path)
     assert report["run"]["spent"] == pytest.approx(0.048)
     assert 23 == report["results"][0]["not_run"]
-    result.stdout.fnmatch_lines(["the run was stopped: the budget of $0.05 has no room for another trial: *"])
+    result.stdout.fnmatch_lines(["the run was stopped: the budget of $0.05 does not cover another trial: *"])
 
 
-def test_a_budget_that_ends_within_a_trial_stops_it(project: Project, providers: Providers) -> None:
-    """What it would cost was not known; it is errored, and played again when there is more money."""
+def test_budget_that_is_used_up_during_a_trial_stops_the_trial(project: Project, providers: Providers) -> None:
+    """Its cost was unknown; the trial is errored, and a resumed run with a larger budget repeats it."""
     server = providers()
     pytester = project([case("one"), case("two")])
     run = (*DEAR, "--crmeval-run", "short", "-p", "no:xdist")
@@ -64,7 +62,7 @@ def test_a_budget_that_ends_within_a_trial_stops_it(project: Project, providers:
 
     assert [("one", "errored")] == [(trial["case"], trial["verdict"]) for trial in first["trials"]]
     assert first["trials"][0]["reason"].startswith(
-        "given up: openai:m: the budget of $0.20 has no room for another call"
+        "given up: openai:m: the budget of $0.20 does not cover another call"
     )
     assert 1 + 4 == len(server.seen)
     assert pytest.ExitCode.OK == result.ret
@@ -73,10 +71,10 @@ def test_a_budget_that_ends_within_a_trial_stops_it(project: Project, providers:
 @pytest.mark.parametrize(
     "usage", ['{"prompt_tokens": "100", "completion_tokens": "20"}', '"lots"', '{"prompt_tokens": []}']
 )
-def test_usage_of_the_wrong_type_neither_discards_an_answer_nor_hides_from_the_budget(
+def test_usage_of_the_wrong_type_keeps_the_answer_and_counts_for_the_budget(
     project: Project, providers: Providers, usage: str
 ) -> None:
-    """Numbers in quotes are numbers; where there are none, what was reserved is spent."""
+    """Numbers sent as text are counted; without numbers the reserved amount counts."""
     message = '{"role": "assistant", "content": "No."}'
     body = f'{{"choices": [{{"message": {message}, "finish_reason": "stop"}}], "usage": {usage}}}'
     server = providers([Malformed(body.encode())])

@@ -1,4 +1,4 @@
-"""A model that stops answering is not asked to the end of the run."""
+"""A model that stops answering is paused, probed and given up."""
 
 from collections.abc import Callable
 from itertools import count
@@ -22,7 +22,7 @@ FEW = "crmeval_max_failures = 5"
 
 
 class Failing:
-    """A brain that answers so many calls, and after that not, until it is repaired."""
+    """A brain that stops answering after some calls, until it is repaired."""
 
     def __init__(self, calls: int, answer: Answer) -> None:
         self._numbers = count(1)
@@ -32,7 +32,7 @@ class Failing:
         self.failed = 0
 
     def __call__(self, seen: Seen) -> Answer:
-        """Answer, or not."""
+        """Answer the first calls, then fail."""
         if next(self._numbers) <= self._calls or self.repaired.is_set():
             return crm_brain(seen)
         self.failed += 1
@@ -41,7 +41,7 @@ class Failing:
 
 @pytest.fixture(autouse=True)
 def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Probe quickly; the process of the test owns the run, and decides for all workers."""
+    """Shorten the probe intervals; the test's process owns the run and decides for all workers."""
     monkeypatch.setattr(breaker, "BACKOFF", (0.01, 0.01, 0.01))
 
 
@@ -53,7 +53,7 @@ def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_provider_that_breaks_down_is_given_up_and_a_resumed_run_plays_the_rest(
     project: Project, providers: Providers, answer: Answer, xdist: list[str]
 ) -> None:
-    """After the failures in a row, what was in flight then, and the probes; the rest is not run."""
+    """Calls are made until the failure limit, plus those in flight and the probes; the rest is not run."""
     brain = Failing(20, answer)
     providers(brain)
     pytester = project(many(60), ini=FEW)
@@ -71,14 +71,14 @@ def test_a_provider_that_breaks_down_is_given_up_and_a_resumed_run_plays_the_res
     assert failed < 5 + 2 * IN_FLIGHT * 2 + 3
     assert standing["not_run"] > 10
     broken.stdout.fnmatch_lines(
-        ["openai:m[?]* was stopped: given up: openai:m: no answer to * calls in a row, nor to 3 probes: *"]
+        ["openai:m[?]* was stopped: given up: openai:m: no answer to * consecutive calls and 3 probes: *"]
     )
     assert pytest.ExitCode.OK == resumed.ret
     assert 60 == report_of(pytester.path)["results"][0]["passed"]
 
 
 def test_a_short_outage_only_pauses_the_model(project: Project, providers: Providers) -> None:
-    """The first probe that is answered lets all others go on."""
+    """The first answered probe releases all other calls."""
     brain = Failing(4, Status(500))
 
     def recovering(seen: Seen) -> Answer:
@@ -96,7 +96,7 @@ def test_a_short_outage_only_pauses_the_model(project: Project, providers: Provi
     assert 6 <= standing["errored"] < 6 + IN_FLIGHT
 
 
-def test_other_models_go_on_when_one_is_given_up(project: Project, providers: Providers) -> None:
+def test_other_models_continue_when_one_is_given_up(project: Project, providers: Providers) -> None:
     """Each model has a breaker of its own."""
     providers(lambda seen: Status(500) if seen.model == "m" else crm_brain(seen))
     pytester = project(many(20), ini=FEW)
@@ -109,7 +109,7 @@ def test_other_models_go_on_when_one_is_given_up(project: Project, providers: Pr
 
 
 def test_a_learner_whose_model_breaks_down_is_given_up(project: Project, providers: Providers) -> None:
-    """It plays one after the other, so failures in a row come one at a time."""
+    """It plays one case after the other, so failures come one at a time."""
     server = providers(lambda seen: Status(500) if "Firm1" in str(seen.body) else school(seen))
     pytester = project(stream(30), ini=FEW)
     student = "atlas?student=openai:m;retries=0&teacher=openai:m;retries=0"
@@ -131,7 +131,7 @@ def test_a_judge_that_breaks_down_stops_the_run(project: Project, providers: Pro
     result.stdout.fnmatch_lines(["the run was stopped: given up: openai:j: no answer to *; * cases were not run"])
 
 
-def test_a_number_of_failures_below_zero_is_refused(project: Project) -> None:
+def test_negative_max_failures_is_refused(project: Project) -> None:
     """0 turns the breaker off."""
     result = project(ini="crmeval_max_failures = -1").runpytest()
 

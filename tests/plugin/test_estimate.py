@@ -117,10 +117,10 @@ def test_a_guess_counts_on_the_cache(project: Project, providers: Providers) -> 
     )
 
 
-def test_what_a_server_of_ones_own_took_is_not_what_the_model_takes(
+def test_usage_of_a_custom_server_is_not_used_for_the_provider_model(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The environment names the server: the same spec stands for another model there."""
+    """The environment sets the address: the same spec is another model there."""
     providers()
     pytester = project([case("one")])
     gpt = ("--crmeval-agent", "openai:gpt-4.1?price=1/1")
@@ -134,8 +134,8 @@ def test_what_a_server_of_ones_own_took_is_not_what_the_model_takes(
     here.stdout.fnmatch_lines(["*1 of 1 cases are taken from other models (openai:gpt-4.1[?]base_url=http://127.*)"])
 
 
-def test_solution_files_take_time(judging: Callable[..., pytest.Pytester]) -> None:
-    """As long as they took before, in the order of their steps."""
+def test_estimate_includes_the_time_for_solution_files(judging: Callable[..., pytest.Pytester]) -> None:
+    """The estimate uses their earlier times and lists them by step."""
     pytester = judging({f"checkpoint-{step}/s": [solution("a")] for step in (900, 1000)})
 
     first = pytester.runpytest("--crmeval-estimate")
@@ -148,6 +148,6 @@ def test_solution_files_take_time(judging: Callable[..., pytest.Pytester]) -> No
     second.stdout.fnmatch_lines(
         [
             "*checkpoint-900: 1 of 1 cases were judged before",
-            "*checkpoint-1000: 1 of 1 cases are taken to be like others that were, solution by solution",
+            "*checkpoint-1000: 1 of 1 cases are estimated from the time per solution of other files",
         ]
     )

@@ -347,10 +347,10 @@ def test_a_run_that_ends_at_its_first_failure_loses_nothing(
 
 
 @TOGETHER
-def test_a_budget_is_kept_and_what_is_begun_is_finished(
+def test_budget_is_kept_and_started_trials_are_finished(
     project: Project, providers: Providers, xdist: list[str]
 ) -> None:
-    """A trial costs 0.24 dollars: there is money for two, though more are in flight."""
+    """A trial costs 0.24 dollars: the budget covers two, although more could be in flight."""
     providers()
     pytester = project(many(40))
     dear = ("--crmeval-agent", "openai:m?price=1000/1000", "--crmeval-budget", "0.70", "--crmeval-inflight", "3")

@@ -30,7 +30,7 @@ from xdist.workermanage import NodeManager
 sides.GRACE = NodeManager.EXIT_TIMEOUT = 3600.0
 execnet.gateway_base.WorkerGateway._terminate_execution = lambda self: None
 """
-"""A conftest with which we, xdist and execnet wait an hour for a worker that is busy."""
+"""A conftest that makes us, xdist and execnet wait an hour for a busy worker."""
 
 
 def named(folder: Path) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def test_what_is_in_flight_is_finished_and_kept(
 def test_ctrl_c_with_one_case_in_flight_finishes_it_and_counts_its_calls(
     project: Project, providers: Providers, xdist: list[str], players: int, send: Signalled
 ) -> None:
-    """A case that is played by its own test is finished as one that is played ahead of it."""
+    """A case that is played in its own test is finished like one that is played ahead."""
     brain = Holding(2)
     server = providers(brain)
     folder = project(many(12)).path

@@ -1,4 +1,4 @@
-"""pytest-rerunfailures, which would count only the last of several attempts at a case."""
+"""pytest-rerunfailures is refused for cases, because only the last attempt would count."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def pytest_runtest_protocol(item, nextitem):
         if not again:
             return True
 """
-"""What pytest-rerunfailures does, in short: it is not installed, because it would be in every test."""
+"""A minimal pytest-rerunfailures; the real one is not installed, because it would affect every test."""
 
 
 @pytest.fixture
@@ -46,11 +46,11 @@ def reruns(project: Project) -> pytest.Pytester:
 
 @WAYS
 def test_reruns_of_cases_are_refused_before_anything_is_played(reruns: pytest.Pytester, xdist: list[str]) -> None:
-    """The message names what measures repeats."""
+    """The message names the option for repeats."""
     result = reruns.runpytest("-p", "rerunfailures", "--reruns", "2", "--crmeval-agent", "bots:Half", *xdist)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*--reruns would play *test_crm.py::* again until it passes*--crmeval-trials N*"])
+    result.stderr.fnmatch_lines(["*--reruns is not allowed for *test_crm.py::*--crmeval-trials N*"])
     assert not list(reruns.path.glob("reports/*.json"))
 
 
@@ -66,7 +66,7 @@ def test_reruns_of_other_tests_are_allowed(reruns: pytest.Pytester) -> None:
     assert (1, 2) == (standing["passed"], standing["failed"])
 
 
-def test_reruns_without_cases_are_not_our_business(reruns: pytest.Pytester) -> None:
+def test_reruns_are_allowed_in_a_session_without_cases(reruns: pytest.Pytester) -> None:
     """Only tests that evaluate are refused."""
     result = reruns.runpytest("-p", "rerunfailures", "--reruns", "2", "test_other.py", "-p", "no:xdist")
 

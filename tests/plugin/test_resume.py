@@ -209,8 +209,8 @@ def test_an_unnamed_run_is_always_new(project: Project) -> None:
 
 
 @WAYS
-def test_page_of_a_finished_run_is_left_as_it_is(project: Project, xdist: list[str]) -> None:
-    """To make it takes as long as everything else of a large run that has nothing left to play."""
+def test_page_of_a_finished_run_is_not_rewritten(project: Project, xdist: list[str]) -> None:
+    """Writing it takes half of the time of a large resumed run with nothing left to play."""
     pytester = project(ini="crmeval_page = true")
     pytester.runpytest(*RUN, *xdist).assert_outcomes(passed=3)
     page = pytester.path / f"reports/{MINE}.html"
@@ -225,7 +225,7 @@ def test_page_of_a_finished_run_is_left_as_it_is(project: Project, xdist: list[s
 
 
 def test_folder_of_a_run_is_not_searched_for_tests(project: Project) -> None:
-    """It has a file for each trial, and may lie among the tests."""
+    """It has a file for each trial, and may be inside the tests folder."""
     pytester = project()
     pytester.runpytest(*RUN).assert_outcomes(passed=3)
     folder = pytester.path / f"reports/{MINE}/transcripts"

@@ -1,4 +1,4 @@
-"""The log of a submitted run says what goes wrong while the run goes on."""
+"""The log of a submitted run shows errors during the run."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ Providers = Callable[..., Loopback]
 
 
 class Troubled:
-    """A brain that fails once for the first case, refuses the second, and holds the third until it is let go."""
+    """A brain that fails once for the first case, refuses the second, and blocks the third until it is released."""
 
     def __init__(self) -> None:
         self.end = Event()
@@ -44,7 +44,7 @@ class Troubled:
 def test_the_log_has_errored_trials_and_failed_calls_before_the_run_ends(
     project: Project, providers: Providers, options: list[str]
 ) -> None:
-    """With the case, the model and the reason."""
+    """The lines name the case, the model and the reason."""
     brain = Troubled()
     providers(brain)
     folder = project(many(3)).path

@@ -121,20 +121,18 @@ def test_a_secret_in_a_spec_is_refused(project: Project, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("parameter", ["token=abc", "api_key=x1", "my_password=hunter2", "key=lower", "secret="])
-def test_a_parameter_that_is_named_like_a_secret_is_refused_in_the_spec_of_an_own_agent(
-    project: Project, parameter: str
-) -> None:
-    """As in the spec of a model; the value is not repeated."""
+def test_custom_agent_parameter_with_a_name_like_a_secret_is_refused(project: Project, parameter: str) -> None:
+    """Like in the spec of a model; the error does not repeat the value."""
     result = project().runpytest("--crmeval-agent", f"bots:Half?{parameter}")
 
     name, _, value = parameter.partition("=")
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines([f"*bots:Half: {name}: a secret has no place in a spec*"])
+    result.stderr.fnmatch_lines([f"*bots:Half: the parameter '{name}' looks like a secret*"])
     assert not value or f"={value}" not in result.stderr.str() + result.stdout.str()
 
 
-def test_an_own_agent_may_be_given_the_name_of_a_variable() -> None:
-    """And parameters that only sound like one."""
+def test_custom_agent_parameter_may_name_an_environment_variable() -> None:
+    """Parameters that only sound like a secret are also allowed."""
     specs = ["bots:Half?token=MY_TOKEN", "bots:Half?max_tokens=800&keywords=a", "bots:Half"]
 
     assert ["", "", ""] == list(map(secret_parameter, specs))
@@ -191,10 +189,10 @@ def test_in():
 
 
 @pytest.mark.parametrize("inflight", ["1", "4"])
-def test_no_part_of_a_secret_is_left_where_text_is_cut(
+def test_no_part_of_a_secret_remains_in_shortened_output(
     project: Project, monkeypatch: pytest.MonkeyPatch, inflight: str
 ) -> None:
-    """By us or by pytest, wherever: terminal, JUnit XML, journal, report, page, Markdown, transcripts.
+    """Neither we nor pytest leave a part in terminal, JUnit XML, journal, report, page, Markdown or transcripts.
 
     Nor do escape sequences of an agent's exception reach the terminal.
     """

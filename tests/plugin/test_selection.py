@@ -94,7 +94,7 @@ def test_a_sample_is_the_same_for_the_same_seed(project: Project) -> None:
 
 
 @WAYS
-def test_sample_is_drawn_from_what_k_leaves(project: Project, xdist: list[str]) -> None:
+def test_sample_is_drawn_from_the_cases_that_k_selects(project: Project, xdist: list[str]) -> None:
     """The same cases for every agent; a resumed run has the same sample, and plays nothing new."""
     pytester = project([case(f"{kind}-{n}") for n in range(8) for kind in ("deal", "quote")])
     asked = ("-k", "quote", "--crmeval-sample", "3", "--crmeval-agent", "oracle", "--crmeval-agent", "mute", *xdist)
@@ -102,7 +102,7 @@ def test_sample_is_drawn_from_what_k_leaves(project: Project, xdist: list[str]) 
     result = pytester.runpytest(*asked, "--crmeval-run", "mine")
 
     result.assert_outcomes(passed=3, failed=3)
-    result.stdout.fnmatch_lines(["crmeval cases:  a sample of 3 (seed 0) of what -k and -m leave"])
+    result.stdout.fnmatch_lines(["crmeval cases:  a sample of 3 (seed 0) of those that -k and -m select"])
     trials = report_of(pytester.path)["trials"]
     by_agent = [{each["case"] for each in trials if each["subject"] == name} for name in ("oracle", "mute")]
     assert by_agent[0] == by_agent[1]
@@ -111,8 +111,8 @@ def test_sample_is_drawn_from_what_k_leaves(project: Project, xdist: list[str]) 
     assert trials == report_of(pytester.path)["trials"]
 
 
-def test_sample_with_k_that_leaves_everything_is_that_without_k(project: Project) -> None:
-    """Also where the order of tests was changed by another plugin."""
+def test_sample_is_the_same_if_k_selects_everything(project: Project) -> None:
+    """This holds even if another plugin has reordered the tests."""
     pytester = project([case(f"quote-{n}") for n in range(12)])
     sample = ("--crmeval-sample", "4", "-p", "no:xdist")
     plain = played(pytester, *sample)
@@ -123,7 +123,7 @@ def test_sample_with_k_that_leaves_everything_is_that_without_k(project: Project
 
 
 def test_sample_of_shards_is_drawn_before_k(project: Project) -> None:
-    """All shards must be dealt the same cases; the run says so."""
+    """All shards must be dealt from the same sample; the header says so."""
     pytester = project([case(f"{kind}-{n}") for n in range(8) for kind in ("deal", "quote")])
 
     result = pytester.runpytest("-k", "quote", "--crmeval-sample", "3", "--crmeval-shard", "1/2", "-p", "no:xdist")

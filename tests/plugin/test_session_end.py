@@ -23,7 +23,7 @@ class Deadly(Half):
 """
 
 
-def test_summary_and_gates_come_after_a_killed_worker_with_syrupy_and_warnings_as_errors(project: Project) -> None:
+def test_summary_and_gates_appear_after_a_killed_worker_with_syrupy_and_warnings_as_errors(project: Project) -> None:
     """Syrupy warns after a crash, and JUnit XML is written after syrupy."""
     pytester = project(
         [case(f"c{number}") for number in range(12)],
@@ -43,7 +43,7 @@ def test_summary_and_gates_come_after_a_killed_worker_with_syrupy_and_warnings_a
 
 
 @pytest.mark.parametrize("hook", ["pytest_sessionfinish", "pytest_terminal_summary"])
-def test_summary_and_exit_status_come_though_another_plugin_raises_at_the_end(project: Project, hook: str) -> None:
+def test_summary_and_exit_status_appear_although_another_plugin_raises_at_the_end(project: Project, hook: str) -> None:
     """The error is shown, and a run that would have been green is red."""
     pytester = project()
     pytester.makeconftest(f"def {hook}():\n    raise RuntimeError('lost its socks')\n")

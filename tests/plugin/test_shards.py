@@ -261,7 +261,7 @@ def test_a_worker_on_another_machine_says_what_to_do(project: Project) -> None:
 def test_merge_warns_when_an_agent_was_changed_between_shards(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its module is not what it was; each part of a report says by which version and code it was played."""
+    """The agent's module has changed; each part of a report records its version and code."""
     pytester = project(cases(4, 0))
     monkeypatch.chdir(pytester.path)
     pytester.runpytest_subprocess(*run("a1"), *HALF, "--crmeval-shard", "1/2", "-n", "1")

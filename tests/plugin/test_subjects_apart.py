@@ -1,4 +1,4 @@
-"""Several agents that are played apart, and have exit statuses of their own: the ways of docs/ci.md."""
+"""Several agents with separate exit statuses, as docs/ci.md describes."""
 
 from collections.abc import Callable
 
@@ -17,10 +17,10 @@ def statuses(run: str) -> list[int]:
     return [cli.main(["gate", run, "--subject", name, *GATE]) for name in ("oracle", "mute")]
 
 
-def test_agents_of_several_processes_are_merged_and_judged_apart(
+def test_agents_of_several_processes_are_merged_and_judged_separately(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One process for each agent, then one run of all."""
+    """One process per agent, then one merged run."""
     pytester = project([case("one"), case("two")])
     monkeypatch.chdir(pytester.path)
     for name in ("oracle", "mute"):

@@ -52,20 +52,20 @@ def asked(pytester: pytest.Pytester, *agents: str) -> dict[str, Any]:
     ],
 )
 def test_thoughts_are_not_scored(pytester: pytest.Pytester, providers: Providers, answer: Answer, verdict: str) -> None:
-    """Neither for nor against the model."""
+    """They neither pass nor fail the trial."""
     providers([answer])
 
     assert verdict == asked(pytester, "openai:m?retries=0")["verdict"]
 
 
 @pytest.mark.parametrize("agent", ["openai:m?retries=0", "openai:m?retries=0&api=responses", "anthropic:m?retries=0"])
-def test_a_reply_that_has_only_thoughts_says_so(pytester: pytest.Pytester, providers: Providers, agent: str) -> None:
-    """With any API: in the notes, in the reason, on the terminal."""
+def test_reply_with_only_thoughts_has_a_note(pytester: pytest.Pytester, providers: Providers, agent: str) -> None:
+    """With any API, in the notes, in the reason and on the terminal."""
     providers([Say("<think>Answer: Paris")])
 
     trial = asked(pytester, agent)
 
-    assert ("failed", ["m answered with thoughts only: the reply is empty"]) == (trial["verdict"], trial["notes"])
+    assert ("failed", ["m returned only thoughts: the reply is empty"]) == (trial["verdict"], trial["notes"])
     assert "actual 'only thoughts'" in trial["scores"][0]["reason"]
 
 
@@ -81,7 +81,7 @@ def thinking(seen: Seen) -> Answer:
 def test_thoughts_are_kept_and_never_sent_back(
     project: Callable[..., pytest.Pytester], providers: Providers, agent: str
 ) -> None:
-    """Two turns of one conversation: transcript, cassette and page have them, no request and no judge has."""
+    """In two turns of a conversation: transcript, cassette and page have them, requests and the judge don't."""
     server = providers(thinking)
     two_turns = case("one")
     bob = {"name": "Bob Ltd", "email": "bob@bob.example", "status": "Active"}

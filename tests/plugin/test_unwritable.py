@@ -1,4 +1,4 @@
-"""Journals and transcripts that cannot be written: paid trials are not lost, and the user reads why."""
+"""Journals and transcripts that cannot be written: paid trials are not lost, and the error is shown."""
 
 from collections.abc import Callable
 
@@ -82,7 +82,7 @@ def test_summary_comes_after_ctrl_c_though_the_journal_is_lost(project: Project,
 def test_trial_is_recorded_without_its_transcript_when_that_cannot_be_written(
     project: Project, xdist: list[str]
 ) -> None:
-    """A file stands where the folder should be: the trials count, and the summary says what is missing."""
+    """There is a file in place of the folder: the trials count, and the summary says what is missing."""
     pytester = project([case("one"), case("two")])
     folder = pytester.path / "reports" / "no-room"
     folder.mkdir(parents=True)
@@ -98,7 +98,7 @@ def test_trial_is_recorded_without_its_transcript_when_that_cannot_be_written(
 
 
 def test_full_disk_is_named_instead_of_the_solution_file(judging: Made) -> None:
-    """Results go to a real device that is always full."""
+    """Results are written to /dev/full."""
     pytester = judging({"checkpoint-49/s": [solution("a")]})
     results = pytester.path / "reports" / "full" / "eval_checkpoint_49" / "eval_s.jsonl.part"
     results.parent.mkdir(parents=True)

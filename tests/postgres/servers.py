@@ -15,7 +15,7 @@ from tests.postgres.processes import eventually
 
 
 class OwnServer:
-    """A server of the test's own."""
+    """A PostgreSQL server for one test."""
 
     def __init__(self, home: Path) -> None:
         binaries = embedded.find_binaries()
@@ -27,14 +27,14 @@ class OwnServer:
         self.start()
 
     def start(self) -> None:
-        """Start, and return when it answers."""
+        """Start the server and wait until it answers."""
         self._process = subprocess.Popen(  # type: ignore[call-overload]
             self._command, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
         eventually(self.answers, "the server answers")
 
     def stop(self) -> None:
-        """Stop it as ``pg_ctl stop -m fast`` does, and return when it is gone."""
+        """Stop the server like ``pg_ctl stop -m fast`` and wait for its end."""
         os.kill(self._postmaster(), signal.SIGINT)
         self._process.wait(60)
 
@@ -45,7 +45,7 @@ class OwnServer:
             self._process.wait(60)
 
     def answers(self) -> bool:
-        """Whether one can connect."""
+        """Whether the server accepts connections."""
         try:
             psycopg.connect(self.conninfo).close()
         except psycopg.OperationalError:
@@ -58,7 +58,7 @@ class OwnServer:
 
 @contextmanager
 def own_server(home: Path) -> Iterator[OwnServer]:
-    """Give a server in a folder that is made for it, and removed."""
+    """Yield a server in a temporary folder."""
     home.mkdir()
     server = OwnServer(home)
     try:

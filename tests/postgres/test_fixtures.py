@@ -1,4 +1,4 @@
-"""Tests of a user's own that use the run's PostgreSQL directly."""
+"""Users' own tests that use the run's PostgreSQL directly."""
 
 import os
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def test_noproc(postgresql_noproc, pg_noproc, postgresql, number):
 def test_fixtures_of_pytest_postgresql_use_the_server_of_the_run(
     project: Project, given_server: str, xdist: list[str]
 ) -> None:
-    """Each test has a database of its own on the server that conversations are played on; none is left."""
+    """Each test has its own database on the run's server; all are dropped."""
     pytester = project([case("one")], plugin="postgresql")
     pytester.makepyfile(test_own=OWN)
 
@@ -66,7 +66,7 @@ def test_fixtures_of_pytest_postgresql_need_no_conversations(
     pytester.runpytest("test_own.py", *xdist).assert_outcomes(passed=8)
 
 
-def test_template_is_loaded_as_pytest_postgresql_is_told(project: Project, given_server: str) -> None:
+def test_postgresql_load_setting_is_applied_to_the_template(project: Project, given_server: str) -> None:
     """By its ini setting."""
     del given_server
     pytester = project(plugin="postgresql", ini="postgresql_load = things.sql\n")
@@ -81,8 +81,8 @@ def test_template_is_loaded_as_pytest_postgresql_is_told(project: Project, given
     pytester.runpytest("test_own.py").assert_outcomes(passed=1)
 
 
-def test_database_of_a_killed_test_is_swept_by_the_next_run(project: Project, given_server: str) -> None:
-    """It is known by its name, like those of workers by their mark."""
+def test_database_of_a_killed_test_is_dropped_by_the_next_run(project: Project, given_server: str) -> None:
+    """It is recognised by its name."""
     del given_server
     pytester = project([case("one")], plugin="postgresql")
     pytester.makepyfile(test_own="import os\n\ndef test_killed(postgresql): os._exit(1)")
@@ -95,10 +95,10 @@ def test_database_of_a_killed_test_is_swept_by_the_next_run(project: Project, gi
     assert [] == databases_of_runs("crmeval_killed-test_")
 
 
-def test_server_that_a_project_has_chosen_is_left_to_pytest_postgresql(
+def test_pytest_postgresql_keeps_the_configured_server_in_a_session_without_cases(
     project: Project, monkeypatch: pytest.MonkeyPatch, server: str
 ) -> None:
-    """Where nothing is evaluated, a project that merely has our plugin installed notices nothing of it."""
+    """Without cases, installing our plugin changes nothing."""
     monkeypatch.delenv("CRMEVAL_DSN", raising=False)
     host = psycopg.conninfo.conninfo_to_dict(server)["host"]
     pytester = project(plugin="postgresql", ini=f"postgresql_host = {host}\npostgresql_port = 5432\n")
@@ -140,8 +140,8 @@ def test_reopened(crm_connection):
 
 
 @XDIST
-def test_crm_connection_is_that_of_the_crm(project: Project, given_server: str, xdist: list[str]) -> None:
-    """It sees what a trial has written, and is replaced for the next test if it was lost."""
+def test_crm_connection_is_the_connection_of_the_crm(project: Project, given_server: str, xdist: list[str]) -> None:
+    """It sees the rows of the trial, and is replaced for the next test if it was lost."""
     del given_server
     pytester = project([case("one")])
     pytester.makepyfile(test_own=LOOKING)
@@ -150,7 +150,7 @@ def test_crm_connection_is_that_of_the_crm(project: Project, given_server: str, 
 
 
 def test_crm_connection_of_an_overridden_crm_is_an_error(project: Project, given_server: str) -> None:
-    """There is no database of ours then."""
+    """The overriding CRM may have no database."""
     del given_server
     pytester = project([case("one")])
     pytester.makeconftest("import pytest\n\n@pytest.fixture(scope='session')\ndef crm(): return object()")
@@ -163,7 +163,7 @@ def test_crm_connection_of_an_overridden_crm_is_an_error(project: Project, given
 
 
 def test_all_fixtures_are_on_the_reference_page() -> None:
-    """Those of ours, and those of pytest-postgresql that we give the run's server."""
+    """Our fixtures, and those of pytest-postgresql that use the run's server."""
     page = (ROOT / "docs" / "reference" / "fixtures.md").read_text(encoding="utf-8")
 
     assert set(FIXTURES) == set(plugin.__all__)

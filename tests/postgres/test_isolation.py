@@ -190,7 +190,7 @@ def test_a_query_that_runs_away_is_a_tool_error(home: Address) -> None:
 
 
 def test_lost_connection_is_not_a_tool_error(home: Address) -> None:
-    """The player hears of it."""
+    """It raises an error for the player."""
     with (
         home.connect() as connection,
         home.connect() as other,
@@ -237,7 +237,7 @@ def test_a_vacuum_that_takes_too_long_costs_no_trial(home: Address, monkeypatch:
 
 
 def test_finished_trial_survives_a_connection_that_is_lost_at_its_end(home: Address) -> None:
-    """Nothing of it is missing, and the server rolls back."""
+    """The trial is complete, and the server rolls back."""
     with home.connect() as connection, home.connect() as other:
         crm = PostgresCrm(connection)
         with crm.seeded(SEED, NOW):
@@ -250,7 +250,7 @@ def test_finished_trial_survives_a_connection_that_is_lost_at_its_end(home: Addr
 
 
 def test_connection_that_is_lost_between_trials_is_replaced(home: Address) -> None:
-    """The next trial does not notice."""
+    """The next trial is not affected."""
     opened: list[psycopg.Connection[Any]] = []
 
     def connect() -> PostgresCrm:

@@ -288,7 +288,7 @@ CAN_NOT_BEGIN = pytest.mark.parametrize(
 
 
 @CAN_NOT_BEGIN
-def test_submit_reports_a_run_that_can_not_begin_and_leaves_nothing(
+def test_submit_reports_a_run_that_cannot_start_and_leaves_no_files(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
 ) -> None:
     """The error of pytest is shown, and no run is listed."""
@@ -303,7 +303,7 @@ def test_submit_reports_a_run_that_can_not_begin_and_leaves_nothing(
     assert [] == json.loads(desk.types("list", "--json").stdout)["runs"]
 
 
-def test_a_run_that_can_not_be_resumed_in_the_background_stays_as_it_was(desk: Desk) -> None:
+def test_run_that_cannot_be_resumed_in_the_background_is_unchanged(desk: Desk) -> None:
     """Its agent is broken when it is resumed, and repaired later."""
     desk.submits()
     desk.until(2)

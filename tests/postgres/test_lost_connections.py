@@ -1,4 +1,4 @@
-"""A lost connection costs the trial in progress, and a server that is away for a while costs nothing."""
+"""A lost connection repeats the trial in progress, and a short outage of the server changes nothing."""
 
 import os
 import secrets
@@ -107,7 +107,9 @@ def breaking(project: Project) -> pytest.Pytester:
 
 @MODES
 @pytest.mark.parametrize("how", ["terminate", "kill"])
-def test_lost_connections_cost_no_verdict(own: OwnServer, breaking: pytest.Pytester, mode: list[str], how: str) -> None:
+def test_lost_connections_do_not_change_verdicts(
+    own: OwnServer, breaking: pytest.Pytester, mode: list[str], how: str
+) -> None:
     """All sessions of the run end in the middle of a trial: every case passes, and nothing is left on the server."""
     del own
 
@@ -120,7 +122,7 @@ def test_lost_connections_cost_no_verdict(own: OwnServer, breaking: pytest.Pytes
 
 
 @MODES
-def test_trial_that_loses_its_connection_twice_errors_alone(
+def test_only_the_trial_that_loses_its_connection_twice_is_errored(
     own: OwnServer, breaking: pytest.Pytester, mode: list[str]
 ) -> None:
     """It is played again once; the others pass."""
@@ -140,7 +142,7 @@ def test_players_wait_for_a_server_that_restarts(own: OwnServer, breaking: pytes
     arguments = ("--crmeval-agent", "breaking:Breaking?how=away", "--crmeval-progress", "on", *mode)
     with running(breaking.path, *arguments) as run:
         stop_when_asked(own, run)
-        eventually(lambda: "crmeval: waiting for PostgreSQL (away for " in run.output(), "it is shown")
+        eventually(lambda: "crmeval: waiting for PostgreSQL (unreachable for " in run.output(), "it is shown")
         own.start()
 
         assert pytest.ExitCode.OK == run.end(), run.output()
@@ -149,10 +151,10 @@ def test_players_wait_for_a_server_that_restarts(own: OwnServer, breaking: pytes
 
 
 @MODES
-def test_run_stops_when_the_server_stays_away_and_is_resumed(
+def test_run_stops_if_the_server_stays_unreachable_and_can_be_resumed(
     own: OwnServer, breaking: pytest.Pytester, mode: list[str]
 ) -> None:
-    """What was not finished is not run, instead of errored; a resume plays it."""
+    """Unfinished cases are not run, instead of errored, and a resumed run plays them."""
     breaking.makeini("[pytest]\npythonpath = .\ncrmeval_page = false\ncrmeval_server_wait = 1\n")
     arguments = ("--crmeval-agent", "breaking:Breaking?how=away", "--crmeval-run", "the-run", *mode)
     with running(breaking.path, *arguments) as run:
@@ -160,7 +162,7 @@ def test_run_stops_when_the_server_stays_away_and_is_resumed(
 
         assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
     (standing,) = report_of(breaking.path)["results"]
-    said = "the run was stopped: PostgreSQL has been away for 1 s (crmeval_server_wait); "
+    said = "the run was stopped: PostgreSQL was unreachable for 1 s (crmeval_server_wait); "
     assert said in run.output()
     assert 0 == standing["errored"]
     assert COUNT == standing["passed"] + standing["not_run"]
@@ -171,10 +173,10 @@ def test_run_stops_when_the_server_stays_away_and_is_resumed(
     assert COUNT == report_of(breaking.path)["results"][0]["passed"]
 
 
-def test_calls_of_a_lost_dialogue_stay_on_the_bill(
+def test_cost_of_a_lost_dialogue_is_included_in_the_trial(
     own: OwnServer, project: Project, providers: Callable[..., Loopback]
 ) -> None:
-    """They were paid for; the transcript shows only the dialogue that counts."""
+    """Its calls were paid for; the transcript shows only the dialogue that counts."""
     asked: list[str] = []
 
     def brain(seen: Seen) -> Answer:
@@ -222,7 +224,7 @@ class Waiting(Half):
 def test_time_outs_of_a_given_server_do_not_end_our_sessions(
     project: Project, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent takes longer than the server lets others be idle; the run drops its databases at the end."""
+    """The agent takes longer than the server's idle time-out; the run still drops its databases at the end."""
     role = f"hurried_{secrets.token_hex(4)}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {role} LOGIN CREATEDB".encode())

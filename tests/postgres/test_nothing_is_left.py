@@ -137,7 +137,7 @@ def test_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, mill
 
 
 @XDIST
-def test_after_the_keeper_was_killed(slow: Path, xdist: list[str]) -> None:
+def test_nothing_is_left_after_the_keeper_was_killed(slow: Path, xdist: list[str]) -> None:
     """The run goes on, and its controller clears the server away."""
     with running(slow, *xdist, "--crmeval-agent", "slow:Waiting") as run:
         eventually(lambda: "crmeval server" in run.output(), "it has begun")
@@ -151,7 +151,7 @@ def test_after_the_keeper_was_killed(slow: Path, xdist: list[str]) -> None:
 
 
 @XDIST
-def test_after_the_postmaster_was_killed(slow: Path, xdist: list[str]) -> None:
+def test_nothing_is_left_after_the_postmaster_was_killed(slow: Path, xdist: list[str]) -> None:
     """The run stops at once and says why, the rest is not run, and the System V segment is gone."""
     with running(slow, *xdist, "--crmeval-agent", "slow:Waiting") as run:
         eventually(lambda: "crmeval server" in run.output(), "it has begun")
@@ -167,8 +167,8 @@ def test_after_the_postmaster_was_killed(slow: Path, xdist: list[str]) -> None:
     assert 30 == standing["passed"] + standing["not_run"]
 
 
-def test_after_keeper_and_controller_were_killed_the_next_run_clears_away(slow: Path) -> None:
-    """Nothing else could: the server lives on without them. A server that is in use is left alone."""
+def test_next_run_removes_the_server_after_keeper_and_controller_were_killed(slow: Path) -> None:
+    """The server survives both of them. A server that is in use is not removed."""
     waiting = ("-n", "1", "--crmeval-agent", "slow:Waiting")
     with running(slow, *waiting) as run:
         eventually(lambda: "crmeval server" in run.output(), "it has begun")
@@ -191,8 +191,8 @@ def test_after_keeper_and_controller_were_killed_the_next_run_clears_away(slow: 
     living.nothing_left()
 
 
-def test_after_the_keeper_was_killed_while_the_server_starts(tmp_path: Path) -> None:
-    """Whoever waits for the server is told, and an initdb that is still at work leaves nothing."""
+def test_nothing_is_left_after_the_keeper_was_killed_during_startup(tmp_path: Path) -> None:
+    """The waiting process gets an error, and a running initdb leaves nothing."""
     before = left_in_memory()
     program = (
         "from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries;"
@@ -230,7 +230,7 @@ finally:
 
 @pytest.mark.parametrize("size", ["4k", "1m"])
 def test_tiny_shared_memory_is_enough_and_nothing_is_left_in_it(tmp_path: Path, size: str) -> None:
-    """As in a container; the server's data is elsewhere then."""
+    """Containers often have a small /dev/shm; the server's data is then elsewhere."""
     before = left_in_memory()
     mount = f'mount -t tmpfs -o size={size} tmpfs /dev/shm && exec "$@"'
     apart = ["unshare", "--mount", "sh", "-c", mount, "sh"]

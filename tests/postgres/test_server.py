@@ -47,15 +47,15 @@ def silent_port(silent: socket.socket) -> int:
 
 
 @XDIST
-def test_a_low_limit_of_open_files_is_reported_as_such(project: Project, xdist: list[str]) -> None:
-    """Not as a PostgreSQL that is missing."""
+def test_low_limit_of_open_files_is_reported(project: Project, xdist: list[str]) -> None:
+    """It is not reported as a missing PostgreSQL."""
     pytester = project([case("one")])
     command = 'ulimit -n 24; exec "$@"'
     result = pytester.run("bash", "-c", command, "bash", sys.executable, "-m", "pytest", *xdist)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     said = f"{result.stdout}{result.stderr}"
-    assert "crmeval: too many open files: a process may have 24 (ulimit -n)" in said
+    assert "crmeval: too many open files: the limit is 24 (ulimit -n)" in said
     assert "no usable PostgreSQL" not in said
 
 
@@ -147,8 +147,8 @@ def test_the_options_of_pytest_postgresql_give_a_server(project: Project, server
     )
 
 
-def test_ini_setting_of_pytest_postgresql_gives_a_server(project: Project, server: str) -> None:
-    """Where it has a port; the host is another setting."""
+def test_ini_setting_of_pytest_postgresql_selects_the_server(project: Project, server: str) -> None:
+    """``postgresql_port`` selects it; the host is another setting."""
     host = conninfo_to_dict(server)["host"]
     pytester = project(plugin="postgresql", ini=f"postgresql_host = {host}\npostgresql_port = 5432\n")
 

@@ -133,7 +133,7 @@ def test_no_usage() -> None:
     assert Usage(calls=1) == understood({"type": "text", "text": "Hi"}).usage
 
 
-def test_thoughts_are_kept_apart_and_novelties_are_passed_over() -> None:
+def test_thoughts_are_separated_and_unknown_blocks_are_ignored() -> None:
     """They are not what it says."""
     thought = {"type": "thinking", "thinking": "Hm.", "signature": "x"}
     novelty = {"type": "novelty", "text": 5}
@@ -160,8 +160,8 @@ def test_why_it_stopped(reason: str, ending: str) -> None:
     assert ending == understood({"type": "text", "text": "Hi"}, stop_reason=reason).ending
 
 
-def test_a_dialogue_that_does_not_fit_is_an_error_as_with_other_providers() -> None:
-    """They answer 400; here half an answer comes back, which was paid for."""
+def test_dialogue_that_exceeds_the_context_window_is_an_error() -> None:
+    """Other providers answer 400; Anthropic returns a partial answer, which was paid for."""
     exceeded = {"stop_reason": "model_context_window_exceeded", "usage": {"input_tokens": 9, "output_tokens": 2}}
     with pytest.raises(ModelError, match="does not fit into the model's context") as caught:
         understood({"type": "text", "text": "Half of"}, **exceeded)
@@ -170,9 +170,9 @@ def test_a_dialogue_that_does_not_fit_is_an_error_as_with_other_providers() -> N
     assert Usage(input=9, output=2, calls=1) == caught.value.usage
 
 
-def test_an_answer_without_content_and_without_an_end_is_malformed() -> None:
-    """It broke off; a model with nothing to say says that it is done."""
-    with pytest.raises(ModelError, match="no content in it, and no end") as caught:
+def test_answer_without_content_and_stop_reason_is_malformed() -> None:
+    """The answer was broken off; a model with nothing to say sends a stop reason."""
+    with pytest.raises(ModelError, match="neither content nor a stop reason") as caught:
         understood(stop_reason=None)
 
     assert Cause.MALFORMED is caught.value.cause

@@ -245,7 +245,7 @@ class TestResponses:
     SPEC = "openai:gpt-4.1?api=responses"
 
     def test_items_of_other_kinds_are_not_the_reply(self) -> None:
-        """Thoughts are kept apart; searches, and what is invented next, are passed over."""
+        """Thoughts are separated; searches and unknown items are ignored."""
         said = {"type": "message", "content": [{"type": "output_text", "text": "Hi"}, {"type": "novelty"}]}
         with Mocked([output({"type": "reasoning", "content": "text"}, said, {"type": "novelty", "name": 7})]):
             assert Reply(text="Hi", thoughts="text") == ask(self.SPEC)

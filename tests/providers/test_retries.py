@@ -137,8 +137,8 @@ def test_trouble_on_the_way_is_asked_again(dialect: str, trouble: Answer) -> Non
 
 
 @every_dialect
-def test_an_empty_answer_is_asked_for_again(dialect: str) -> None:
-    """The next one may have something in it; the empty one was paid for."""
+def test_empty_answer_is_requested_again(dialect: str) -> None:
+    """The next answer may have content; the empty one was paid for."""
     account = Account()
     with Loopback([Say(""), Say(" "), Say("Hi")]) as server:
         completion = Patient(dialect, server).complete(account)
@@ -151,19 +151,19 @@ def test_an_empty_answer_is_asked_for_again(dialect: str) -> None:
 
 
 @every_dialect
-def test_an_answer_that_stays_empty_is_the_reply(dialect: str) -> None:
+def test_answer_that_stays_empty_counts_as_the_reply(dialect: str) -> None:
     """The model has nothing to say, so the scorers decide; a note says so."""
     account = Account()
     with Loopback([Say("")]) as server:
         completion = Patient(dialect, server, retries=6).complete(account)
 
     assert ("", "said", 3) == (completion.reply.text, completion.ending, len(server.seen))
-    assert any("gave an empty answer" in note for note in account.notes)
+    assert any("returned an empty answer" in note for note in account.notes)
 
 
 @every_dialect
-def test_an_empty_answer_is_not_asked_for_again_if_its_tokens_ran_out(dialect: str) -> None:
-    """They would run out again; a note says how to give it more."""
+def test_empty_answer_is_not_requested_again_if_the_model_ran_out_of_tokens(dialect: str) -> None:
+    """It would run out again; a note says how to allow more tokens."""
     account = Account()
     with Loopback([Say("", cut=True)]) as server:
         completion = Patient(dialect, server).complete(account)

@@ -1,4 +1,4 @@
-"""Runs as commands find them: by id, by a path, in other folders; and what they say where there is nothing to find."""
+"""How commands find runs: by id, by path and in other folders; and their errors if there is none."""
 
 import json
 import os
@@ -41,9 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 @pytest.mark.parametrize("command", ["status", "stop", "report"])
-def test_a_path_names_a_run_as_its_id_does(
-    here: Path, capsys: pytest.CaptureFixture[str], command: str, path: str
-) -> None:
+def test_run_can_be_named_by_a_path(here: Path, capsys: pytest.CaptureFixture[str], command: str, path: str) -> None:
     """The folder, a file in it, its report, or the link to the latest run."""
     keep(here / "reports", "nightly", [trial("one")])
     write_job(here / "reports/nightly", replace(JOB, state=State.FINISHED, exit_status=0))
@@ -55,7 +53,7 @@ def test_a_path_names_a_run_as_its_id_does(
 def test_runs_of_another_output_folder_are_found_without_naming_it(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also from a folder of the project below; the latest run is the latest of all folders."""
+    """This also works from a subfolder of the project; the latest run is the latest in all folders."""
     (here / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     cli.main(["submit", "--hold", "--run", "usual"])
     cli.main(["submit", "--hold", "--run", "elsewhere", "--output-dir", "results"])
@@ -76,16 +74,14 @@ def test_runs_of_another_output_folder_are_found_without_naming_it(
     assert "elsewhere" not in capsys.readouterr().out
 
 
-def test_an_output_folder_that_can_not_be_remembered_is_reported(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_output_folder_that_cannot_be_remembered_is_reported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The run is submitted; commands need --reports."""
     (here / ".pytest_cache").touch()
 
     assert 0 == cli.main(["submit", "--hold", "--run", "mine", "--output-dir", "results"])
 
     said = capsys.readouterr()
-    assert "Not a directory; name the folder of this run with --reports results" in said.err
+    assert "Not a directory; to find this run later, add --reports results" in said.err
     assert "run mine is written down" in said.out
 
 
@@ -93,20 +89,20 @@ def test_an_output_folder_that_can_not_be_remembered_is_reported(
 def test_a_deleted_current_folder_is_reported(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str
 ) -> None:
-    """Instead of a traceback."""
+    """There is no traceback."""
     (here / "gone").mkdir()
     monkeypatch.chdir(here / "gone")
     (here / "gone").rmdir()
 
     assert 2 == cli.main([typed])
     said = capsys.readouterr().err
-    assert "crmeval: the current folder can't be used: No such file or directory; change to another one (cd)\n" == said
+    assert "crmeval: can't use the current folder: No such file or directory; change to another folder\n" == said
 
 
-def test_stop_reports_a_frozen_run_instead_of_waiting(
+def test_stop_reports_a_suspended_run_instead_of_waiting(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With what to do: the process gets no signal before it is continued."""
+    """The error says what to do: a suspended process handles no signal until it is continued."""
     monkeypatch.setattr(stop, "PATIENCE", 0.0)
     folder = here / "reports/nightly"
     folder.mkdir(parents=True)
@@ -123,5 +119,5 @@ def test_stop_reports_a_frozen_run_instead_of_waiting(
 
     assert 2 == status
     said = capsys.readouterr().err
-    assert f"the run 'nightly' is frozen: process {process.pid} is suspended" in said
-    assert f"kill -CONT {process.pid}; or kill it: crmeval stop nightly --now" in said
+    assert f"run 'nightly' can't stop: process {process.pid} is suspended" in said
+    assert f"kill -CONT {process.pid}, or kill it: crmeval stop nightly --now" in said

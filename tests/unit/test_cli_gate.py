@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_complete_subject_of_an_incomplete_run_is_judged_alone(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each subject has an exit status of its own; gates of the project about others are not judged."""
+    """Each subject has its own exit status; gates about other subjects are not judged."""
     assert 1 == cli.main(["gate", "both"])
     capsys.readouterr()
 
@@ -71,8 +71,8 @@ def test_subject_is_judged_by_the_journal_of_a_run_without_a_report(folder: Path
     assert 2 == cli.main(["gate", "both"])
 
 
-def test_subject_is_judged_by_its_report_where_the_journal_was_not_kept(folder: Path) -> None:
-    """As an artifact of CI."""
+def test_subject_is_judged_by_its_report_if_there_is_no_journal(folder: Path) -> None:
+    """CI may store only the report."""
     shutil.rmtree(folder / "both")
 
     assert 0 == cli.main(["gate", "reports/both.json", "--subject", "gpt-4.1"])
@@ -81,12 +81,12 @@ def test_subject_is_judged_by_its_report_where_the_journal_was_not_kept(folder: 
 @pytest.mark.parametrize(
     ("options", "status", "why"),
     [
-        (("--subject", "gpt-5"), 2, "there is no such subject in this run; there are claude, gpt-4.1"),
+        (("--subject", "gpt-5"), 2, "no such subject in this run; subjects: claude, gpt-4.1"),
         (("--subject", "gpt-4.1", "--gate", "crm[claude].errored == 0"), 1, "crm has no subject 'claude'"),
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_subject_or_gate_that_can_not_be_judged_is_an_error(
+def test_subject_or_gate_that_cannot_be_judged_is_an_error(
     options: tuple[str, ...], status: int, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A gate of the command line is always judged."""
@@ -94,10 +94,8 @@ def test_subject_or_gate_that_can_not_be_judged_is_an_error(
     assert why in "".join(capsys.readouterr())
 
 
-def test_project_with_gates_about_other_subjects_only_has_none_to_judge(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nothing judged is not a success."""
+def test_gates_about_other_subjects_only_are_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Judging nothing is not a success."""
     (folder.parent / "pytest.ini").write_text("[pytest]\ncrmeval_gates = crm[claude].pass_rate >= 0.99\n")
 
     assert 2 == cli.main(["gate", "both", "--subject", "gpt-4.1"])
@@ -113,8 +111,8 @@ def compared(folder: Path) -> Path:
     return folder
 
 
-def test_baseline_of_the_run_is_the_baseline_of_its_gates(compared: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """No other one is named; what is printed above the gate is what the gate judges by."""
+def test_gates_use_the_baseline_of_the_run(compared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No other baseline is named; the gate uses the comparison that is printed above it."""
     assert 1 == cli.main(["gate", "after", *NOT_WORSE])
     told = capsys.readouterr().out
 
@@ -124,12 +122,12 @@ def test_baseline_of_the_run_is_the_baseline_of_its_gates(compared: Path, capsys
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_baseline_of_the_run_that_is_gone_or_replaced_is_named(
+def test_missing_or_replaced_baseline_of_the_run_is_named(
     compared: Path,
     capsys: pytest.CaptureFixture[str],
     replaced: bool,  # noqa: FBT001 (a parameter)
 ) -> None:
-    """With the option of this command."""
+    """The message names the option of this command."""
     shutil.rmtree(compared / "before")
     document = json.loads((compared / "before.json").read_text())
     document["run"]["started"] = "2026-11-17T00:00:00+00:00"
@@ -141,6 +139,6 @@ def test_baseline_of_the_run_that_is_gone_or_replaced_is_named(
     told = capsys.readouterr().out
 
     assert "there is no baseline: name one with --baseline (pytest: --crmeval-baseline) or crmeval_baseline" in told
-    assert "the baseline of the run (before) is not there any more, or has changed: name one with --baseline" in told
+    assert "the baseline of the run (before) no longer exists or has changed; name one with --baseline" in told
     assert 1 == cli.main(["gate", "after", "--gate", "crm.pass_rate >= 0.5"])
     assert "the baseline of the run" not in capsys.readouterr().out

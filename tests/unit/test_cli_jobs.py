@@ -232,9 +232,7 @@ def test_a_run_that_was_not_submitted_is_not_resumed_by_guessing(
     )
 
 
-def test_run_without_a_name_takes_the_run_that_was_submitted_last(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_without_a_name_resumes_the_latest_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its Python is gone, so the error names the run."""
     for number, name in enumerate(("first", "second")):
         folder = here / "reports" / name
@@ -246,7 +244,7 @@ def test_run_without_a_name_takes_the_run_that_was_submitted_last(
     assert "the run second was not started" in capsys.readouterr().err
 
 
-def test_concurrent_given_to_run_replaces_the_number_of_the_submit(here: Path) -> None:
+def test_concurrent_option_of_run_replaces_that_of_submit(here: Path) -> None:
     """The job keeps the new number for the next time."""
     submitted("--concurrent", "4")
     job = read_job(here / "reports/mine")

@@ -340,7 +340,7 @@ def test_shards_of_other_numbers_of_trials_do_not_fit(folder: Path, capsys: pyte
 def test_shards_of_different_code_are_merged_with_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], first: dict[str, Any], second: dict[str, Any], warning: str
 ) -> None:
-    """A run that does not say its version or code, or the same ones, brings no warning."""
+    """Runs with unknown or equal versions and code cause no warning."""
     keep(tmp_path, "s1", [trial("one")], parts=[part("1/2", **first)])
     keep(tmp_path, "s2", [trial("two")], parts=[part("2/2", **second)])
 

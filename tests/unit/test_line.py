@@ -120,8 +120,8 @@ def test_a_worker_that_is_gone_gives_its_permits_back() -> None:
     assert another not in held
 
 
-def test_a_model_that_fails_for_all_workers_together_is_given_up_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They count together, one of them probes, and each hears why."""
+def test_failures_of_all_workers_together_give_up_a_model_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their failures are added up, one of them probes, and each gets the reason."""
     monkeypatch.setattr(breaker, "BACKOFF", (0.0,))
     with controller(SharedControl(failures=2)) as line, worker(line) as one, worker(line) as two:
         one.fail("openai:m")
@@ -129,12 +129,12 @@ def test_a_model_that_fails_for_all_workers_together_is_given_up_for_all(monkeyp
         one.release(permit_of(one), Feedback(ok=False, trouble="server error: 500"))
 
         assert None is _in_time(lambda: two.acquire("openai:m", 1))
-        assert "no answer to 2 calls in a row, nor to 1 probes: server error: 500" == two.refusal("openai:m")
+        assert "no answer to 2 consecutive calls and 1 probes: server error: 500" == two.refusal("openai:m")
         assert "" == two.refusal("openai:n")
 
 
-def test_what_a_worker_that_is_gone_had_reserved_is_free_again() -> None:
-    """For its call, and for the rest of its trial."""
+def test_reservations_of_a_dead_worker_are_released() -> None:
+    """This applies to its call and to the rest of its trial."""
     control = SharedControl(budget=1.0)
     control.learn("agent", 0.9)
     with controller(control) as line:

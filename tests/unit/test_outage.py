@@ -1,4 +1,4 @@
-"""Players wait for a server that is away, up to a limit."""
+"""Players wait for an unreachable server, up to a limit."""
 
 from threading import Thread
 
@@ -6,11 +6,11 @@ from pytest_crmeval.providers.control import EVERYBODY
 from pytest_crmeval.providers.shared import SharedControl
 from pytest_crmeval.server.outage import Outage
 
-GIVEN_UP = "PostgreSQL has been away for 60 s (crmeval_server_wait)"
+GIVEN_UP = "PostgreSQL was unreachable for 60 s (crmeval_server_wait)"
 
 
 class Server:
-    """A server that answers after so many probes; each of them takes twenty seconds."""
+    """A server that answers after some probes, each of which takes twenty seconds."""
 
     def __init__(self, after: int, *, ended: bool = False) -> None:
         self.probes = 0
@@ -20,7 +20,7 @@ class Server:
         self._after = after
 
     def answers(self) -> bool:
-        """Count, and look at what is shown meanwhile."""
+        """Count the probe, and record what is shown meanwhile."""
         self.probes += 1
         self.shown.append(str(self.outage))
         return self.probes > self._after
@@ -36,18 +36,18 @@ def outage_of(server: Server, control: SharedControl | None = None) -> Outage:
     return server.outage
 
 
-def test_player_goes_on_when_the_server_is_back() -> None:
+def test_player_continues_when_the_server_is_back() -> None:
     """Meanwhile it is shown how long it has been away; afterwards nothing."""
     server = Server(after=3)
     outage = outage_of(server)
 
     assert "" == outage.wait()
-    away = "waiting for PostgreSQL (away for {} s, at most 60 s)"
+    away = "waiting for PostgreSQL (unreachable for {} s, limit 60 s)"
     assert ["", *map(away.format, (20, 40, 60))] == server.shown
     assert "" == str(outage)
 
 
-def test_server_that_stays_away_stops_the_run_once() -> None:
+def test_server_that_stays_unreachable_stops_the_run_once() -> None:
     """Players that come later don't wait again."""
     server, control = Server(after=100), SharedControl()
     outage = outage_of(server, control)
@@ -59,7 +59,7 @@ def test_server_that_stays_away_stops_the_run_once() -> None:
     assert {EVERYBODY: GIVEN_UP} == control.stopped
 
 
-def test_all_players_hear_that_the_server_was_given_up() -> None:
+def test_all_players_get_the_reason_when_the_server_is_given_up() -> None:
     """One of them probes."""
     outage, heard = outage_of(Server(after=100)), list[str]()
     players = [Thread(target=lambda: heard.append(outage.wait())) for _ in range(4)]
@@ -75,7 +75,7 @@ def test_embedded_server_that_has_ended_is_not_waited_for() -> None:
     """It won't come back."""
     server = Server(after=100, ended=True)
 
-    assert "the embedded PostgreSQL has ended, and with it the databases of the run" == outage_of(server).wait()
+    assert "the embedded PostgreSQL has ended, and the databases of the run are lost" == outage_of(server).wait()
     assert 1 == server.probes
 
 

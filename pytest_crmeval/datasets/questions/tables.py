@@ -90,15 +90,14 @@ def _question(kind: Kind, head: list[str], cells: list[str], row: int) -> Questi
 
 
 def _kind(head: list[str]) -> Kind:
-    """Return how a table with these columns is read; FieldError if nobody knows."""
+    """Return how a table with these columns is read; FieldError if the format is unknown."""
     for columns, kind in _KINDS.items():
         if columns <= set(head):
             return kind
     raise FieldError(
         "columns",
-        f"{cut(', '.join(head), 200)}: nobody knows such a table; there are BrowseComp's (problem, answer, "
-        "problem_topic, canary), SimpleQA's (metadata, problem, answer) and multiple choice (question, A, B, C, D, "
-        "answer)",
+        f"{cut(', '.join(head), 200)}: unknown table format; supported: BrowseComp (problem, answer, problem_topic, "
+        "canary), SimpleQA (metadata, problem, answer), multiple choice (question, A, B, C, D, answer)",
         1,
     )
 

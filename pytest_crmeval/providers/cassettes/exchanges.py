@@ -134,7 +134,7 @@ def _key(identity: ModelIdentity, prompt: str, must_call: str, digest: str, tria
 
 def _completion(line: Any) -> Completion:  # noqa: ANN401 (JSON from a file)
     if line["ending"] not in get_args(Ending):
-        raise ValueError(f"no answer ends with {cut(repr(line['ending']), 80)}")
+        raise ValueError(f"unknown ending {cut(repr(line['ending']), 80)}")
     usage = Usage.from_dict({**line["usage"], "calls": 1, "retries": 0})
     return Completion(reply=read_reply(line["reply"]), usage=usage, ending=line["ending"])
 

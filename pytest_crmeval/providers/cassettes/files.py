@@ -154,7 +154,7 @@ def _part(path: Path, document: Mapping[str, Any], role: str) -> Any:  # noqa: A
 
 def _checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
     if document["schema"] != TRANSCRIPT:
-        raise ValueError(f"its schema is {cut(repr(document['schema']), 80)}, and only {TRANSCRIPT} is known here")
+        raise ValueError(f"unsupported schema {cut(repr(document['schema']), 80)}; supported: {TRANSCRIPT}")
     return document
 
 
@@ -174,10 +174,10 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _trial(record: Mapping[str, Any]) -> int:
     if record["cassette"] != SCHEMA:
-        raise ValueError(f"its schema is {cut(repr(record['cassette']), 80)}, and only {SCHEMA} is known here")
+        raise ValueError(f"unsupported schema {cut(repr(record['cassette']), 80)}; supported: {SCHEMA}")
     trial = record["trial"]
     if not isinstance(trial, int):
-        raise TypeError(f"trial {cut(repr(trial), 80)} is no number")
+        raise TypeError(f"trial {cut(repr(trial), 80)} is not a number")
     return trial
 
 

@@ -50,8 +50,8 @@ class Limits:
     def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:
         """Wait until ``model`` may be asked for at most so many tokens; LimitsClosed if the run is over.
 
-        With ``patience`` the call is made again: it goes before those that are not, and gets None after so many
-        seconds. All get None when the model is given up.
+        A call with ``patience`` is a retry: it goes before first attempts, and gets None after ``patience`` seconds.
+        All calls get None when the model is given up.
         """
         with self._changed:
             self._be_open()
@@ -78,7 +78,7 @@ class Limits:
             self._admit()
 
     def given_up(self, model: str) -> str:
-        """Return why a model is asked no more; nothing if it is."""
+        """Return why a model was given up; empty if it was not."""
         with self._changed:
             return self._lanes.given_up(model)
 

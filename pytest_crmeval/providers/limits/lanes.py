@@ -80,7 +80,7 @@ class Lane:
         (self._returning if ticket.again else self._waiting).append(ticket)
 
     def leave(self, ticket: Ticket) -> None:
-        """Have a call leave the line, if it is still there."""
+        """Remove a call from the queue, if it is still there."""
         line = self._returning if ticket.again else self._waiting
         if ticket in line:
             line.remove(ticket)
@@ -96,7 +96,7 @@ class Lane:
     def own_wait(self, now: float) -> float | None:
         """Return the same, quotas aside, which others may want, too."""
         held = self.breaker.wait(now)
-        # A probe goes out though calls hang that were let in before.
+        # A probe goes out even if earlier calls hang.
         if held is None or (len(self.asking) >= self._crowd.limit and not self.breaker.is_open):
             return None
         costs = self._costs(self.line[0]) if self._stocks else {}
@@ -138,7 +138,7 @@ class Lane:
         self.breaker.back(number)
 
     def dismiss(self) -> Sequence[Ticket]:
-        """Have everybody leave the line, and return them."""
+        """Remove all calls from the queue, and return them."""
         left = [*self._returning, *self._waiting]
         self._returning.clear()
         self._waiting.clear()
@@ -225,7 +225,7 @@ class Lanes:
         self._lane(model).breaker.failed(now)
 
     def given_up(self, model: str) -> str:
-        """Return why a model is asked no more; nothing if it is."""
+        """Return why a model was given up; empty if it was not."""
         return self._lane(model).breaker.given_up
 
     @property
@@ -235,7 +235,7 @@ class Lanes:
         return [model for model, breaker in breakers.items() if breaker.is_open and not breaker.given_up]
 
     def dismissed(self) -> Sequence[Ticket]:
-        """Have all leave the line who wait for a model that was given up, and return them."""
+        """Remove all calls that wait for a model that was given up, and return them."""
         return [ticket for lane in self._lanes.values() if lane.breaker.given_up for ticket in lane.dismiss()]
 
     def _lane(self, model: str) -> Lane:

@@ -48,12 +48,12 @@ class Messages:
         return {"anthropic-version": "2023-06-01"} if "temperature" in body else {}
 
     def read(self, answer: object) -> Completion:
-        """Return all texts and all calls, in one reply; it is empty if the model has nothing to say."""
+        """Return all texts and calls in one reply; it is empty if the model has nothing to say."""
         found = shaped(answer, _Answer)
         if found.stop_reason == "model_context_window_exceeded":
             raise UnusableError(Cause.BAD_REQUEST, "the dialogue does not fit into the model's context")
         if not (found.content or found.stop_reason):
-            raise UnusableError(Cause.MALFORMED, "there is no content in it, and no end")
+            raise UnusableError(Cause.MALFORMED, "it has neither content nor a stop reason")
         text = "".join(block.text for block in of_type("text", found.content, _Text))
         if found.stop_reason == "refusal":
             raise UnusableError(Cause.FILTERED, f"the provider's classifier refuses {text}".strip())

@@ -154,5 +154,5 @@ class SdkBackend:
         start = excerpt(response.content.decode("utf-8", "replace"), self._asked)
         error = failed(cause, f"no answer: {why}: {start}", self._asked)
         error.headers, error.usage = limits(response.headers), usage
-        error.too_long = cause is Cause.BAD_REQUEST  # an answer that the context had no room for
+        error.too_long = cause is Cause.BAD_REQUEST  # the answer did not fit into the context
         return error

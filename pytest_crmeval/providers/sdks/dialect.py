@@ -61,13 +61,13 @@ def shaped(record: object, shape: type[T]) -> T:
 
 
 def part(record: object, name: str) -> Mapping[str, Any]:
-    """Return an object within a record, such as its usage; an empty one if there is none, or it is something else."""
+    """Return an object within a record, such as its usage; empty if it is missing or not an object."""
     found = record.get(name) if isinstance(record, dict) else None
     return found if isinstance(found, dict) else {}
 
 
 def is_counted(record: object) -> bool:
-    """Whether a server says anything about usage, readable or not."""
+    """Whether a server reports usage, readable or not."""
     return isinstance(record, dict) and record.get("usage") is not None
 
 
@@ -88,7 +88,7 @@ def spelled(thoughts: object) -> str:
 
 
 def count(number: object) -> int:
-    """Return a count of tokens, also one that is written as text; 0 if a server does not say."""
+    """Return a token count, which may be sent as text; 0 if there is none."""
     try:
         counted = float(number) if isinstance(number, int | float | str) else 0.0
     except (ValueError, OverflowError):

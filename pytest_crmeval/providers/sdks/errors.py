@@ -32,7 +32,7 @@ _NO_MONEY = re.compile(
 )
 _NO_CARD = re.compile(r"\b(?:add|set up|provide|no)\b(?: an?| your)?(?: valid)? payment method\b", re.IGNORECASE)
 _TOO_FAST_WORDS = re.compile(r"rate.?limit|too many requests|per minute", re.IGNORECASE)
-"""What goes with a payment method where one is only recommended, to be allowed more calls."""
+"""Words of a rate limit whose message only recommends a payment method."""
 _BILLING = re.compile("billing", re.IGNORECASE)
 _NO_MONEY_CODE = re.compile(r"insufficient_quota|billing_\w+")
 _TOO_FAST_CODES = frozenset({"rate_limit_exceeded", "requests", "tokens"})

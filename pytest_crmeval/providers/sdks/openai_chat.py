@@ -111,7 +111,7 @@ class _Part(msgspec.Struct):
 
     @property
     def thoughts(self) -> str:
-        """What a part that is no text says; Mistral has a list of texts in it."""
+        """Thoughts of a part that is not text; Mistral sends a list of texts."""
         return spelled(self.thinking or self.text) if self.type in _THINKING else ""
 
 
@@ -146,7 +146,7 @@ class _Answer(msgspec.Struct):
 
 
 _THINKING = frozenset({"thinking", "reasoning"})
-"""Parts of a message that are not said."""
+"""Types of message parts that are not part of the reply."""
 _BROKEN_OFF = frozenset({"error", "abort", "cancelled", "canceled"})
 """How gateways and vLLM tell that the model did not end what it said: the half of it is not its fault."""
 _FINISHED = frozenset({"stop", "length"})

@@ -84,7 +84,7 @@ def _read(root: str, name: str, trial: Trial) -> Kept | None:
     except OSError as error:
         return Kept(where=where, trouble=f"it can't be read: {error.strerror}")
     except (ValueError, KeyError, TypeError) as error:
-        return Kept(where=where, trouble=f"it is no transcript: {cut(repr(error), 200)}")
+        return Kept(where=where, trouble=f"not a transcript: {cut(repr(error), 200)}")
 
 
 def _turn(turn: Mapping[str, Any], number: int, faults: Sequence[Fault]) -> JsonObject:

@@ -55,7 +55,7 @@ def rows_of(trials: Sequence[Trial], room: int = ROOM) -> JsonObject:
 
 
 def _fit(table: JsonObject, with_reasons: Sequence[list[Json]], room: int) -> None:
-    """Cut the reasons of trials, the last column, so that the table has room."""
+    """Shorten the reasons of trials, which are the last column, so that the table fits."""
     reasons = [str(row[-1]) for row in with_reasons]
     for excerpt in EXCERPTS if reasons else ():
         for row, reason in zip(with_reasons, reasons, strict=True):

@@ -53,7 +53,7 @@ class Results:
                 results._file.flush()
                 draft.replace(path)
         except OSError:
-            with suppress(OSError):  # what is still to be written has no room, either
+            with suppress(OSError):  # the disk is still full
                 results._file.close()
             raise
         return results
@@ -110,7 +110,7 @@ class Results:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Have the errors of a disk name the file: those of a write don't."""
+    """Add the file name to OSErrors: those of a write don't have it."""
     try:
         yield
     except OSError as error:

@@ -13,7 +13,7 @@ from tests.projects import case
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a file of several chunks, with blank lines and without an end."""
+    """Return a file of several chunks, with blank lines and no newline at its end."""
     monkeypatch.setattr(chunks, "SIZE", 2000)
     monkeypatch.setattr(conversations, "LARGE", 1)
     path = tmp_path / "cases.jsonl"
@@ -37,7 +37,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_cached_index_equals_the_index_of_the_file(path: Path, tmp_path: Path, share: float) -> None:
-    """Whichever chunk a worker begins with, and whether the cache is cold or warm."""
+    """This holds for every start chunk, with a cold and a warm cache."""
     cache = index_cache(tmp_path / "cache", share)
     expected = index([path])
 
@@ -48,7 +48,7 @@ def test_cached_index_equals_the_index_of_the_file(path: Path, tmp_path: Path, s
 
 
 def test_each_line_is_decoded_once_for_all_workers(path: Path, tmp_path: Path, decoded: list[int]) -> None:
-    """A second worker, and the next run, take what is there."""
+    """A second worker and the next run reuse the index."""
     index([path], index_cache(tmp_path / "cache"))
     assert len(decoded) == 20
 
@@ -57,7 +57,7 @@ def test_each_line_is_decoded_once_for_all_workers(path: Path, tmp_path: Path, d
 
 
 def test_changed_line_has_its_chunk_decoded_again(path: Path, tmp_path: Path, decoded: list[int]) -> None:
-    """A chunk is known by its content: size and time of the file do not matter."""
+    """The cache key is the content of the chunk: size and time of the file do not matter."""
     before = index([path], index_cache(tmp_path / "cache"))
     path.write_text(path.read_text(encoding="utf-8").replace("case-19", "case-XX"), encoding="utf-8")
     decoded.clear()
@@ -70,7 +70,7 @@ def test_changed_line_has_its_chunk_decoded_again(path: Path, tmp_path: Path, de
 
 
 def test_problem_in_a_large_file_names_its_line(path: Path, tmp_path: Path) -> None:
-    """It counts from the beginning of the file, and not from that of a chunk."""
+    """The line number counts from the start of the file, not of the chunk."""
     with path.open("a", encoding="utf-8") as file:
         file.write("\n{}")
 
@@ -78,8 +78,8 @@ def test_problem_in_a_large_file_names_its_line(path: Path, tmp_path: Path) -> N
         index([path], index_cache(tmp_path / "cache"))
 
 
-def test_damaged_cache_is_made_again(path: Path, tmp_path: Path) -> None:
-    """And a folder that can't be written does no harm."""
+def test_damaged_cache_is_rebuilt(path: Path, tmp_path: Path) -> None:
+    """A folder that can't be written is ignored."""
     cache = tmp_path / "cache"
     expected = index([path], index_cache(cache))
     for file in cache.iterdir():

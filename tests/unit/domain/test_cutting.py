@@ -1,4 +1,4 @@
-"""Text is shortened in one place, and secrets are taken out first."""
+"""Text is shortened in one place, and secrets are redacted first."""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ ASKED = Asked(provider="openai", model="m", address="http://host", key_name="KEY
 
 @pytest.fixture(autouse=True)
 def _known_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let one secret be known by its value; what is set here is undone."""
+    """Register one secret by its value during a test."""
     monkeypatch.setattr(cutting._Process, "redactor", None)  # noqa: SLF001 (put back after the test)
     use(Redactor([KNOWN]))
 
@@ -72,7 +72,7 @@ def explained(text: str) -> str:
         pytest.param(lambda text: repr(cut(text, LONGEST_ANSWER, "")), LONGEST_ANSWER, id="answer of a question"),
     ],
 )
-def test_no_part_of_a_secret_is_left_wherever_the_text_is_cut(
+def test_no_part_of_a_secret_remains_wherever_the_text_is_cut(
     secret: str, shorten: Callable[[str], str], longest: int
 ) -> None:
     """The secret is moved over the place of the cut, character by character."""
@@ -125,7 +125,7 @@ def test_a_key_of_several_lines_is_taken_out_before_lines_are_left_out() -> None
 
 @pytest.mark.parametrize("secret", [KNOWN, AWS])
 @pytest.mark.parametrize("made", [str, list_of, dict_of, str.encode])
-def test_no_part_of_a_secret_is_left_in_what_pytest_shortens(secret: str, made: Callable[[str], object]) -> None:
+def test_no_part_of_a_secret_remains_in_reprs_that_pytest_shortens(secret: str, made: Callable[[str], object]) -> None:
     """Arguments and locals of tracebacks, operands of assertions."""
     undo = redact_reprs(Redactor([KNOWN]).text)
     try:
@@ -141,8 +141,8 @@ def test_no_part_of_a_secret_is_left_in_what_pytest_shortens(secret: str, made: 
     assert [] == [piece for piece in pieces(secret) if piece in shown]
 
 
-def test_what_pytest_shortens_is_as_before_without_a_secret() -> None:
-    """And also when secrets are no longer looked for."""
+def test_shortened_reprs_without_a_secret_are_unchanged() -> None:
+    """The same holds after redaction is turned off."""
     values = ["x" * 300, ["x" * 300] * 9, {"a": "b" * 300}, KNOWN, object]
     before = [SafeRepr(240).repr(value) for value in values]
     undo = redact_reprs(Redactor([AWS]).text)
@@ -191,8 +191,8 @@ def _is_head(node: ast.AST) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.lower is None
 
 
-def test_no_other_module_shortens_text_in_what_it_writes() -> None:
-    """``cut`` takes secrets out first; a slice does not."""
+def test_no_other_module_shortens_text() -> None:
+    """``cut`` redacts secrets first; a slice does not."""
     modules = [
         path
         for path in SOURCE.rglob("*.py")

@@ -33,7 +33,7 @@ from pytest_crmeval.domain.thoughts import separated
     ],
 )
 def test_thoughts_in_a_text_are_separated(text: str, thoughts: str, said: str) -> None:
-    """With or without an end, with or without a beginning."""
+    """The opening or closing tag may be missing."""
     assert (thoughts, said) == separated(text)
 
 
@@ -52,12 +52,12 @@ def test_thoughts_in_a_text_are_separated(text: str, thoughts: str, said: str) -
     ],
 )
 def test_text_without_thoughts_is_left_as_it_is(text: str) -> None:
-    """Blanks included."""
+    """White space is kept."""
     assert ("", text) == separated(text)
 
 
 def test_an_agent_is_not_shown_its_thoughts() -> None:
-    """They are in the evidence, for those who read the transcript."""
+    """Only the transcript has them."""
     message = agent_says(Reply(text="<think>b</think>c", thoughts="a"))
 
     assert ("a\n\nb", "c") == (message.thoughts, message.text)

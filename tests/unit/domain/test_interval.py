@@ -121,8 +121,8 @@ def test_intervals_of_unequal_units_hold_the_truth_as_often_as_they_say(sizes: l
 
 
 @pytest.mark.parametrize("sizes", [[20] * 50, [5] * 100, [1, 1, 1, 1, 10] * 20])
-def test_one_more_miss_changes_an_interval_little(sizes: list[int]) -> None:
-    """Misses come one by one, anywhere: there is no number of them at which the width jumps."""
+def test_one_more_miss_changes_the_interval_only_slightly(sizes: list[int]) -> None:
+    """Misses are added one by one in random units: the width never jumps."""
     dice = random.Random(5)  # noqa: S311
     places = [unit for unit, size in enumerate(sizes) for _ in range(size)]
     dice.shuffle(places)
@@ -138,8 +138,8 @@ def test_one_more_miss_changes_an_interval_little(sizes: list[int]) -> None:
 
 @STEADY
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), min_size=2, max_size=40))
-def test_sums_of_units_have_the_variance_of_the_units(drawn: list[tuple[int, int]]) -> None:
-    """Whatever was added and taken back meanwhile."""
+def test_variance_from_sums_equals_the_variance_of_the_units(drawn: list[tuple[int, int]]) -> None:
+    """This holds after any additions and removals."""
     parts = [(min(hits, size), size) for hits, size in drawn]
     sums = Clusters.of(parts)
     sums.add((1, 3))

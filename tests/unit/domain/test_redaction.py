@@ -138,22 +138,22 @@ KEYS = [
         "%0A{}",
     ],
 )
-def test_a_key_is_known_by_its_shape(redactor: Redactor, key: str, spelled: str) -> None:
-    """Also in what is meant to be committed."""
+def test_key_is_recognised_by_its_format(redactor: Redactor, key: str, spelled: str) -> None:
+    """This also applies to cassettes, which are meant to be committed."""
     assert spelled.format("[redacted]") == redactor.text(spelled.format(key))
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:20])
-def test_a_key_in_json_is_known_by_its_shape(key: str) -> None:
-    """Escapes stand before and in it."""
+def test_key_in_json_is_recognised_by_its_format(key: str) -> None:
+    """JSON has escapes before and within the key."""
     value: Json = {"note": f"first\n{key}\nlast", "rows": [f"\t{key}"]}
 
     assert {"note": "first\n[redacted]\nlast", "rows": ["\t[redacted]"]} == NOBODY.careful().json(value)
 
 
 @pytest.mark.parametrize("before", ["", "E       ", "E       - ", "> ", "    "])
-def test_a_private_key_without_an_end_is_known(before: str) -> None:
-    """A model ran out of tokens, or somebody has cut it; words behind it stay."""
+def test_private_key_without_an_end_is_recognised(before: str) -> None:
+    """A model ran out of tokens, or the text was cut; the words after it are kept."""
     lines = [line for line in PEM.format("", BODY).splitlines() if "END" not in line]
     text = "\n".join(before + line for line in lines[:-1])
 
@@ -161,8 +161,8 @@ def test_a_private_key_without_an_end_is_known(before: str) -> None:
     assert f"{before}[redacted]" == NOBODY.text(f"{text}\n{before}{lines[-1]}")
 
 
-def test_a_text_full_of_beginnings_of_keys_is_read_in_time() -> None:
-    """Nothing is read again and again: with pytest-timeout this would not end."""
+def test_text_with_many_key_prefixes_is_redacted_in_linear_time() -> None:
+    """With quadratic backtracking this test would time out."""
     text = "-----BEGIN PRIVATE KEY-----\n" * 20_000
 
     assert "PRIVATE" not in NOBODY.text(text)
@@ -364,7 +364,7 @@ def test_secrets_of_an_environment_are_known_by_their_names(name: str, value: st
     assert secrets == secrets_in({name: value, "PATH": "/usr/bin"})
 
 
-def test_a_variable_is_not_a_secret_because_its_name_begins_like_one() -> None:
+def test_variable_whose_name_only_starts_like_a_secret_is_not_redacted() -> None:
     """Its value is an ordinary word of reports."""
     assert [] == secrets_in({"TOKENIZERS_PARALLELISM": "meta-llama-tokenizer", "KEYBOARD": "de-latin1-nodeadkeys"})
 

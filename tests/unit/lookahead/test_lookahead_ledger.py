@@ -160,10 +160,10 @@ def test_what_a_dead_player_had_begun_is_played_by_its_item(ledger: Ledger, thre
     assert ["test[c1]", None] == [ledger.next("gw1"), ledger.next("gw1")]
 
 
-def test_what_a_dead_player_had_begun_does_not_wait_behind_the_items_of_a_learner(
+def test_cases_of_a_dead_player_do_not_wait_behind_the_items_of_a_learner(
     ledger: Ledger, threads: ThreadPoolExecutor
 ) -> None:
-    """Their workers wait for its conversations, one after the other; slots with nothing to do play the others."""
+    """Workers wait for the learner's conversations; idle slots play the other cases."""
     learnt = [f"test[s{number}]" for number in range(3)]
     ledger.open(cases(2) | dict.fromkeys(learnt, 1.0), at_once=4, streams=[Stream(ordered=learnt)], players=2)
     ledger.join("gw0", 2)
@@ -182,7 +182,7 @@ def test_what_a_dead_player_had_begun_does_not_wait_behind_the_items_of_a_learne
     assert ("played", outcome("test[c0]")) == ledger.take("test[c0]", "gw0", patient=True)
 
 
-def test_what_has_killed_two_players_is_left_to_its_item(ledger: Ledger) -> None:
+def test_case_that_killed_two_players_is_left_to_its_item(ledger: Ledger) -> None:
     """Then xdist knows which one it was."""
     ledger.open(cases(1), at_once=1)
     for player in ("gw0", "gw1"):

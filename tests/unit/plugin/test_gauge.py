@@ -87,11 +87,11 @@ def test_what_is_played_is_what_was_begun_ahead_or_as_an_item() -> None:
 
 
 def test_a_model_that_has_stopped_answering_is_shown_as_paused() -> None:
-    """Without its address, which is for those who give permits."""
+    """The address of the model is not shown."""
     control = SharedControl(failures=1)
     books: Any = Books()
     control.fail("openai:m http://127.0.0.1:8000/v1")
 
-    assert ["openai:m paused: it has stopped answering, and is probed"] == Gauge(
+    assert ["openai:m paused: it has stopped answering and is being probed"] == Gauge(
         books, Ledger(lambda _: None), control
     ).traffic()

@@ -27,7 +27,7 @@ def packed(data: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def unpacked(unpacking: Unpacking, data: dict[str, Any], report: object = None) -> Any:  # noqa: ANN401 (a report)
-    """Return what becomes of a report that pytest makes of ``data``."""
+    """Return the report that pytest makes of ``data``."""
     hook = unpacking.pytest_report_from_serializable(data)
     next(hook)
     with pytest.raises(StopIteration) as ended:
@@ -56,7 +56,7 @@ def reports_of(test: str) -> Iterator[pytest.TestReport]:
         yield pytest.TestReport(**data)
 
 
-def test_reports_that_pytest_keeps_share_what_they_have_in_common() -> None:
+def test_reports_share_equal_values_to_save_memory() -> None:
     """Pytest keeps three reports of each test to the end: 50,000 tests took half a gigabyte."""
     unpacking = Unpacking()
     expected = [vars(report) for test in ("one", "two") for report in reports_of(test)]

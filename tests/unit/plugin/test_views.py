@@ -189,8 +189,8 @@ def test_a_log_is_written_to_while_nothing_comes_to_its_end(tmp_path: Path) -> N
     assert 0 == told.width_of_current_line
 
 
-def test_log_shows_at_once_and_once_that_the_server_is_away(tmp_path: Path) -> None:
-    """And again when it is away again."""
+def test_log_shows_once_and_immediately_that_the_server_is_unreachable(tmp_path: Path) -> None:
+    """A second outage is shown again."""
     path, books = tmp_path / "log", Books(ROW)
     with path.open("w") as file:
         view = log(Pytest(file), books, Clock())

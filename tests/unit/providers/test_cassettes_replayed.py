@@ -496,7 +496,7 @@ def test_a_transcript_is_not_recorded_again(tmp_path: Path) -> None:
     [
         ("{", "Expecting property name"),
         ("[]", "list indices"),
-        ('{"schema": "crmeval.report/1"}', "its schema is 'crmeval.report/1'"),
+        ('{"schema": "crmeval.report/1"}', "unsupported schema 'crmeval.report/1'"),
         ('{"schema": "crmeval.transcript/1"}', "it has no 'exchanges'"),
         ('{"schema": "crmeval.transcript/1", "exchanges": [{}]}', "it has no 'ending'"),
     ],

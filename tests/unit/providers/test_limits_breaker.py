@@ -1,4 +1,4 @@
-"""A model that stops answering is paused, probed, and given up; time is what the test says."""
+"""A model that stops answering is paused, probed, and given up; the test controls the clock."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ DOWN = Feedback(ok=False, trouble="server error: 500")
 
 
 class Road:
-    """Lanes with a breaker that opens after two failures, and a clock on the wall."""
+    """Lanes with a breaker that opens after two failures, and a fake clock."""
 
     def __init__(self, failures: int = 2) -> None:
         self.now = 0.0
@@ -32,14 +32,14 @@ class Road:
             self.lanes.learn(ticket.number, feedback, Moment(time=self.now, date=datetime(2026, 3, 1, tzinfo=UTC)))
 
     def fail(self, calls: int) -> None:
-        """Have calls go out, and end without an answer."""
+        """Send calls that end without an answer."""
         self.join(calls)
         self.back(self.admit(), DOWN)
         for _ in range(calls):
             self.lanes.fail(GPT, self.now)
 
     def probe(self, feedback: Feedback) -> None:
-        """Let time pass until the next probe, and have it come back."""
+        """Advance the clock to the next probe, and return it."""
         _, delay = self.lanes.admit(self.now)
         assert delay is not None
         self.now += delay
@@ -47,7 +47,7 @@ class Road:
         self.back([probe], feedback)
 
 
-def test_calls_are_held_after_too_many_failures_in_a_row() -> None:
+def test_calls_are_held_after_too_many_consecutive_failures() -> None:
     """The first probe goes out after the first backoff; other models are not held."""
     road = Road()
     road.fail(2)
@@ -58,7 +58,7 @@ def test_calls_are_held_after_too_many_failures_in_a_row() -> None:
     assert [GPT] == road.lanes.paused
 
 
-def test_an_answer_in_between_starts_the_count_again() -> None:
+def test_answer_resets_the_failure_count() -> None:
     """Failures that are not in a row do not pause a model."""
     road = Road()
     road.fail(1)
@@ -82,8 +82,8 @@ def test_only_one_call_at_a_time_is_a_probe() -> None:
     assert ([], None) == road.lanes.admit(road.now)
 
 
-def test_a_probe_that_is_answered_lets_all_go_on() -> None:
-    """At once, as if nothing had happened."""
+def test_answered_probe_releases_all_calls() -> None:
+    """The breaker is closed again at once."""
     road = Road()
     road.fail(2)
     road.join(5)
@@ -95,7 +95,7 @@ def test_a_probe_that_is_answered_lets_all_go_on() -> None:
 
 
 def test_a_model_is_given_up_after_the_last_probe_has_failed() -> None:
-    """All who wait for it leave the line, with the reason."""
+    """All waiting calls end with the reason."""
     road = Road()
     road.fail(2)
     waiting = road.join(6)
@@ -108,7 +108,7 @@ def test_a_model_is_given_up_after_the_last_probe_has_failed() -> None:
     assert sum(BACKOFF) == road.now - begun
     assert [] == road.admit()
     assert waiting[len(BACKOFF) :] == road.lanes.dismissed()
-    assert "no answer to 2 calls in a row, nor to 4 probes: server error: 500" == road.lanes.given_up(GPT)
+    assert "no answer to 2 consecutive calls and 4 probes: server error: 500" == road.lanes.given_up(GPT)
     assert [] == road.lanes.paused
 
 
@@ -125,7 +125,7 @@ def test_a_probe_whose_worker_died_is_followed_by_another_at_once() -> None:
     assert 1 == len(road.admit())
 
 
-def test_a_probe_goes_out_though_calls_hang_that_were_let_in_before() -> None:
+def test_probe_goes_out_although_earlier_calls_hang() -> None:
     """A provider that hangs would not be probed otherwise."""
     road = Road()
     road.join(10)
@@ -139,7 +139,7 @@ def test_a_probe_goes_out_though_calls_hang_that_were_let_in_before() -> None:
     assert 1 == len(road.admit())
 
 
-def test_a_limit_of_none_never_pauses() -> None:
+def test_breaker_with_limit_zero_never_pauses() -> None:
     """crmeval_max_failures = 0."""
     road = Road(failures=0)
     road.fail(8)

@@ -488,8 +488,8 @@ def test_there_is_one_backend_however_many_ask_at_the_same_time() -> None:
     ("cause", "counted"),
     [(Cause.OVERLOADED, True), (Cause.TIMEOUT, True), (Cause.BAD_REQUEST, True), (Cause.FILTERED, False)],
 )
-def test_a_call_without_an_answer_is_counted_once_if_the_model_is_to_blame(cause: Cause, *, counted: bool) -> None:
-    """However many attempts there were; what a filter says of a dialogue says nothing about the model."""
+def test_failed_call_is_counted_once_if_the_model_is_the_cause(cause: Cause, *, counted: bool) -> None:
+    """The number of attempts does not matter, and a content filter says nothing about the model."""
     desk = Desk(*failures(cause, 3), spec="openai:m?retries=2")
 
     with pytest.raises(ModelError):
@@ -515,7 +515,7 @@ class Refusing(Generous):
         return f"no answer from {model}"
 
 
-def test_a_model_that_was_given_up_is_not_asked() -> None:
+def test_model_that_was_given_up_is_not_called() -> None:
     """The error says why, and that no other request would be answered."""
     desk = Desk()
     desk.control = Refusing()

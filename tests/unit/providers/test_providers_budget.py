@@ -1,4 +1,4 @@
-"""Money is reserved before a call is made, and corrected when its price is known."""
+"""Money is reserved before a call, and corrected when its cost is known."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,7 +20,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def reserve(budget: Budget, trial: str = "", most: float = 1.0) -> int:
-    """Reserve money for a call; there has to be some."""
+    """Reserve money for a call, which the budget must cover."""
     number = budget.reserve(M, Charge(most=most, trial=trial))
     assert number is not None
     return number
@@ -34,13 +34,13 @@ def known(limit: float, cost: float = 0.1, most: float = 1.0) -> Budget:
 
 
 def is_waiting(future: "Future[int | None]") -> bool:
-    """Whether a call waits for money, and goes on waiting."""
+    """Whether a call keeps waiting for money."""
     with pytest.raises(TimeoutError):
         future.result(A_WHILE)
     return True
 
 
-def test_no_more_calls_go_out_than_there_is_money_for(threads: ThreadPoolExecutor) -> None:
+def test_calls_wait_if_the_budget_does_not_cover_them(threads: ThreadPoolExecutor) -> None:
     """The next one waits, though nothing more has been spent yet."""
     budget = known(0.35)
     out = [reserve(budget), reserve(budget)]
@@ -52,18 +52,19 @@ def test_no_more_calls_go_out_than_there_is_money_for(threads: ThreadPoolExecuto
     assert third.result(SOON) is not None
 
 
-def test_a_call_that_does_not_fit_is_refused_when_nothing_is_under_way() -> None:
-    """With what is spent, and what it would cost."""
+def test_call_that_exceeds_the_budget_is_refused_if_no_call_is_in_progress() -> None:
+    """The reason names the money spent and the cost of the call."""
     budget = known(0.15)
 
     assert None is budget.reserve(M, Charge(most=1.0))
     assert (
-        "the budget of $0.15 has no room for another call: $0.10 is spent, and one costs about $0.10" == budget.check()
+        "the budget of $0.15 does not cover another call: $0.10 is spent, and a call costs about $0.10"
+        == budget.check()
     )
 
 
-def test_the_first_call_of_a_model_goes_alone_where_it_might_take_all(threads: ThreadPoolExecutor) -> None:
-    """What it may cost at most is more than the budget; what it does cost is known when it is back."""
+def test_first_call_of_a_model_goes_alone_if_it_could_use_up_the_budget(threads: ThreadPoolExecutor) -> None:
+    """Its maximum cost exceeds the budget; its actual cost is known when it returns."""
     budget = Budget(0.5)
     first = reserve(budget, most=8.0)
     second = threads.submit(budget.reserve, M, Charge(most=8.0))
@@ -73,15 +74,15 @@ def test_the_first_call_of_a_model_goes_alone_where_it_might_take_all(threads: T
     assert second.result(SOON) is not None
 
 
-def test_many_calls_of_an_unknown_model_go_out_where_there_is_enough_for_the_most_that_they_cost() -> None:
-    """A budget does not slow a run down that is far from its end."""
+def test_calls_of_an_unknown_model_go_out_if_the_budget_covers_their_maximum_cost() -> None:
+    """A large budget does not slow down a run."""
     budget = Budget(5.0)
 
     assert 5 == len({reserve(budget, most=1.0) for _ in range(5)})
 
 
-def test_a_trial_is_begun_only_if_there_is_money_for_all_of_it(threads: ThreadPoolExecutor) -> None:
-    """A trial that is begun goes on; another waits until it is known what is left."""
+def test_trial_starts_only_if_the_budget_covers_all_of_it(threads: ThreadPoolExecutor) -> None:
+    """A started trial continues; another waits until the remaining money is known."""
     budget = known(0.9)
     for _ in range(3):
         budget.settle(reserve(budget, "one"), 0.1)
@@ -98,8 +99,8 @@ def test_a_trial_is_begun_only_if_there_is_money_for_all_of_it(threads: ThreadPo
     assert third.result(SOON) is not None
 
 
-def test_a_trial_is_taken_to_make_many_calls_until_one_has_ended(threads: ThreadPoolExecutor) -> None:
-    """Money for one call is not enough to begin."""
+def test_trial_is_assumed_to_make_many_calls_until_one_trial_has_ended(threads: ThreadPoolExecutor) -> None:
+    """Money for one call is not enough to start a trial."""
     budget = known(0.1 * CALLS + 0.25)
     reserve(budget, "one")
 
@@ -107,8 +108,8 @@ def test_a_trial_is_taken_to_make_many_calls_until_one_has_ended(threads: Thread
     budget.close()
 
 
-def test_an_answer_without_a_price_costs_what_was_reserved() -> None:
-    """It was paid for, whatever the server says of its tokens."""
+def test_answer_without_a_known_cost_counts_with_the_reserved_amount() -> None:
+    """It was paid for, even if the server reports no usage."""
     budget = known(5.0)
 
     budget.settle(reserve(budget), None)
@@ -116,8 +117,8 @@ def test_an_answer_without_a_price_costs_what_was_reserved() -> None:
     assert pytest.approx(0.2) == budget.spent
 
 
-def test_what_a_lost_worker_reserved_is_free_again() -> None:
-    """Else the others would wait for ever."""
+def test_reservation_of_a_lost_call_is_released() -> None:
+    """Otherwise other calls would wait for ever."""
     budget = known(0.25)
     lost = reserve(budget)
 
@@ -127,8 +128,8 @@ def test_what_a_lost_worker_reserved_is_free_again() -> None:
     assert pytest.approx(0.1) == budget.spent
 
 
-def test_all_who_wait_are_let_go_when_the_run_is_over(threads: ThreadPoolExecutor) -> None:
-    """Nobody waits for ever."""
+def test_waiting_calls_are_released_when_the_run_is_over(threads: ThreadPoolExecutor) -> None:
+    """No call waits for ever."""
     budget = known(0.25)
     reserve(budget)
     waiting = threads.submit(budget.reserve, M, Charge(most=1.0))
@@ -139,7 +140,7 @@ def test_all_who_wait_are_let_go_when_the_run_is_over(threads: ThreadPoolExecuto
     assert 0 == waiting.result(SOON)
 
 
-def test_without_a_limit_money_is_only_counted() -> None:
+def test_budget_without_a_limit_only_counts_costs() -> None:
     """Any number of calls go out."""
     budget = Budget()
     budget.settle(reserve(budget), 7.0)

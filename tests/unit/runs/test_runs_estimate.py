@@ -406,8 +406,8 @@ def estimated_files(cases: Sequence[PlannedCase], *history: Played, workers: int
     return estimate(cases, history, sizes, lambda _: None, overhead=0, pace=pace)
 
 
-def test_a_solution_file_takes_as_long_as_it_took_or_as_its_solutions_do() -> None:
-    """By itself, by others, or by an assumption that is printed; workers have one file each at a time."""
+def test_time_of_a_solution_file_comes_from_itself_or_from_the_time_per_solution() -> None:
+    """From the same file, from others, or from a printed assumption; each worker judges one file at a time."""
     cases = [of_file("old", "checkpoint-1"), of_file("new", "checkpoint-1")]
 
     known = estimated_files(cases, judged_file("old", 4, 8.0))
@@ -427,8 +427,8 @@ def test_checkpoints_are_in_the_order_of_their_steps() -> None:
     ]
 
 
-def test_usage_at_another_address_is_not_that_of_the_model() -> None:
-    """It is only lent, as from any other model; at the same address it counts."""
+def test_usage_at_another_address_is_not_used_for_the_model() -> None:
+    """It is used like that of any other model; at the same address it counts as the model's own."""
     local = "http://127.0.0.1:8000/v1"
     elsewhere = played("one", f"{GPT}?base_url={local}")
     cases, sizes = [case("one")], {case("one").key: CaseSize(turns=1, characters=9)}

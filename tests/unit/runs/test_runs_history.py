@@ -86,7 +86,7 @@ def test_what_was_not_played_to_its_end_says_nothing(tmp_path: Path) -> None:
 
 
 def test_a_model_at_another_address_is_another_model(tmp_path: Path) -> None:
-    """The environment said where: a server of one's own takes other tokens and another time."""
+    """The environment sets the address: a custom server takes other tokens and time."""
     path = tmp_path / "mine" / "trials.jsonl"
     book = Journal.open(path)
     gpt = replace(asked(), planned=replace(planned("one"), spec="openai:gpt-4.1"))
@@ -101,7 +101,7 @@ def test_a_model_at_another_address_is_another_model(tmp_path: Path) -> None:
 
 
 def test_a_solution_file_is_remembered_with_its_time(tmp_path: Path) -> None:
-    """Not if some of its verdicts had been found before: those took no time."""
+    """It is not remembered if some of its verdicts were reused, because those took no time."""
     judged = FileOutcome(verdicts={"AC": 3, "WA": 1}, ungradable={"no code": 1})
     again = replace(judged, reused=4, reused_from="new")
     run(tmp_path, "new", replace(trial("file"), solutions=judged, seconds=10.0))

@@ -84,13 +84,13 @@ def test_programs_read_counts_and_status(tmp_path: Path) -> None:
         (Task(suite="crm", subject="oracle"), State.RUNNING, "finished"),
     ],
 )
-def test_no_task_of_a_run_that_has_ended_is_running(task: Task, state: State, status: str) -> None:
+def test_task_of_an_ended_run_is_not_running(task: Task, state: State, status: str) -> None:
     """Only a running run has running tasks."""
     assert status == task.status(state)
     assert status == task.to_dict(state)["status"]
 
 
-def test_a_task_of_before_checkpoints_had_samples_is_read() -> None:
+def test_task_without_samples_from_an_older_version_is_read() -> None:
     """A job.json of an older version has none."""
     assert TASK == Task.from_dict(TASK.to_dict(State.RUNNING))
 

@@ -339,7 +339,7 @@ def test_a_line_is_written_whole_by_a_disk_that_takes_it_in_pieces(path: Path) -
 
 
 def test_trials_of_a_large_run_take_little_memory(path: Path) -> None:
-    """A run of 50,000 is read in full when it is resumed: what its trials have in common is there once."""
+    """A resumed run reads all its trials, for example 50,000: equal values share one object."""
     turns = (TurnOutcome(tool="client_search", called=True, replied=True, steps=2, errors=0),) * 5
     scores = tuple(Score(name=name, value=1.0) for name in ("state", "calls", "reply"))
     labels = Labels(complexity="medium", category="Client Management", tags=("quotes", "chain", "dates"), split="test")
@@ -356,8 +356,8 @@ def test_trials_of_a_large_run_take_little_memory(path: Path) -> None:
     assert size / len(trials) < 1600
 
 
-def test_journal_is_not_read_whole_to_be_opened(path: Path) -> None:
-    """Only the end of it is looked at, for a line that a crash has cut off."""
+def test_opening_a_journal_reads_only_its_end(path: Path) -> None:
+    """It only looks for an incomplete last line."""
     whole = written(path, *(trial(f"case-{number}") for number in range(1000)))
     path.write_bytes(whole + b'{"trial": ' + b"x" * 100_000)
 

@@ -62,7 +62,7 @@ def test_the_pass_rate_is_that_of_what_was_scored() -> None:
 
 
 def test_repeats_of_a_case_count_as_one_unit() -> None:
-    """Also when one of them is played again, and another one is taken back."""
+    """This holds when one of them is repeated and another one is removed."""
     keys = ["a1", "a2", "b1", "b2"]
     verdicts = [Verdict.PASSED, Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED, Verdict.FAILED]
     trials = [

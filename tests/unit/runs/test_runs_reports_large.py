@@ -8,7 +8,7 @@ from pytest_crmeval.runs import reports
 from tests.fakes import trial
 
 
-def test_report_is_never_in_memory_as_one_document(tmp_path: Path) -> None:
+def test_report_is_written_without_building_the_whole_document_in_memory(tmp_path: Path) -> None:
     """Its trials are written one by one; it is the same document."""
     trials = {each.planned.key: each for each in (trial(f"case-{number}") for number in range(3000))}
     facts = {"id": "large", "started": "2026-11-16T02:18:47+00:00"}
@@ -25,7 +25,7 @@ def test_report_is_never_in_memory_as_one_document(tmp_path: Path) -> None:
     assert peak < path.stat().st_size / 2
 
 
-def test_report_without_trials_is_a_document(tmp_path: Path) -> None:
+def test_report_without_trials_is_valid_json(tmp_path: Path) -> None:
     """A run that was stopped before its first trial has a report."""
     report = reports.build({"id": "empty", "started": "2026-11-16T02:18:47+00:00"}, {}, [])
     reports.save(report, tmp_path / "empty.json")

@@ -112,10 +112,10 @@ def test_a_run_in_another_terminal_has_an_end_in_sight(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("jump", [-5 * 3600.0, 300 * 86_400.0])
-def test_a_clock_that_is_set_changes_neither_pace_nor_end(
+def test_change_of_the_system_clock_affects_neither_pace_nor_eta(
     folder: Path, monkeypatch: pytest.MonkeyPatch, jump: float
 ) -> None:
-    """Between the two trials that are on record, by hours or by days."""
+    """The clock changes by hours or days between two recorded trials."""
     times = iter([STARTED + 10.0, STARTED + 20.0 + jump])
     monkeypatch.setattr("pytest_crmeval.runs.journal.time.time", lambda: next(times))
     play(folder, Verdict.PASSED, Verdict.FAILED)

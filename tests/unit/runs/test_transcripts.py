@@ -172,7 +172,7 @@ def test_secrets_are_not_written(tmp_path: Path) -> None:
         ("{", "not a transcript"),
         ("[]", "not a transcript"),
         ("{}", "KeyError('schema')"),
-        ('{"schema": "crmeval.report/1"}', "its schema is 'crmeval.report/1'"),
+        ('{"schema": "crmeval.report/1"}', "unsupported schema 'crmeval.report/1'"),
         ('{"schema": "crmeval.transcript/1"}', "KeyError('turns')"),
         ('{"schema": "crmeval.transcript/1", "turns": [{"messages": [{"speaker": "x"}]}]}', "nobody is called 'x'"),
     ],

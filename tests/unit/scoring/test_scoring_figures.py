@@ -84,8 +84,8 @@ def test_several_subjects_play_the_same_cases() -> None:
     assert (0.75, 4, 2, clustered([(2, 2), (1, 2)])) == (figure.value, figure.n, figure.units, figure.interval)
 
 
-def test_interval_with_repeats_is_wider_than_that_of_as_many_independent_trials() -> None:
-    """Twenty cases, five trials each, all five alike."""
+def test_interval_with_repeats_is_wider_than_with_independent_trials() -> None:
+    """Twenty cases with five equal trials each."""
     often = [each for n in range(20) for each in tried(str(n), *([PASSED if n % 2 else FAILED] * 5))]
 
     figure = figures_of(often)["pass_rate"]
@@ -98,7 +98,7 @@ def test_interval_with_repeats_is_wider_than_that_of_as_many_independent_trials(
 
 
 def test_cases_of_one_chain_count_as_one_unit() -> None:
-    """Ten chains of three cases, all three alike."""
+    """Ten chains of three cases with equal verdicts."""
     trials = [
         replace(trial(f"{chain}-{n}", PASSED if chain % 2 else FAILED), labels=Labels(chain=f"c{chain}"))
         for chain in range(10)
@@ -121,8 +121,8 @@ def test_pass_at_1_with_repeats_has_the_interval_of_the_pass_rate() -> None:
     assert pytest.approx(figures["pass_rate"].interval) == figures["pass@1"].interval
 
 
-def test_interval_of_turns_is_that_of_a_bootstrap_of_cases() -> None:
-    """Fifty cases of twenty turns, in which about one turn of twenty goes wrong for itself."""
+def test_interval_of_turns_agrees_with_a_bootstrap_of_cases() -> None:
+    """Fifty cases of twenty turns; about one turn in twenty fails independently."""
     dice = Random(11)  # noqa: S311 (no secret)
     wrong = replace(RIGHT, called=False)
     trials = [

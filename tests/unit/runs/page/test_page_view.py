@@ -85,7 +85,7 @@ def test_where_the_numbers_come_from_is_told() -> None:
 
 
 def test_the_interval_is_that_of_the_report() -> None:
-    """A report of before there were figures has none."""
+    """A report from an older version has no figures."""
     whole = report(*(trial(f"case-{n}") for n in range(8)))
     (standing,) = whole.standings
     figures = {"pass_rate": Figure(value=1.0, low=0.5, high=1.0)}
