@@ -72,7 +72,7 @@ class Model:
             if not again:  # an answer that others are asked for again is not counted against this trial
                 raise ModelError(Cause.GIVEN_UP, f"{self._spec}: {turn.refusal}")
         completion = answer.completion
-        if _is_empty(completion):
+        if _is_empty(completion) and not completion.reply.has_only_thoughts:  # the account notes those
             also = ", also when it was asked again" if empty else ""
             account.note(f"{self._spec} gave an empty answer{also}: it counts as the reply")
         if failures:

@@ -28,11 +28,11 @@ def lines_in(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def test_an_estimate_says_that_no_model_is_asked(judging: Made) -> None:
-    """Whatever agents there are."""
+def test_estimate_of_a_solution_file_has_no_calls_but_takes_time(judging: Made) -> None:
+    """No model is called, whatever agents there are; without an earlier run the time is a guess."""
     result = judging().runpytest(*NO_XDIST, "--crmeval-estimate", "--crmeval-agent", "mute")
 
-    result.stdout.fnmatch_lines(["checkpoints  checkpoint-49 * 1 * 0 *", "checkpoints × checkpoint-49: asks no model"])
+    result.stdout.fnmatch_lines(["checkpoints  checkpoint-49 * 1 * 0 *", "guessed: 1 s to judge a solution"])
     assert [] == RAN
 
 

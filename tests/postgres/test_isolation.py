@@ -223,6 +223,7 @@ def test_tables_do_not_grow_with_the_trials_played(databases: RunDatabases, *, a
         first = size_after(VACUUM_EVERY)
 
         assert 0 < size_after(5 * VACUUM_EVERY) <= first
+        connection.execute("DROP SCHEMA IF EXISTS crowded CASCADE")
 
 
 def test_a_vacuum_that_takes_too_long_costs_no_trial(home: Address, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,10 +104,14 @@ class TestErrors:
 
         assert (cause, Usage(input=100, output=20, calls=1)) == (error.cause, error.usage)
 
-    @pytest.mark.parametrize("usage", [None, 5, {"prompt_tokens": "many", "input_tokens": "many"}])
-    def test_a_usage_that_cannot_be_read_is_none(self, desk: Desk, usage: object) -> None:
-        """Nobody guesses."""
-        assert desk.error(worded({**NO_ANSWER, "usage": usage})).usage is None
+    @pytest.mark.parametrize("usage", [5, {"prompt_tokens": "many", "input_tokens": "many"}])
+    def test_unreadable_usage_counts_as_a_call_of_unknown_cost(self, desk: Desk, usage: object) -> None:
+        """The server charges for it, so the budget must not overlook it."""
+        assert Usage(calls=1) == desk.error(worded({**NO_ANSWER, "usage": usage})).usage
+
+    def test_no_usage_is_none(self, desk: Desk) -> None:
+        """The server does not say that it charges for the answer."""
+        assert desk.error(worded({**NO_ANSWER, "usage": None})).usage is None
 
     @pytest.mark.parametrize("before", [170, 190, 199])
     def test_the_key_is_not_told_where_an_answer_is_cut(self, desk: Desk, before: int) -> None:
