@@ -159,7 +159,7 @@ def test_crm_connection_of_an_overridden_crm_is_an_error(project: Project, given
     result = pytester.runpytest("test_own.py")
 
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*crm_connection: the fixture 'crm' is overridden*"])
+    result.stdout.fnmatch_lines(["*crm_connection needs pytest-crmeval's own fixture 'crm'*"])
 
 
 def test_all_fixtures_are_on_the_reference_page() -> None:
