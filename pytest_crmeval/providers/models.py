@@ -74,7 +74,7 @@ class Model:
         completion = answer.completion
         if _is_empty(completion) and not completion.reply.has_only_thoughts:  # the account notes those
             also = ", also when it was asked again" if empty else ""
-            account.note(f"{self._spec} gave an empty answer{also}: it counts as the reply")
+            account.note(f"{self._spec} returned an empty answer{also}: it counts as the reply")
         if failures:
             completion = replace(completion, usage=completion.usage + Usage(retries=failures))
         seconds = time.monotonic() - start

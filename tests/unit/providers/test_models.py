@@ -549,8 +549,8 @@ def test_the_note_of_an_empty_answer_says_that_it_was_asked_for_again_only_if_it
         notes += desk.account.notes
 
     assert [
-        "openai:m gave an empty answer: it counts as the reply",
-        "openai:m gave an empty answer, also when it was asked again: it counts as the reply",
+        "openai:m returned an empty answer: it counts as the reply",
+        "openai:m returned an empty answer, also when it was asked again: it counts as the reply",
     ] == notes
 
 
