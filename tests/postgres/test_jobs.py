@@ -128,9 +128,9 @@ class Desk:
 
     def kill(self) -> None:
         """Kill the run as the machine does when it has no memory left."""
+        eventually(lambda: (found := holder_of(self.place)) is not None and found.is_here, "the lock names its holder")
         holder = holder_of(self.place)
         assert holder is not None
-        assert holder.is_here
         os.kill(holder.pid, signal.SIGKILL)
         eventually(lambda: not is_held(self.place), "it is gone")
 
