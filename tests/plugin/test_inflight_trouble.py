@@ -137,8 +137,8 @@ def test_workers_that_are_not_replaced_end_the_run(project: Project) -> None:
 def test_a_server_with_few_connections_has_fewer_in_flight(
     project: Project, providers: Providers, server: str, monkeypatch: pytest.MonkeyPatch, xdist: list[str]
 ) -> None:
-    """And says so."""
-    providers()
+    """And says so. Answers take a while, so that all slots want a connection before the cases are over."""
+    providers(lambda seen: Slow(0.3, crm_brain(seen)))
     role = f"few_{secrets.token_hex(4)}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {role} LOGIN CREATEDB CONNECTION LIMIT 6")
