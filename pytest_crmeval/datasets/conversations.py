@@ -191,6 +191,12 @@ def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
     return record
 
 
+def conversation_from(line: bytes, path: Path, number: int) -> Conversation:
+    """Return the conversation of one line; DatasetError says where it is wrong."""
+    record = decode(line, path, number)
+    return _conversation(record, _fingerprint(record))
+
+
 def _nonsense(turn: TurnRecord) -> str:
     """Return what can't be meant by a turn; empty if everything can."""
     called = [each.expected_tool for each in turn.further_calls]
