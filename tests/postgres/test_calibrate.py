@@ -52,3 +52,42 @@ def test_what_nobody_can_pass_is_left_out(calibrate: Any) -> None:  # noqa: ANN4
 def test_scores_that_can_not_be_believed_are_status_1(calibrate: Any) -> None:  # noqa: ANN401 (a function)
     """The reply alone does not tell whether anything was done."""
     assert 1 == calibrate(case("one"), options=("--scorer", "reply"))[0]
+
+
+def test_labelled_replies_are_reported_apart(calibrate: Any, tmp_path: Path) -> None:  # noqa: ANN401 (a function)
+    """What people wrote is no part of what the generator makes, and does not change the status."""
+    record = case("one")
+    turns = [{"user": turn["user_utterance"], "calls": [], "true": [], "false": []} for turn in record["turns"]]
+    turns[0] |= {"false": ["", "It is done, and the moon is blue."]}
+    labelled = tmp_path / "replies.jsonl"
+    labelled.write_text(json.dumps({"conversation": record, "turns": turns}) + "\n", encoding="utf-8")
+    json_of = ("--replies", str(labelled), "--format", "json")
+
+    status, told, _ = calibrate(case("one"), options=json_of)
+
+    document = json.loads(told)
+    assert 0 == status
+    assert 2 == document["flaws"]["labelled_replies"]["tried"]
+    assert document["flaws"]["labelled_replies"]["right"] >= 1
+    assert (
+        json.loads(calibrate(case("one"), options=json_of[2:])[1])["flaws"]["calls_and_state"]
+        == (document["flaws"]["calls_and_state"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--replies", "nowhere.jsonl"), "nowhere.jsonl: No such file or directory"),
+        (
+            ("--replies", "nowhere.jsonl", "--scorer", "state"),
+            "--replies measures the scorer reply: add --scorer reply",
+        ),
+    ],
+)
+def test_labelled_replies_that_can_not_be_judged(calibrate: Any, options: tuple[str, ...], complaint: str) -> None:  # noqa: ANN401 (a function)
+    """The message says what to do."""
+    status, _, told = calibrate(case("one"), options=options)
+
+    assert 2 == status
+    assert complaint in told

@@ -500,3 +500,64 @@ def test_a_refusal_does_not_excuse_from_the_rest() -> None:
     assert tool_calls(case, trial(case, answers, [win, UNASKED], "No.")).passed
     assert tool_calls(case, trial(case, answers, [win], "No.")).reason.startswith("turn 1: not written: add_note(")
     assert tool_calls(case, trial(case, answers, [UNASKED], "No.")).reason.startswith("turn 1: neither tried nor")
+
+
+def changed(name: str, **columns: Json) -> ToolCall:
+    """Return a call that changes a deal."""
+    return call("modify_opportunity", opportunity_id=uid(name), **columns)
+
+
+GROW = changed("fleet", amount=90000)
+ADD_QUOTE = call("create_quote", opportunity_id=uid("fleet"), amount=5)
+ACCIDENT = call("delete_quote", quote_id=uid("fresh"))
+FLIPS: Answers = [
+    (GROW, found({**FLEET, "amount": 90000.0})),
+    (changed("fleet", amount=9), found({**FLEET, "amount": 9.0})),
+    (changed("fleet", amount=90000, owner="Eve"), found({**FLEET, "amount": 90000.0, "owner": "Eve"})),
+    (changed("fleet", owner="Eve"), found({**FLEET, "owner": "Eve"})),
+    (changed("fleet", owner="Dana"), found(FLEET)),
+    (changed("fleet", stage="Demo"), refused("no such stage")),
+    (changed("dock", stage="Closed-Lost"), found({**DOCK, "stage": "Closed-Lost"})),
+    (changed("dock", stage="Negotiation"), found(DOCK)),
+    (call("cancel_quote", quote_id=uid("small")), found({**SMALL_QUOTE, "status": "Canceled"})),
+    (call("modify_quote", quote_id=uid("small"), status="Draft"), found(SMALL_QUOTE)),
+    (ADD_QUOTE, found({**SMALL_QUOTE, "quote_id": uid("fresh"), "amount": 5.0})),
+    (call("modify_quote", quote_id=uid("fresh"), amount=6), found({**SMALL_QUOTE, "quote_id": uid("fresh")})),
+    (call("modify_quote", quote_id=uid("fresh"), amount=5), found({**SMALL_QUOTE, "quote_id": uid("fresh")})),
+    (ACCIDENT, found({"deleted": uid("fresh")})),
+]
+
+
+def flipped(*made: ToolCall, asked: ToolCall = GROW) -> str:
+    """Return what is wrong with the calls of a turn that changes something."""
+    case = case_of(asks("?", asked), seed=[*SEED, uid("small")])
+    return tool_calls(case, trial(case, FLIPS, [*made], "Done.")).reason
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        [changed("dock", stage="Closed-Lost"), GROW, changed("dock", stage="Negotiation")],
+        [changed("fleet", amount=90000, owner="Eve"), changed("fleet", owner="Dana"), GROW],
+        [GROW, changed("fleet", owner="Eve"), changed("fleet", owner="Dana")],
+        [
+            call("cancel_quote", quote_id=uid("small")),
+            call("modify_quote", quote_id=uid("small"), status="Draft"),
+            GROW,
+        ],
+        [GROW, ADD_QUOTE, ACCIDENT],
+    ],
+    ids=str,
+)
+def test_a_write_that_nobody_asked_for_is_caught_though_the_turn_undoes_it(made: list[ToolCall]) -> None:
+    """Another row, another column of the right row, by another tool; a row that is created and deleted."""
+    assert "nobody asked for it" in flipped(*made)
+
+
+def test_what_was_asked_for_may_be_put_right_within_its_turn() -> None:
+    """A wrong amount first, a call that is refused, a new row that is filled in or made once more."""
+    assert "" == flipped(changed("fleet", amount=9), GROW)
+    assert "" == flipped(changed("fleet", stage="Demo"), GROW)
+    again = [call("modify_quote", quote_id=uid("fresh"), amount=amount) for amount in (6, 5)]
+    assert "" == flipped(ADD_QUOTE, *again, asked=ADD_QUOTE)
+    assert "" == flipped(ADD_QUOTE, ACCIDENT, ADD_QUOTE, asked=ADD_QUOTE)
