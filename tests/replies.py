@@ -1,7 +1,7 @@
 """Measure how `reply` judges labelled replies: ``python -m tests.replies FILE... [--summary]``.
 
-The calls are made on a real PostgreSQL. What they bring is kept in the temporary folder, so that only the first run
-of a file takes time; ``--again`` plays them anew.
+The calls are made on a real PostgreSQL. What they bring is kept in the temporary folder, so that only the first run of
+a file takes time; ``--again`` plays them anew.
 """
 
 import argparse

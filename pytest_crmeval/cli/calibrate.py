@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,17 +15,14 @@ if TYPE_CHECKING:  # psycopg and msgspec are wanted only by those who play
     from pytest_crmeval.domain.evidence import Reference
     from pytest_crmeval.ports.crm import Crm
     from pytest_crmeval.scoring.calibration import Calibration
-    from pytest_crmeval.scoring.calibration.labelled import JudgedReply, LabelledPlay
 
 HELP = """\
 See whether the scores can be believed: play a suite with agents whose every step is known. The oracle must always pass;
 mute and parrot, which call nothing, never may; an oracle with one flaw must be caught, and one that does the same in
-another way must be accepted, in 99 of 100 cases each. With --replies, also report how the scorer `reply` judges replies
-that people labelled true or false. Needs no key; starts a PostgreSQL, or uses CRMEVAL_DSN.
+another way must be accepted, in 99 of 100 cases each. Needs no key; starts a PostgreSQL, or uses CRMEVAL_DSN.
 
     crmeval calibrate evals/data/crm.jsonl
     crmeval calibrate mine.jsonl --scorer state --tries 50
-    crmeval calibrate mine.jsonl --replies tests/data/replies/sealed.jsonl
     crmeval calibrate mine.jsonl --format json > calibration.json
 
 Exit status: 0 if the scores can be believed, 1 if not, 2 if there is nothing to play, or nothing to play it on.
@@ -48,14 +45,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="leave out cases that nobody can pass (default), or play them all the same",
     )
     parser.add_argument("--tries", type=positive, default=200, metavar="N", help="of each kind of flaw (default: 200)")
-    parser.add_argument(
-        "--replies",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="labelled replies, in JSON Lines; repeatable. They don't change the exit status",
-    )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="for people (default) or programs")
 
 
@@ -87,15 +76,11 @@ def run(options: argparse.Namespace) -> int:
 def _calibrated(cases: Sequence["Conversation"], options: argparse.Namespace) -> "Calibration":
     from pytest_crmeval.agents.scripted import mute, parrot
     from pytest_crmeval.crm.standalone import standalone_crm
-    from pytest_crmeval.datasets.labelled import read_labelled
     from pytest_crmeval.play.conversation import observe
     from pytest_crmeval.scoring.calibration import calibrate
     from pytest_crmeval.scoring.named import SCORERS
 
     scorers = options.scorer or ("state", "calls", "reply")
-    if options.replies and "reply" not in scorers:
-        raise UsageError("--replies measures the scorer reply: add --scorer reply, or leave --replies out")
-    plays = [play for path in options.replies for play in read_labelled(path)]
     with standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm:
         references = _references(cases, crm, play_invalid=options.invalid == "play")
         if not references:
@@ -109,19 +94,7 @@ def _calibrated(cases: Sequence["Conversation"], options: argparse.Namespace) ->
             recites="clbench" in scorers,
             tries=options.tries,
             progress=show_progress,
-            replies=[reply for play in plays for reply in _judged(play, crm)],
         )
-
-
-def _judged(play: "LabelledPlay", crm: "Crm") -> "Iterator[JudgedReply]":
-    """Make the calls of a labelled play, and yield how the scorer `reply` judges its replies."""
-    from pytest_crmeval.play.conversation import observe, refer
-    from pytest_crmeval.scoring.calibration.labelled import Replayer, judge_replies
-    from pytest_crmeval.scoring.oracle import Oracle
-    from pytest_crmeval.scoring.reply import reply_faults
-
-    reference = refer(play.case, Oracle(play.case), crm)
-    return judge_replies(play, observe(play.case, Replayer(play.turns), crm, reference), reply_faults)
 
 
 def _references(cases: Sequence["Conversation"], crm: "Crm", *, play_invalid: bool) -> "dict[str, Reference]":

@@ -13,7 +13,6 @@ from pytest_crmeval.scoring.mentions import (
     Day,
     Figure,
     Reading,
-    Value,
     is_id,
     is_telling,
     read,
@@ -42,8 +41,7 @@ class Grounds:
     """Everything that was said before a reply; read when a figure is asked about."""
 
     def __init__(self, today: str = "") -> None:
-        self.today = read(today).dates
-        self.spoken: list[str] = []
+        self._spoken: list[str] = []
         """In words, not in rows."""
         self._unheard: list[Json] = [today]
         self._unread: list[str] = []
@@ -56,6 +54,7 @@ class Grounds:
         self._days: set[Day] = set()
         self._numbers: set[float] = set()
         self._years: set[float] = set()
+        self._people: set[tuple[str, str]] = set()
         self._results: list[Json] = []
         self._derived: dict[str, Sequence[float]] = {}
         """Numbers in order, by how they are made; until more is heard."""
@@ -66,14 +65,14 @@ class Grounds:
         for message in messages:
             said = [message.text] if message.speaker == "user" else []
             said += [text for result in message.results for text in (result.note, *_why(result)) if text]
-            self.spoken += said
+            self._spoken += said
             self._unheard += [*said, *(call.arguments for call in message.calls)]
             for result in message.results:
                 self._results.append(result.value)
                 self._unheard.append(result.value)
 
-    def baseless(self, said: Reading, also: Sequence[float] = ()) -> Iterator[str]:
-        """Yield the figures, days, addresses and ids of a reply that neither the dialogue nor ``also`` bears out."""
+    def baseless(self, said: Reading) -> Iterator[str]:
+        """Yield the figures, days, addresses and ids of a reply that nothing before it bears out."""
         figures = [figure for figure in dict.fromkeys(said.numbers) if _counts(figure)]
         if not (said.ids or said.short_ids or said.emails or said.dates or said.phones or figures):
             return
@@ -84,17 +83,8 @@ class Grounds:
         yield from (phone for phone in sorted(said.phones) if not self._knows_phone(phone))
         yield from sorted(_written(days) for days in said.dates if not any(map(self._knows_day, days)))
         for figure in figures:
-            if not self.bear_out(figure) and not any(map(figure.means, also)):
+            if not self.bear_out(figure):
                 yield f"{figure.value:,.10g}{' %' if figure.percent else ''}"
-
-    def knows(self, value: Value) -> bool:
-        """Whether a value was heard, or follows from what was."""
-        self._read()
-        if isinstance(value, Figure):
-            return self.bear_out(value)
-        if isinstance(value, frozenset):
-            return any(map(self._knows_day, value))
-        return value in self._emails or value in self._ids or (value.isdigit() and self._knows_phone(value))
 
     def bear_out(self, figure: Figure) -> bool:
         """Whether a figure was heard, or counts, adds up, compares or shortens what was."""
@@ -113,6 +103,20 @@ class Grounds:
         self._words += map(words_of, self._texts[len(self._words) :])
         sought = words_of(words)
         return any(sought in heard for heard in self._words)
+
+    def counts(self, kind: str) -> set[float]:
+        """Return how many rows of a kind, or of any, there are: as told, or as shown, all or those that are alike."""
+        shown = [[row for row in rows_in(result) if kind in ("", kind_of(row))] for result in self._results]
+        together = {str(row[kind_of(row)]): row for rows in shown for row in rows}
+        overviews = [str(result) for result in self._results if not next(rows_in(result), None)]
+        told = (figure.value for text in (*self._spoken, *overviews) for figure in read(text).figures)
+        return {*told, *(float(len(group)) for rows in (*shown, [*together.values()]) for group in _groups(rows))}
+
+    @property
+    def people(self) -> set[tuple[str, str]]:
+        """First and last names of those who were heard of."""
+        self._listen()
+        return self._people
 
     def rows(self) -> Iterator[Row]:
         """Yield every row that the CRM has shown."""
@@ -134,6 +138,8 @@ class Grounds:
             self._numbers.update([float(value)] if abs(value) < HUGE else [])
         elif isinstance(value, Mapping):
             self._unheard += [*value.keys(), *value.values()]
+            if value.get("first_name") and value.get("last_name"):  # who searches may know only one of them
+                self._people.add((str(value["first_name"]), str(value["last_name"])))
         elif isinstance(value, Sequence):
             self._unheard += value
 

@@ -1,4 +1,4 @@
-"""Whether the replies say what the user asked for, and nothing that the CRM does not bear out."""
+"""Whether the replies say what the user asked for, and nothing that is not so."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -8,36 +8,42 @@ from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.references import rows_of
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.scoring.clauses import Clause, denies, spelled
-from pytest_crmeval.scoring.counting import false_totals, miscounts
-from pytest_crmeval.scoring.deeds import claimed, denied, false_deeds
+from pytest_crmeval.scoring.contradictions import contradictions, stale
 from pytest_crmeval.scoring.facts import MANY, NOTHING, facts_of, names_of
 from pytest_crmeval.scoring.grounds import Grounds, rows_in
-from pytest_crmeval.scoring.lexicon import COLUMN_WORDS, COURTESY, INVITES, NOUNS, OPEN, REFUSALS, SOUGHT, TURNED_DOWN
-from pytest_crmeval.scoring.mentions import Reading, read, words_of
-from pytest_crmeval.scoring.naming import (
-    altered_texts,
-    misplaced,
-    mixed_people,
-    unasked,
-    unknown_files,
-    unknown_names,
-    unknown_phrases,
-    wrong_records,
-)
-from pytest_crmeval.scoring.records import Key, Records, key_of
-from pytest_crmeval.scoring.scene import Scene
-from pytest_crmeval.scoring.statements import became, sums, untrue
+from pytest_crmeval.scoring.mentions import Reading, read
+from pytest_crmeval.scoring.mixups import mixups
+from pytest_crmeval.scoring.surplus import surplus
 from pytest_crmeval.scoring.turns import Played, Remembered, told, turns_of
-from pytest_crmeval.scoring.values import Told, told_in
+from pytest_crmeval.scoring.wording import (
+    asks_back,
+    claims_any,
+    denials,
+    figures_stated,
+    has_chosen,
+    says_absent,
+    says_done,
+    says_failed,
+    says_neither,
+    says_no,
+    says_none,
+    says_not_all,
+    says_nothing_done,
+    says_outside,
+    statements,
+    without_absent,
+    without_offers,
+)
 
-_FINDS = "|".join(sorted(SOUGHT - {"contact"} | {noun for noun in NOUNS if noun.endswith("s")} - {"notes", "contacts"}))
-_EMPTY_CELL = re.compile(rf"\b(?!(?:{_FINDS})\b)\w+[\"'*_`]*\s*[:|][\s*_`]*(none)\b", re.IGNORECASE)
-"""The value 'none' of a field, as in 'phone: none'; 'matches: none' is another thing."""
-_IS_AT = re.compile(r"\bis (?:at|in)\s+([^;:]{1,40}?)[\s.!*_]*$")
-"""The end of 'the deal is at 70,000'."""
 READ = 20_000
 """Letters of a reply that are read; nobody reads on."""
+_DENIED = re.compile(r"\bnot\s+(?:on\s+|for\s+)?[$\u20ac\u00a3]?\d[\d,.-]*(?:\s+[A-Z][a-z]+(?:\s+\d{4})?)?")
+"""Not 20 March 2027."""
+_COLUMNS = re.compile(
+    r"\b(?:address|amount|client|contact|contract|date|document|email|industry|name|note|owner|phone|probability|quote|stage"
+    r"|status|title|value|version)"
+)
+"""By what one tells which part of a request is meant."""
 
 
 def reply(case: Conversation, evidence: Evidence) -> Score:
@@ -50,114 +56,115 @@ def reply(case: Conversation, evidence: Evidence) -> Score:
 def reply_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
     """Yield for each turn what is wrong with its reply; empty if nothing is."""
     grounds = Grounds(case.now.date().isoformat())
-    records = Records.seeded(evidence.reference.before, {row_id for rows in case.seed.values() for row_id in rows})
-    seeded = records.known
+    seeded = {row_id for rows in case.seed.values() for row_id in rows}
     for turn in turns_of(case, evidence):
         grounds.add(turn.exchange.messages)
-        records.play(turn.calls)
-        yield _fault(turn, records, grounds, seeded)
+        yield _fault(turn, grounds, seeded)
 
 
-def _fault(turn: Played, records: Records, grounds: Grounds, seeded: Collection[str]) -> str:
+def _fault(turn: Played, grounds: Grounds, seeded: Collection[str]) -> str:
     text = turn.exchange.reply[:READ]
     if not text.strip():
         return "it was still calling tools when its steps ran out" if turn.exchange.cut else "it said nothing"
-    scene = Scene(records, grounds, turn.exchange.messages, reads=not all(part.writes for part in turn.parts))
-    facts = scene.facts = [fact for part in turn.parts for fact in _facts(part)]
-    said = told_in(text, scene)
-    return (
-        _amiss(said, turn, scene, seeded)
-        or _untold(text, said, turn, facts)
-        or next(_untrue(text, said, turn, scene), "")
-    )
+    parts = turn.parts
+    facts = [fact for part in parts for fact in _facts(part)]
+    words = _without(text, [*(value for part in parts for value in part.expected.arguments.values()), *facts])
+    if fault := _amiss(words, turn, seeded):
+        return fault
+    said, meant = read(text), read(_DENIED.sub(" ", text))
+    for part in parts:
+        missing = [fact for fact in _facts(part) if not _says(meant, words, fact, facts)]
+        if missing and not _tells_all(said, part):
+            return f"the reply does not say {', '.join(map(_quoted, missing))}"
+    found = [fact for fact in facts if fact not in (NOTHING, 0)]
+    if found and turn.expectation.succeeds and says_absent(text, lambda clause: any(map(read(clause).says, found))):
+        return "the reply says that there is nothing, and there is"
+    return _untrue(text, said, turn, grounds)
 
 
-def _amiss(  # noqa: PLR0911 (one for each kind of turn)
-    said: Sequence[Told], turn: Played, scene: Scene, seeded: Collection[str]
-) -> str:
+def _amiss(words: str, turn: Played, seeded: Collection[str]) -> str:
     """Return where a reply does not go with what is to come of a turn: a question back, a no, a yes."""
     if turn.expectation.asks:
-        if not _asks_back(said, turn):
-            return "the user is to be asked back, and the reply does not ask"
-        return _claimed(said, scene)
+        return _unasked(words, turn)
+    words = words if turn.expectation.succeeds else _without(words, [turn.exchange.messages[0].text])
     if turn.calls_nothing:
-        return (
-            _claimed(said, scene) if _declines(said, turn) else "this is not for the CRM, and the reply does not say so"
-        )
+        return "" if says_outside(words) else "this is not for the CRM, and the reply does not say so"
     if not turn.expectation.succeeds:
-        if not _declines(said, turn) and not _asks_back(said, turn):
-            return "the CRM refuses this, and the reply does not say so"
-        if any(part.writes for part in turn.parts[1:]):
-            return _denial(said, turn, scene) or _as_if(said, turn.parts[0], scene)
-        return _claimed(said, scene) or _as_if(said, turn, scene)
-    if scene.records.written and any(_changes(part, seeded) for part in turn.parts):
-        return _denial(said, turn, scene)
-    return ""
+        return "" if _says_no(words, turn) else "the CRM refuses this, and the reply does not say so"
+    words = without_absent(words) if any(NOTHING in _facts(part) for part in turn.parts) else words
+    changes = [_changes(part, seeded) for part in turn.parts]
+    denied = says_failed(words) or (all(changes) and turn.expectation.further and _denied(words, turn.parts))
+    return "the reply says that it was not done" if any(changes) and denied else ""
 
 
-def _denial(said: Sequence[Told], turn: Played, scene: Scene) -> str:
-    """Return where a reply denies what was written."""
-    clause = denied(said, scene, several=bool(turn.expectation.further)) if scene.records.written else ""
-    return f'reply denies the change ("{clause}")' if clause else ""
+def _denied(words: str, done: Sequence[Played]) -> bool:
+    """Whether a reply denies something of what was done; what nobody asked for may well be left undone."""
+    touched = {column for part in done for column in _columns(part)}
+    named = [set(_COLUMNS.findall(denial.lower())) for denial in denials(words)]
+    return any(not columns or columns & touched for columns in named)
 
 
-def _claimed(said: Sequence[Told], scene: Scene) -> str:
-    """Return where a reply says that something was done in a turn that can't have done it."""
-    words = claimed(said) or became(said, scene) if not scene.records.written else ""
-    return f'"{words}": nothing was written' if words else ""
+def _columns(part: Played) -> set[str]:
+    """Return what a call is about, in words."""
+    return set(_COLUMNS.findall(" ".join([part.expected.tool, *part.expected.arguments]).replace("_", " ")))
 
 
-def _as_if(said: Sequence[Told], turn: Played, scene: Scene) -> str:
-    """Return where a reply says that something is now what it was not allowed to become."""
-    arguments = turn.expected.arguments
-    row = next((scene.records.rows[key] for key in arguments.items() if key in scene.records.rows), {})
-    refused = [
-        value
-        for name, value in arguments.items()
-        if turn.writes and not name.endswith("_id") and value not in (None, row.get(name))
-    ]
-    clauses = (clause for each in said if not each.sentence.asks for clause in each.sentence.clauses)
-    for clause in clauses:
-        words = clause.spelled
-        now = clause.text if "now" in words and not denies(words[: words.index("now")]) else ""
-        there = _IS_AT.search(clause.text) if not _negates(clause) and not clause.has(OPEN) else None
-        if any(map(read(now or (there[1] if there else "")).says, refused)):
-            return f'"{clause.text.strip()}": the CRM refused it'
-    return ""
+def _unasked(words: str, turn: Played) -> str:
+    """Return where a reply does not ask back; who repeats the user's own question does not."""
+    heard = [message.text for message in turn.exchange.messages if message.speaker == "user"]
+    if not asks_back(_without(words, heard)):
+        return "the user is to be asked back, and the reply does not ask"
+    refused = not turn.expectation.succeeds
+    done = says_done(words, deletes=_deletes(turn)) if refused else claims_any(words)
+    done = done or has_chosen(words)
+    return "the reply says that something was done, and the user is still to be asked" if done else ""
 
 
-def _declines(said: Sequence[Told], turn: Played) -> bool:
-    """Whether a reply says no: in words that deny, or that tell a limit; not in those of the user."""
-    user = words_of(turn.exchange.messages[0].text)
-    for each in said:
-        if each.sentence.text.strip() and words_of(each.sentence.text) in user:
-            continue
-        for clause in each.sentence.clauses:
-            if (
-                _negates(clause)
-                or clause.has(REFUSALS)
-                or any(f" {phrase} " in words_of(clause.text) for phrase in TURNED_DOWN)
-            ):
-                return True
-    return False
+def _untrue(text: str, said: Reading, turn: Played, grounds: Grounds) -> str:
+    """Return what a reply says that is not so."""
+    untrue = [*_stale(said, turn), *_baseless(said, grounds), *contradictions(said, turn.exchange.messages, grounds)]
+    if untrue:
+        return f"the reply says {', '.join(untrue)}, which nobody has said"
+    if more := next(surplus(said, turn), ""):
+        return f"the reply names {more!r} as if it had been asked for"
+    rows = [row for _, result in turn.calls for row in rows_in(result.value)]
+    return next((f"the reply says {mixed}" for mixed in mixups(text, rows)), "")
 
 
-def _negates(clause: Clause, names: Sequence[Json] = ()) -> bool:
-    """Whether a clause denies something; 'no problem' does not, nor a name such as 'No Limits', nor 'Phone: none'."""
-    within = {word for name in names if isinstance(name, str) for word in name.casefold().split()}
-    cells = [match.start(1) + clause.start for match in _EMPTY_CELL.finditer(clause.text)]
-    return denies([spelled(word) for word in clause.words if spelled(word) not in within and word.start not in cells])
+def _says_no(words: str, turn: Played) -> bool:
+    """Whether a reply tells a refusal, and does not say that something is what it was not allowed to become."""
+    refused, *others = turn.parts
+    if refused.writes and _states(words, turn.exchange.reply[:READ], refused.expected.arguments):
+        return False
+    done = [part for part in others if part.writes]
+    return _says_which(words, refused, done) if done else says_no(words, reads=not turn.writes, deletes=_deletes(turn))
 
 
-def _asks_back(said: Sequence[Told], turn: Played) -> bool:
-    """Whether a reply wants to know something before it goes on; politeness, or the user's own question, does not."""
-    user = words_of(turn.exchange.messages[0].text)
-    for each in said:
-        words = words_of(each.sentence.text)
-        asks = each.sentence.asks or words.endswith(" please ") or any(f" {phrase} " in words for phrase in INVITES)
-        if asks and words not in user and not any(f" {phrase} " in words for phrase in COURTESY):
-            return True
-    return False
+def _says_which(words: str, refused: Played, done: Sequence[Played]) -> bool:
+    """Whether a reply says that one part was refused, and does not say so of the others."""
+    error = refused.reference_result.error
+    if says_neither(words) or not says_not_all(words, closed=error is not None and "closed" in error.message):
+        return False
+    others = {column for part in done for column in _columns(part)} - _columns(refused)
+    if says_nothing_done(words) and not others.intersection(_COLUMNS.findall(words.lower())):
+        return False
+    return not any(others.intersection(_COLUMNS.findall(denial.lower())) for denial in denials(words))
+
+
+def _deletes(turn: Played) -> bool:
+    return turn.expected.tool.startswith("delete_")
+
+
+def _states(words: str, text: str, refused: Mapping[str, Json]) -> bool:
+    """Whether a reply says of a number, a stage or a status that was refused that it is so."""
+    numbers = [value for value in refused.values() if isinstance(value, int | float)]
+    chosen = [re.escape(str(refused[name])) for name in ("stage", "status") if refused.get(name)]
+    is_so = re.compile(
+        rf"\b(?:is|are|'s)\s+(?:(?:now|in|at|on|set|to)\s+){{0,3}}(?:{'|'.join(chosen)})\b", re.IGNORECASE
+    )
+    if chosen and any(map(is_so.search, statements(text))):
+        return True
+    return any(read(figure).says(number) for figure in figures_stated(words) for number in numbers)
 
 
 def _changes(turn: Played, seeded: Collection[str]) -> bool:
@@ -166,113 +173,51 @@ def _changes(turn: Played, seeded: Collection[str]) -> bool:
     return turn.writes and not (isinstance(row, Mapping) and row.get("client_id") in seeded)
 
 
-def _untold(text: str, said: Sequence[Told], turn: Played, facts: Sequence[Json]) -> str:
-    """Return what was asked for and is not said."""
-    reading = read(text)
-    meant = read(
-        re.sub(r"\bnot\s+(?:on\s+|for\s+)?[$\u20ac\u00a3]?\d[\d,.-]*(?:\s+[A-Z][a-z]+(?:\s+\d{4})?)?", " ", text)
-    )
+def _stale(said: Reading, turn: Played) -> Iterator[str]:
+    """Yield what a reply says to be so that the turn has changed."""
     for part in turn.parts:
-        missing = [fact for fact in _facts(part) if not _says(meant, said, fact, facts)]
-        if missing and not _tells_all(reading, part):
-            return f"the reply does not say {', '.join(map(_quoted, missing))}"
-    found = [fact for fact in facts if fact not in (NOTHING, 0)]
-    if found and turn.expectation.succeeds and (clause := _says_absent(said, found)):
-        return f'the reply says that there is nothing ("{clause}"), and there is'
-    return ""
+        if part.writes and part.expectation.succeeds:
+            for name in ("stage", "status"):
+                yield from stale(said, part.expected.arguments.get(name))
 
 
-def _says_absent(said: Sequence[Told], found: Sequence[Json]) -> str:
-    """Return the clause that says that nothing was found, if no other one mentions what was."""
-    clauses = [(each, clause) for each in said for clause in each.sentence.clauses]
-    absent = [
-        clause
-        for each, clause in clauses
-        if not each.sentence.asks
-        and _negates(clause, found)
-        and clause.has(SOUGHT, frozenset({"nothing", "nobody", "none", "no"}))
-    ]
-    others = [
-        clause
-        for _, clause in clauses
-        if not _negates(clause) and not {w.text for w in clause.words} & {"searched", "looked", "checked", "search"}
-    ]
-    if not absent or any(read(clause.text).says(fact) for clause in others for fact in found):
-        return ""
-    return absent[0].text.strip()
-
-
-def _untrue(text: str, said: Sequence[Told], turn: Played, scene: Scene) -> Iterator[str]:
-    """Yield what a reply says that is not so."""
-    heard = {figure.value for figure in (*scene.ask.figures, *scene.answers.figures)}
-    told_facts = {float(fact) for part in turn.parts for fact in _facts(part) if isinstance(fact, int | float)}
-    yield from untrue(said, scene)
-    yield from false_deeds(said, scene)
-    yield from altered_texts(said, scene, text)
-    yield from unknown_files(said, scene)
-    yield from misplaced(said, scene)
-    yield from mixed_people(said, scene)
-    yield from wrong_records(said, scene)
-    yield from miscounts(said, scene, heard | told_facts)
-    yield from false_totals(said, scene)
-    yield from unknown_names(said, scene)
-    yield from unknown_phrases(said, scene)
-    yield from unasked(said, _asked(turn), scene)
-    near = [scene.records.rows[key] for own in scene.own for key in scene.related(own)]
-    unknown = scene.grounds.baseless(read(_rest(text, said)), list(sums(near)))
-    yield from (f'"{figure}": unknown' for figure in unknown)
-
-
-def _asked(turn: Played) -> list[Key]:
-    """Return the records that were to be found by what they are; none if the turn wants something else as well."""
-    parts = turn.parts
-    if (
-        not all(part.expected.tool.endswith("_search") and part.expectation.facts is None for part in parts)
-        or turn.expectation.asks
-    ):
-        return []
-    return [key_of(row) for part in parts for row in rows_in(part.wanted)]
-
-
-def _rest(text: str, said: Sequence[Told]) -> str:
-    """Return what is stated without the values that were judged already."""
-    left = list(text)
-    for each in said:
-        offered = each.sentence.asks or any(clause.has(OPEN) for clause in each.sentence.clauses)
-        spans = (
-            [(each.sentence.start, each.sentence.end)] if offered else [(one.start, one.end) for one in each.statements]
-        )
-        for start, end in spans:
-            left[start:end] = " " * (end - start)
-    return "".join(left)
+def _baseless(said: Reading, grounds: Grounds) -> Sequence[str]:
+    """Return what nothing bears out; what is only asked or offered need not be."""
+    found = list(grounds.baseless(said))
+    return list(grounds.baseless(read(without_offers(said.text)))) if found else found
 
 
 def _facts(turn: Played) -> Sequence[Json]:
     return facts_of(turn.expectation, turn.expected.tool, turn.wanted, turn.outputs)
 
 
-def _says(reading: Reading, said: Sequence[Told], fact: Json, facts: Sequence[Json]) -> bool:
+def _without(text: str, values: Sequence[Json]) -> str:
+    """Return a text without what it quotes: a client may be called No Limits, a status Rejected."""
+    for value in values:
+        quoted = value.strip() if isinstance(value, str) and value != NOTHING else ""
+        if quoted and quoted.casefold() in text.casefold():
+            text = _blanked(text, quoted)
+    return text
+
+
+def _blanked(text: str, quoted: str) -> str:
+    """Return a text with a space for each time that it quotes something, in upper or lower case."""
+    if not (text.isascii() and quoted.isascii()):
+        return re.sub(re.escape(quoted), " ", text, flags=re.IGNORECASE)
+    # The same without a pattern for each name: to compile one takes longer than all the rest of a reply.
+    pieces, start = [], 0
+    for piece in text.lower().split(quoted.lower()):
+        pieces.append(text[start : start + len(piece)])
+        start += len(piece) + len(quoted)
+    return " ".join(pieces)
+
+
+def _says(said: Reading, words: str, fact: Json, facts: Sequence[Json]) -> bool:
     if fact in (NOTHING, 0):
-        return any(_says_none(clause) for each in said for clause in each.sentence.clauses) or reading.says(0)
+        return says_none(words)
     if isinstance(fact, str) and len(facts) > 1:
-        others = [other for other in facts if isinstance(other, str)]
-        shared = any(fact not in other and other.split()[:1] == fact.split()[:1] for other in others)
-        parts = shared and {*words_of(fact).split()} <= {*reading.words.split()}  # 'Acme Direct and Pacific'
-        return parts or reading.says_beside(fact, others) or (fact.isalpha() and reading.says(f"{fact}s"))
-    return reading.says(fact) or (isinstance(fact, str) and fact.isalpha() and reading.says(f"{fact}s"))
-
-
-def _says_none(clause: Clause) -> bool:
-    """Whether a clause says that there is nothing; that a column is empty is another thing."""
-    words = clause.spelled
-    if {"empty", "zero", "0"} & {*words}:
-        return True
-    fields = [
-        n
-        for n, word in enumerate(words)
-        if word == "no" and {*words[n + 1 : n + 3]} & {*COLUMN_WORDS, "date", "fields"}
-    ]
-    return denies([word for n, word in enumerate(words) if n not in fields])
+        return said.says_beside(fact, [other for other in facts if isinstance(other, str)])
+    return said.says(fact)
 
 
 def _tells_all(said: Reading, turn: Played) -> bool:

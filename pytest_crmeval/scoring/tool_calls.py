@@ -37,13 +37,12 @@ def call_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
     What is to be read must be read in its turn: by the expected call, or by any that shows the same rows. What is to be
     written must be there at the end of its turn, however it came there: a later turn may write over it, and then the
     state no longer tells. What is to be refused must be tried as expected, or looked up, unless anybody can tell
-    without. Of several things that are wanted in one turn each is judged for itself. What was not asked for must not
-    be written, even if the same turn undoes it.
+    without. Of several things that are wanted in one turn each is judged for itself.
     """
     seeded = {row_id for rows in case.seed.values() for row_id in rows}
     for turn in turns_of(case, evidence):
         faults = (_fault(part, seeded, case.expected_state) for part in turn.parts if not part.calls_nothing)
-        yield next(filter(None, faults), "") or _unasked(turn) or _undone(turn)
+        yield next(filter(None, faults), "") or _unasked(turn)
 
 
 def _fault(turn: Played, seeded: set[str], told_apart: Collection[str]) -> str:
@@ -65,40 +64,6 @@ def _unasked(turn: Played) -> str:
         return ""  # the state tells
     done = [call for call, result in turn.calls if not result.refused]
     return next((f"written, and nobody asked for it: {_told(call)}" for call in done if writes(call.tool)), "")
-
-
-def _undone(turn: Played) -> str:
-    """Return a write that nobody asked for and that the same turn undoes: the state does not show it."""
-    asked = [part.expected for part in turn.parts]
-    wanted = {(row, name) for call in asked for row, changes in _changes(call) for name in changes}
-    created: dict[str, ToolCall] = {}
-    last: dict[tuple[str, str], Json] = {}
-    for call, result in turn.calls:
-        if result.refused or not writes(call.tool):
-            continue
-        for row, changes in _changes(call):
-            for name, value in changes.items():
-                if (row, name) not in wanted and row not in created and last.get((row, name), value) != value:
-                    return f"written and undone, and nobody asked for it: {_told(call)}"
-                last[row, name] = value
-        if call.tool.startswith("delete_"):
-            made = next((created[row] for row in _texts(call) if row in created), None)
-            if made is not None and made.tool not in {each.tool for each in asked}:
-                return f"created and deleted, and nobody asked for it: {_told(made)}"
-        created |= {
-            str(row[kind_of(row)]): call for row in rows_in(result.value) if str(row[kind_of(row)]) not in _texts(call)
-        }
-    return ""
-
-
-def _changes(call: ToolCall) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Yield the row that a call changes, with the new values of its columns."""
-    key = f"{call.tool.partition('_')[2]}_id"
-    row = call.arguments.get(key)
-    if call.tool == "cancel_quote":
-        yield str(row), {"status": "Canceled"}
-    elif call.tool.startswith("modify_"):
-        yield str(row), {name: _small(value) for name, value in call.arguments.items() if name != key}
 
 
 def _unproven(turn: Played, reads: Answered) -> str:

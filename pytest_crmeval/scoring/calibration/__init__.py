@@ -14,11 +14,9 @@ from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.scorer import Scorer
 from pytest_crmeval.scoring.calibration.equivalents import EQUIVALENTS
 from pytest_crmeval.scoring.calibration.flaws import FLAWS
-from pytest_crmeval.scoring.calibration.labelled import JudgedReply
 from pytest_crmeval.scoring.calibration.lies import LIES
 from pytest_crmeval.scoring.calibration.misreadings import MISREADINGS
 from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal
-from pytest_crmeval.scoring.calibration.shares import Share
 from pytest_crmeval.scoring.calibration.variants import Deviant, Kinds, Variant, revoiced
 from pytest_crmeval.scoring.calibration.wordings import WORDINGS
 from pytest_crmeval.scoring.oracle import Oracle
@@ -83,17 +81,14 @@ class Tally:
     right: int = 0
     misses: list[Miss] = field(default_factory=list)
     """The first ones."""
-    trials: list[tuple[str, bool]] = field(default_factory=list)
-    """The case of each trial, and whether it was judged rightly."""
 
     @property
     def share(self) -> float:
         """What part was judged rightly."""
         return self.right / self.tried if self.tried else 1.0
 
-    def add(self, case: str, miss: Miss | None) -> None:
-        """Count one trial of a case."""
-        self.trials.append((case, miss is None))
+    def add(self, miss: Miss | None) -> None:
+        """Count one trial."""
         self.tried += 1
         self.right += miss is None
         if miss is not None and len(self.misses) < KEPT:
@@ -119,22 +114,6 @@ class Calibration:
     """Those that do nothing but one thing: the oracle, which must always pass, and the others, which never may."""
     corrupted: Mapping[str, Tally]
     equivalent: Mapping[str, Tally]
-    replies: Sequence[JudgedReply] = ()
-    """Labelled replies, as the scorer `reply` judged them; empty if none were given."""
-
-    @property
-    def flaws(self) -> Mapping[str, Share]:
-        """What was caught of flaws of calls and state, of generated false words, and of labelled false replies."""
-        words = {kind: tally for kind, tally in self.corrupted.items() if kind in LIES}
-        calls = {kind: tally for kind, tally in self.corrupted.items() if kind not in LIES}
-        return {
-            "calls and state": _trials(calls),
-            "generated words": _trials(words),
-            "labelled replies": self._labelled(is_true=False),
-        }
-
-    def _labelled(self, *, is_true: bool) -> Share:
-        return Share.of((reply.case, reply.right) for reply in self.replies if reply.is_true is is_true)
 
     @property
     def caught(self) -> float:
@@ -160,8 +139,6 @@ class Calibration:
             "passed": {name: round(_passed(name, tally), 6) for name, tally in self.agents.items()},
             "caught": round(self.caught, 6),
             "accepted": round(self.accepted, 6),
-            "flaws": {name.replace(" ", "_"): share.to_dict() for name, share in self.flaws.items()},
-            "true_replies": self._labelled(is_true=True).to_dict(),
             "agents": _listed(self.agents),
             "corrupted": _listed(self.corrupted),
             "equivalent": _listed(self.equivalent),
@@ -175,10 +152,6 @@ class Calibration:
             yield f"{name:24}{tally.tried:8}{round(passed * tally.tried):10}{passed:8.3f}"
         yield from _table("corrupted oracle", "caught", self.corrupted)
         yield from _table("equivalent oracle", "accepted", self.equivalent)
-        yield from ("", f"{'flaws of':24}{'tried':>8}{'caught':>10}{'share':>8}  95 % interval")
-        yield from (share.line(name) for name, share in self.flaws.items())
-        yield from ("", f"{'true replies':24}{'tried':>8}{'accepted':>10}{'share':>8}  95 % interval")
-        yield self._labelled(is_true=True).line("labelled replies")
         for title, tallies in (("agent", self.agents), ("corrupted", self.corrupted), ("equivalent", self.equivalent)):
             yield from _misses(title, tallies)
 
@@ -193,30 +166,25 @@ def calibrate(  # noqa: PLR0913 (each is another thing, and most are left out)
     recites: bool = False,
     tries: int = TRIES,
     progress: Callable[[int], None] | None = None,
-    replies: Sequence[JudgedReply] = (),
 ) -> Calibration:
     """Play ``cases`` with the oracle, with ``bluffers``, who must never pass, and with what is not quite the oracle.
 
     ``tools`` are those of the CRM behind ``observe``. With ``recites`` everybody says the published replies, as the
-    scorer ``clbench`` wants. Each kind is tried up to ``tries`` times, spread over all cases. ``progress`` receives
-    the number of cases that are done. ``replies`` are labelled replies with their verdicts; they are reported apart.
+    scorer ``clbench`` wants. Each kind is tried up to ``tries`` times, spread over all cases. ``progress`` is told
+    how many cases are done.
     """
     bench = _Bench(observe, scorers, tools, recites=recites)
     agents = {agent: Tally(kind=agent) for agent in (Oracle.name, *(bluffer.name for bluffer in bluffers))}
     for done, case in enumerate(cases, start=1):
         evidence = observe(case, Oracle(case, recites=recites))
-        agents[Oracle.name].add(
-            case.id, bench.judged(case, evidence, Variant(turn=1, what="as it should be"), passes=True)
-        )
+        agents[Oracle.name].add(bench.judged(case, evidence, Variant(turn=1, what="as it should be"), passes=True))
         for bluffer in bluffers:
             bluff = Variant(turn=1, what="no call at all")
-            agents[bluffer.name].add(case.id, bench.judged(case, observe(case, bluffer), bluff, passes=False))
+            agents[bluffer.name].add(bench.judged(case, observe(case, bluffer), bluff, passes=False))
         bench.vary(case, evidence, round(tries * done / len(cases)))
         if progress:
             progress(done)
-    return Calibration(
-        cases=len(cases), agents=agents, corrupted=bench.corrupted, equivalent=bench.equivalent, replies=replies
-    )
+    return Calibration(cases=len(cases), agents=agents, corrupted=bench.corrupted, equivalent=bench.equivalent)
 
 
 class _Bench:
@@ -237,7 +205,7 @@ class _Bench:
             for kind, make in kinds.items():
                 left = tries - tallies[kind].tried
                 for variant in spread(list(make(rehearsal)), left, crc32(case.id.encode())) if left > 0 else ():
-                    tallies[kind].add(case.id, self._tried(rehearsal, variant, passes=kinds is EQUIVALENT))
+                    tallies[kind].add(self._tried(rehearsal, variant, passes=kinds is EQUIVALENT))
 
     def judged(self, case: Conversation, evidence: Evidence, variant: Variant, *, passes: bool) -> Miss | None:
         """Score a trial, and return it if it does not pass that should, or passes that should not."""
@@ -271,10 +239,6 @@ def _told(score: Score) -> str:
 def _share(tallies: Mapping[str, Tally]) -> float:
     tried = sum(tally.tried for tally in tallies.values())
     return sum(tally.right for tally in tallies.values()) / tried if tried else 1.0
-
-
-def _trials(tallies: Mapping[str, Tally]) -> Share:
-    return Share.of(trial for tally in tallies.values() for trial in tally.trials)
 
 
 def _passed(name: str, tally: Tally) -> float:

@@ -6,13 +6,8 @@ from dataclasses import dataclass
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
-from pytest_crmeval.domain.state import Row
 from pytest_crmeval.scoring.calibration.variants import revoiced
-from pytest_crmeval.scoring.grounds import kind_of, rows_in
-from pytest_crmeval.scoring.mentions import is_id
 
-COUNTED = 25
-"""Letters of the id of a new record that say when it was made, and as which one."""
 Faults = Callable[[Conversation, Evidence], Sequence[str]]
 """Returns for each turn of a trial what is wrong with its reply."""
 
@@ -67,22 +62,8 @@ class Replayer:
         turn = self._turns[len(starts) - 1]
         step = sum(message.speaker == "agent" for message in messages[starts[-1] :])
         if step < len(turn.steps):
-            made = [str(row[kind_of(row)]) for row in _rows(messages)]
-            return Reply(calls=tuple(_recalled(call, made) for call in turn.steps[step]))
+            return Reply(calls=tuple(turn.steps[step]))
         return Reply(text=next(iter(turn.true), "Done."))
-
-
-def _rows(messages: Sequence[Message]) -> Iterator[Row]:
-    return (row for message in messages for result in message.results for row in rows_in(result.value))
-
-
-def _recalled(call: ToolCall, made: Sequence[str]) -> ToolCall:
-    """Return a call with the ids of this play; those of another one differ in their random end."""
-    arguments = dict(call.arguments)
-    for name, value in call.arguments.items():
-        if isinstance(value, str) and is_id(value) and value not in made:
-            arguments[name] = next((each for each in made if each[:COUNTED] == value[:COUNTED]), value)
-    return ToolCall(tool=call.tool, arguments=arguments)
 
 
 def judge_replies(play: LabelledPlay, evidence: Evidence, faults: Faults) -> Iterator[JudgedReply]:

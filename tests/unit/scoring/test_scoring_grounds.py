@@ -133,6 +133,27 @@ def test_words_that_were_heard() -> None:
     ]
 
 
+def test_rows_are_counted_by_kind() -> None:
+    """All of them and those that are alike; what was told in words counts for every kind, what a row holds for none."""
+    grounds = Grounds()
+    grounds.add(
+        [user_says("All five?"), crm_says([found([SMALL_QUOTE, LARGE_QUOTE, FLEET]), found({"total_count": 7})])]
+    )
+
+    assert {5.0, 7.0, 2.0, 1.0, 0.0} == grounds.counts("quote_id")
+    assert {5.0, 7.0, 1.0, 0.0} == grounds.counts("opportunity_id")
+    assert {5.0, 7.0, 0.0} == grounds.counts("contact_id")
+    assert {5.0, 7.0, 3.0, 2.0, 1.0, 0.0} == grounds.counts("")
+
+
+def test_people_that_were_heard_of() -> None:
+    """First name and last name."""
+    grounds = Grounds()
+    grounds.add([crm_says([found([MIRA])]), agent_says(calls(call("x", first_name="Ada", last_name="Lee")))])
+
+    assert {("Mira", "O'Brien"), ("Ada", "Lee")} == grounds.people
+
+
 @pytest.mark.parametrize(
     ("value", "names"),
     [
