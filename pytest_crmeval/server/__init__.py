@@ -33,6 +33,7 @@ class RunServer:
         self._embedded: EmbeddedServer | None = None
         self._databases: RunDatabases | None = None
         self._alive: Any = None
+        self._stopped = False
         self._description = "none was needed"
 
     def __str__(self) -> str:
@@ -79,8 +80,9 @@ class RunServer:
             return False
         import psycopg
 
-        with suppress(psycopg.OperationalError):  # too many connections: the workers' connections mark the run as alive
-            self._alive = self._databases.reopened(self._alive)
+        with self._opening, suppress(psycopg.OperationalError):  # too many: the workers' connections mark it as alive
+            if not self._stopped:  # a probe may outlive the run
+                self._alive = self._databases.reopened(self._alive)
         return True
 
     @property
@@ -90,6 +92,8 @@ class RunServer:
 
     def stop(self) -> None:
         """Leave nothing behind."""
+        with self._opening:
+            self._stopped = True
         if self._databases is not None:
             self._databases.close(self._alive)
         if self._starting is not None:
