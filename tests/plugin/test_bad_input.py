@@ -33,21 +33,19 @@ def lines(pytester: pytest.Pytester, *texts: str) -> None:
     Path(pytester.path, "cases.jsonl").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
 
-@WAYS
-def test_a_missing_dataset(project: Project, xdist: list[str]) -> None:
+def test_a_missing_dataset(project: Project) -> None:
     """Names the file and what to give."""
     pytester = project()
     (pytester.path / "cases.jsonl").unlink()
 
-    said = complaint(pytester, *xdist)
+    said = complaint(pytester)
 
     assert f"{pytester.path}/cases.jsonl: No such file or directory; give the path of a JSON Lines file" in said
 
 
-@WAYS
-def test_an_empty_dataset(project: Project, xdist: list[str]) -> None:
+def test_an_empty_dataset(project: Project) -> None:
     """A suite of nothing would pass every gate."""
-    assert "cases.jsonl: the file has no conversation; write one JSON object per line" in complaint(project([]), *xdist)
+    assert "cases.jsonl: the file has no conversation; write one JSON object per line" in complaint(project([]))
 
 
 @WAYS
@@ -59,12 +57,11 @@ def test_a_broken_line(project: Project, xdist: list[str]) -> None:
     assert "cases.jsonl:2: this line is not JSON: Input data was truncated" in complaint(pytester, *xdist)
 
 
-@WAYS
-def test_a_wrong_type(project: Project, xdist: list[str]) -> None:
+def test_a_wrong_type(project: Project) -> None:
     """Names file, line and field, what was expected and what was found."""
     pytester = project([case("one"), case("two", turns=[{"turn_id": "1"}])])
 
-    assert "cases.jsonl:2: turns[0].turn_id: Expected `int`, got `str`" in complaint(pytester, *xdist)
+    assert "cases.jsonl:2: turns[0].turn_id: Expected `int`, got `str`" in complaint(pytester)
 
 
 def test_an_unknown_field(project: Project) -> None:
@@ -74,12 +71,11 @@ def test_an_unknown_field(project: Project) -> None:
     )
 
 
-@WAYS
-def test_a_chain_that_does_not_hold_together(project: Project, xdist: list[str]) -> None:
+def test_a_chain_that_does_not_hold_together(project: Project) -> None:
     """Its segments must cover its turns."""
     pytester = project([case("one", chain_id="c", segment_boundaries=[2])])
 
-    assert "cases.jsonl:1: segment_boundaries: must rise to the last turn, 1, found [2]" in complaint(pytester, *xdist)
+    assert "cases.jsonl:1: segment_boundaries: must rise to the last turn, 1, found [2]" in complaint(pytester)
 
 
 def test_a_time_without_a_zone(project: Project) -> None:
@@ -96,10 +92,9 @@ def test_a_missing_field(project: Project) -> None:
     )
 
 
-@WAYS
-def test_a_duplicate_id(project: Project, xdist: list[str]) -> None:
+def test_a_duplicate_id(project: Project) -> None:
     """Both places are named."""
-    said = complaint(project([case("one"), case("two"), case("one")]), *xdist)
+    said = complaint(project([case("one"), case("two"), case("one")]))
 
     assert f"cases.jsonl:3: conversation_id: 'one' is taken by {Path.cwd()}/cases.jsonl:1; ids must be unique" in said
 
@@ -120,17 +115,14 @@ def test_an_unknown_agent(project: Project, xdist: list[str]) -> None:
     assert "no plugin knows the agent 'nobody'; try oracle, mute, claude, openai:MODEL" in said
 
 
-@WAYS
 @pytest.mark.parametrize(
     ("agent", "key"), [("claude", "ANTHROPIC_API_KEY"), ("openai:gpt-4.1?temperature=0", "OPENAI_API_KEY")]
 )
-def test_an_agent_without_its_key(
-    project: Project, monkeypatch: pytest.MonkeyPatch, xdist: list[str], agent: str, key: str
-) -> None:
+def test_an_agent_without_its_key(project: Project, monkeypatch: pytest.MonkeyPatch, agent: str, key: str) -> None:
     """The variable is named."""
     monkeypatch.delenv(key, raising=False)
 
-    assert f"needs the environment variable {key}" in complaint(project(), "--crmeval-agent", agent, *xdist)
+    assert f"needs the environment variable {key}" in complaint(project(), "--crmeval-agent", agent)
 
 
 @pytest.mark.parametrize(
@@ -148,14 +140,11 @@ def test_an_agent_that_can_not_be_imported(project: Project, agent: str, answer:
     assert answer in complaint(project(), "--crmeval-agent", agent)
 
 
-@WAYS
-def test_an_unwritable_reports_folder(project: Project, xdist: list[str]) -> None:
+def test_an_unwritable_reports_folder(project: Project) -> None:
     """Known before the first case is played, not after the last."""
     pytester = project(ini="crmeval_reports = /proc/here")
 
-    assert "/trials.jsonl: No such file or directory; choose a folder that can be written with" in complaint(
-        pytester, *xdist
-    )
+    assert "/trials.jsonl: No such file or directory; choose a folder that can be written with" in complaint(pytester)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -191,12 +180,11 @@ def test_a_run_id_that_is_no_name(project: Project, run: str) -> None:
     assert "use up to 40 letters, digits" in complaint(project(), f"--crmeval-run={run}")
 
 
-@WAYS
 @pytest.mark.parametrize("name", ["stat", "", "state,calls"])
-def test_an_unknown_scorer(project: Project, xdist: list[str], name: str) -> None:
+def test_an_unknown_scorer(project: Project, name: str) -> None:
     """The known ones are told."""
     assert f"--crmeval-scorer {name!r}: there is no such scorer; try state, calls, reply, clbench" in complaint(
-        project(), f"--crmeval-scorer={name}", *xdist
+        project(), f"--crmeval-scorer={name}"
     )
 
 

@@ -110,8 +110,7 @@ def test_a_server_that_never_answers_does_not_hang_the_run(project: Project, pro
     result.stdout.fnmatch_lines(["openai:m* was stopped: unreachable*; 1 case was not run"])
 
 
-@WAYS
-def test_connections_that_break_are_made_again(project: Project, providers: Providers, xdist: list[str]) -> None:
+def test_connections_that_break_are_made_again(project: Project, providers: Providers) -> None:
     """More often than there are permits: each is given back."""
     lock, broken = Lock(), set[str]()
 
@@ -126,7 +125,7 @@ def test_connections_that_break_are_made_again(project: Project, providers: Prov
     for number, record in enumerate(cases):
         record["turns"][0]["user_utterance"] = f"Please, {number}: Add Ada Ltd, ada@ada.example, active."
 
-    project(cases).runpytest(*MINI, *xdist).assert_outcomes(passed=20)
+    project(cases).runpytest(*MINI).assert_outcomes(passed=20)
 
 
 def test_what_passes_after_a_retry_has_passed(project: Project, providers: Providers) -> None:

@@ -11,8 +11,7 @@ Project = Callable[..., pytest.Pytester]
 WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 
 
-@WAYS
-def test_a_conftest_brings_its_own_agent(project: Project, xdist: list[str]) -> None:
+def test_a_conftest_brings_its_own_agent(project: Project) -> None:
     """It is reported under its own name: not as the oracle that it replaces."""
     pytester = project([case("one")])
     pytester.makeconftest(
@@ -26,7 +25,7 @@ def test_a_conftest_brings_its_own_agent(project: Project, xdist: list[str]) -> 
         """
     )
 
-    pytester.runpytest(*xdist).assert_outcomes(passed=1)
+    pytester.runpytest().assert_outcomes(passed=1)
 
     assert "half" == report_of(pytester.path)["results"][0]["subject"]
 
@@ -82,7 +81,6 @@ class Curt(Half):
 """
 
 
-@WAYS
 @pytest.mark.parametrize(
     ("chosen", "verdict", "names"),
     [
@@ -93,27 +91,24 @@ class Curt(Half):
         pytest.param(["clbench"], "passed", ["clbench"], id="clbench"),
     ],
 )
-def test_scorers_are_chosen_by_name(
-    project: Project, xdist: list[str], chosen: list[str], verdict: str, names: list[str]
-) -> None:
+def test_scorers_are_chosen_by_name(project: Project, chosen: list[str], verdict: str, names: list[str]) -> None:
     """All that are chosen must pass, each once, and no other counts: this agent is right, but says nothing."""
     pytester = project([case("one")])
     pytester.makepyfile(curt=CURT)
 
-    pytester.runpytest("--crmeval-agent", "curt:Curt", *(f"--crmeval-scorer={name}" for name in chosen), *xdist)
+    pytester.runpytest("--crmeval-agent", "curt:Curt", *(f"--crmeval-scorer={name}" for name in chosen))
 
     (trial,) = report_of(pytester.path)["trials"]
     assert (verdict, names) == (trial["verdict"], [score["name"] for score in trial["scores"]])
 
 
-@WAYS
-def test_the_oracle_passes_the_published_score(project: Project, xdist: list[str]) -> None:
+def test_the_oracle_passes_the_published_score(project: Project) -> None:
     """It says the published reply to the letter then, though that is not true; otherwise it tells the truth."""
     record = turned(expected_response={"text": "Created Ada Ltd (c-0815) on 2025-11-11."})
     pytester = project([record])
 
-    pytester.runpytest("--crmeval-scorer", "clbench", *xdist).assert_outcomes(passed=1)
-    pytester.runpytest(*xdist).assert_outcomes(passed=1)
+    pytester.runpytest("--crmeval-scorer", "clbench").assert_outcomes(passed=1)
+    pytester.runpytest().assert_outcomes(passed=1)
 
 
 def test_a_fixture_goes_before_an_option(project: Project) -> None:

@@ -84,10 +84,9 @@ def test_a_failure_is_a_story(project: Project, snapshot: SnapshotAssertion, xdi
     assert snapshot(name="a failure") == ours(told)
 
 
-@WAYS
-def test_on_a_terminal_it_is_coloured(project: Project, xdist: list[str]) -> None:
+def test_on_a_terminal_it_is_coloured(project: Project) -> None:
     """What should be there is green, what should not is red; also when a worker without a terminal tells it."""
-    told = "\n".join(failure(project, "--color=yes", *xdist))
+    told = "\n".join(failure(project, "--color=yes"))
 
     assert "owner expected \x1b[32m'Dana'\x1b[0m, actual \x1b[31m'Lena'\x1b[0m" in told
     assert "\x1b[32mnotes: missing: " in told
@@ -95,30 +94,27 @@ def test_on_a_terminal_it_is_coloured(project: Project, xdist: list[str]) -> Non
     assert "\x1b[36mWho is Acme?\x1b[0m" in told
 
 
-@WAYS
-def test_without_colours_it_is_plain(project: Project, xdist: list[str]) -> None:
+def test_without_colours_it_is_plain(project: Project) -> None:
     """Not one escape sequence."""
-    told = "\n".join(failure(project, "--color=no", *xdist))
+    told = "\n".join(failure(project, "--color=no"))
 
     assert "owner expected 'Dana', actual 'Lena'" in told
     assert "\x1b" not in told
 
 
-@WAYS
-def test_colours_change_no_word(project: Project, xdist: list[str]) -> None:
+def test_colours_change_no_word(project: Project) -> None:
     """They only lead the eye."""
-    plain, coloured = (ours(failure(project, f"--color={colour}", *xdist)) for colour in ("no", "yes"))
+    plain, coloured = (ours(failure(project, f"--color={colour}")) for colour in ("no", "yes"))
 
     assert plain == coloured
 
 
-@WAYS
-def test_colours_stay_on_the_terminal(project: Project, xdist: list[str]) -> None:
+def test_colours_stay_on_the_terminal(project: Project) -> None:
     """Neither the journal nor the report has any."""
     pytester = project([dialogue()])
     pytester.makepyfile(wrong=AGENT)
 
-    pytester.runpytest(*WRONG, "--color=yes", *xdist)
+    pytester.runpytest(*WRONG, "--color=yes")
 
     books = [path.read_text(encoding="utf-8") for path in pytester.path.rglob("reports/**/*.json*")]
     assert any("owner expected 'Dana', actual 'Lena'" in book for book in books)

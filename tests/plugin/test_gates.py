@@ -34,10 +34,9 @@ def test_a_gate_forgives_failed_trials(project: Project, xdist: list[str]) -> No
     )
 
 
-@WAYS
-def test_a_breach_is_a_failure(project: Project, xdist: list[str]) -> None:
+def test_a_breach_is_a_failure(project: Project) -> None:
     """The summary says why."""
-    result = project(cases(1, 1), ini=GATE).runpytest(*HALF, *xdist)
+    result = project(cases(1, 1), ini=GATE).runpytest(*HALF)
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(

@@ -95,12 +95,11 @@ def test_what_is_wrong_is_told_with_file_and_line(
     assert "Traceback" not in result.stdout.str()
 
 
-@WAYS
-def test_the_summary_names_invalid_cases(project: Project, xdist: list[str]) -> None:
+def test_the_summary_names_invalid_cases(project: Project) -> None:
     """In a column of their own and with who knows more: one case is one, however many agents there are."""
     pytester = project([case("one"), unfilled("two")])
 
-    result = pytester.runpytest("--crmeval-agent=oracle", *HALF, *xdist)
+    result = pytester.runpytest("--crmeval-agent=oracle", *HALF)
 
     result.stdout.fnmatch_lines(
         [
@@ -120,13 +119,12 @@ def test_where_all_cases_are_sound_nothing_is_said(project: Project) -> None:
     result.stdout.no_fnmatch_line("*invalid*")
 
 
-@WAYS
 @pytest.mark.parametrize("ini", ["", GATE], ids=["without a gate", "with a gate"])
-def test_an_invalid_case_does_not_turn_a_run_red(project: Project, xdist: list[str], ini: str) -> None:
+def test_an_invalid_case_does_not_turn_a_run_red(project: Project, ini: str) -> None:
     """By itself."""
     pytester = project([case("one"), unfilled("two")], ini=ini)
 
-    assert pytest.ExitCode.OK == pytester.runpytest(*xdist).ret
+    assert pytest.ExitCode.OK == pytester.runpytest().ret
 
 
 def test_a_gate_may_forbid_invalid_cases(project: Project) -> None:
@@ -145,15 +143,12 @@ def test_a_suite_of_invalid_cases_has_no_pass_rate(project: Project) -> None:
     result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.60: BREACHED (no trial was scored)"])
 
 
-@WAYS
 @pytest.mark.parametrize("broken", [unfilled, contradictory])
-def test_an_invalid_case_can_be_played_all_the_same(
-    project: Project, xdist: list[str], broken: Callable[[str], dict[str, Any]]
-) -> None:
+def test_an_invalid_case_can_be_played_all_the_same(project: Project, broken: Callable[[str], dict[str, Any]]) -> None:
     """Then it has a score like any other."""
     pytester = project([broken("one")])
 
-    pytester.runpytest("--crmeval-invalid", "play", *xdist)
+    pytester.runpytest("--crmeval-invalid", "play")
 
     (trial,) = report_of(pytester.path)["trials"]
     assert trial["verdict"] in {"passed", "failed"}
@@ -194,25 +189,23 @@ def test_a_mended_case_is_played(project: Project) -> None:
     assert (1, 1, 0, 0, 0, 0) == counts(pytester)
 
 
-@WAYS
-def test_a_run_may_go_on_with_playing_what_is_invalid(project: Project, xdist: list[str]) -> None:
+def test_a_run_may_go_on_with_playing_what_is_invalid(project: Project) -> None:
     """Then all of it is played, and what was valid is not played again."""
     pytester = project([case("one"), unfilled("two")])
-    pytester.runpytest(*RUN, *xdist)
+    pytester.runpytest(*RUN)
 
-    pytester.runpytest(*RUN, "--crmeval-invalid=play", *xdist)
+    pytester.runpytest(*RUN, "--crmeval-invalid=play")
 
     assert ["invalid", "passed", "passed"] == sorted(verdicts(pytester))
     assert (2, 2, 0, 0, 0, 0) == counts(pytester)
 
 
-@WAYS
-def test_a_run_that_played_what_is_invalid_can_not_go_on_without(project: Project, xdist: list[str]) -> None:
+def test_a_run_that_played_what_is_invalid_can_not_go_on_without(project: Project) -> None:
     """Some invalid cases would have a score, and some not; nothing is written."""
     pytester = project([unfilled("one"), unfilled("two")])
-    pytester.runpytest(*RUN, "--crmeval-invalid=play", "-k", "one", *xdist)
+    pytester.runpytest(*RUN, "--crmeval-invalid=play", "-k", "one")
 
-    result = pytester.runpytest(*RUN, *xdist)
+    result = pytester.runpytest(*RUN)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines([f"ERROR: crmeval: the run '{MINE}' was begun with --crmeval-invalid=play, and *"])

@@ -34,15 +34,12 @@ def verdicts_of(pytester: pytest.Pytester) -> dict[str, str]:
     return {name: trial["verdict"] for name, trial in trials_of(pytester).items()}
 
 
-@WAYS
-def test_the_judge_may_find_that_another_way_was_as_good(
-    project: Project, providers: Providers, xdist: list[str]
-) -> None:
+def test_the_judge_may_find_that_another_way_was_as_good(project: Project, providers: Providers) -> None:
     """What the scorers fail passes if the judge is content, and the report tells who thought what."""
     providers([graded(100)])
     pytester = project([case("right"), failing("wrong")])
 
-    result = pytester.runpytest(*JUDGED, *xdist)
+    result = pytester.runpytest(*JUDGED)
 
     result.assert_outcomes(passed=2)
     (standing,) = report_of(pytester.path)["results"]

@@ -273,13 +273,12 @@ def brain(seen: Seen) -> Answer:
     return Say("Answer: 42" if "in digits" in seen.last_user_text else "Answer: Paris")
 
 
-@WAYS
-def test_a_model_answers_and_a_judge_grades(asking: Made, providers: Providers, xdist: list[str]) -> None:
+def test_a_model_answers_and_a_judge_grades(asking: Made, providers: Providers) -> None:
     """The judge is asked only where nobody else can tell; both have a bill."""
     server = providers(brain)
     pytester = asking()
 
-    result = pytester.runpytest(*M, *JUDGE, *xdist)
+    result = pytester.runpytest(*M, *JUDGE)
 
     result.assert_outcomes(passed=4)
     (standing,) = report_of(pytester.path)["results"]
@@ -368,12 +367,11 @@ def test_without_a_judge_what_needs_one_is_left_out(asking: Made, providers: Pro
     assert pytest.ExitCode.OK == result.ret
 
 
-@WAYS
-def test_a_run_of_which_nothing_is_left_is_refused(asking: Made, providers: Providers, xdist: list[str]) -> None:
+def test_a_run_of_which_nothing_is_left_is_refused(asking: Made, providers: Providers) -> None:
     """With one line that says what to do, before anybody is asked."""
     server = providers(brain)
 
-    result = asking(lines(FOUR[3])).runpytest(*M, *xdist)
+    result = asking(lines(FOUR[3])).runpytest(*M)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     told = "*crmeval: none of 1 cases can be played: only a judge can grade the answer: give --crmeval-judge SPEC"

@@ -15,7 +15,6 @@ from tests.projects import case, failing, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 NO_XDIST = ("-p", "no:xdist")
 HALF = ("--crmeval-agent", "bots:Half")
 WORSE = ("--crmeval-gate", "crm.pass_rate not worse than baseline")
@@ -43,8 +42,7 @@ def test_a_misspelt_gate_of_the_command_line_is_breached(project: Project) -> No
     result.stdout.fnmatch_lines(["gate crm[[]orcale[]].passed > 0: BREACHED (crm has no subject 'orcale'*"])
 
 
-@WAYS
-def test_a_run_is_compared_with_another(project: Project, xdist: list[str]) -> None:
+def test_a_run_is_compared_with_another(project: Project) -> None:
     """Six of seven cases were lost: shown, annotated and summed up, written as documented, and a breach."""
     pytester = project([case("stays"), *(failing(f"lost-{n}") for n in range(7))])
     source = (pytester.path / "bots.py").read_text()
@@ -52,7 +50,7 @@ def test_a_run_is_compared_with_another(project: Project, xdist: list[str]) -> N
     pytester.runpytest(*HALF, *NO_XDIST, "--crmeval-run", f"old-{MINE}")
     (pytester.path / "bots.py").write_text(source)
 
-    result = pytester.runpytest(*HALF, *WORSE, "--crmeval-baseline", f"old-{MINE}", *xdist)
+    result = pytester.runpytest(*HALF, *WORSE, "--crmeval-baseline", f"old-{MINE}")
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(
@@ -134,14 +132,13 @@ def test_a_report_tells_where_it_comes_from(project: Project) -> None:
     assert {"python", "pytest", "openai", "scipy"} < set(run["versions"])
 
 
-@WAYS
-def test_ci_servers_are_told(project: Project, monkeypatch: pytest.MonkeyPatch, xdist: list[str]) -> None:
+def test_ci_servers_are_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """JUnit XML has suite, subject, scores and verdict; GitHub a summary of the step, and annotations."""
     pytester = project([case("one"), failing("two")], ini="crmeval_gates = crm.pass_rate >= 0.60")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(pytester.path / "step.md"))
 
-    result = pytester.runpytest(*HALF, "--junitxml", "junit.xml", *xdist)
+    result = pytester.runpytest(*HALF, "--junitxml", "junit.xml")
 
     result.stdout.fnmatch_lines(["::error title=crmeval gate::crm.pass_rate >= 0.60: pass_rate is 0.5"])
     assert "`crm.pass_rate >= 0.60`" in (pytester.path / "step.md").read_text(encoding="utf-8")

@@ -137,17 +137,16 @@ def test_the_usual_scorers_are_the_usual_ones_in_any_order(project: Project) -> 
     result.stdout.no_fnmatch_line("crmeval scorer:*")
 
 
-@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 @pytest.mark.parametrize("missing", ["", "one"], ids=["nothing left", "one left"])
-def test_a_run_can_not_go_on_with_other_scorers(project: Project, xdist: list[str], missing: str) -> None:
+def test_a_run_can_not_go_on_with_other_scorers(project: Project, missing: str) -> None:
     """Two kinds of verdict do not add up; the message names both, and nothing is written."""
     pytester = project([case("one"), case("two")])
     run = ("--crmeval-run", f"rules-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
-    pytester.runpytest(*run, "-k", "two" if missing else "", *xdist)
+    pytester.runpytest(*run, "-k", "two" if missing else "")
     (journal,) = pytester.path.glob("reports/rules-*/trials.jsonl")
     before = journal.read_bytes()
 
-    result = pytester.runpytest(*run, "--crmeval-scorer", "clbench", *xdist)
+    result = pytester.runpytest(*run, "--crmeval-scorer", "clbench")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     said = f"the run '{run[1]}' was begun with the scorers state, calls, reply, and can't go on with clbench: "
@@ -209,8 +208,7 @@ def test_looking_only_is_no_run(project: Project, option: str) -> None:
     assert not (pytester.path / "reports").exists()
 
 
-@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
-def test_a_report_that_can_not_be_written_is_told(project: Project, xdist: list[str]) -> None:
+def test_a_report_that_can_not_be_written_is_told(project: Project) -> None:
     """In one line, with the figures; the journal has everything, and the run is not green."""
     test = """
     import pathlib, pytest
@@ -222,7 +220,7 @@ def test_a_report_that_can_not_be_written_is_told(project: Project, xdist: list[
     """
     pytester = project(test=test)
 
-    result = pytester.runpytest(*xdist)
+    result = pytester.runpytest()
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(["crm *oracle * 3 *", "the report could not be written: *"])

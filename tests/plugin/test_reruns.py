@@ -8,7 +8,6 @@ from tests.projects import TEST_FILE, case, failing, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 PLUGIN = """
 from _pytest.runner import runtestprotocol
 
@@ -44,10 +43,9 @@ def reruns(project: Project) -> pytest.Pytester:
     return pytester
 
 
-@WAYS
-def test_reruns_of_cases_are_refused_before_anything_is_played(reruns: pytest.Pytester, xdist: list[str]) -> None:
+def test_reruns_of_cases_are_refused_before_anything_is_played(reruns: pytest.Pytester) -> None:
     """The message names the option for repeats."""
-    result = reruns.runpytest("-p", "rerunfailures", "--reruns", "2", "--crmeval-agent", "bots:Half", *xdist)
+    result = reruns.runpytest("-p", "rerunfailures", "--reruns", "2", "--crmeval-agent", "bots:Half")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines(["*--reruns is not allowed for *test_crm.py::*--crmeval-trials N*"])

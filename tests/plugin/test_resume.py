@@ -57,27 +57,25 @@ def test_nothing_missing_is_a_success(project: Project, xdist: list[str]) -> Non
     assert 3 == len(journal(pytester.path))
 
 
-@WAYS
-def test_an_earlier_failure_is_not_forgotten(project: Project, xdist: list[str]) -> None:
+def test_an_earlier_failure_is_not_forgotten(project: Project) -> None:
     """The exit status is that of the whole run: trying again does not turn it green."""
     pytester = project([case("one"), failing("two")])
     agent = ("--crmeval-agent", "bots:Half")
-    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*RUN, *agent, *xdist).ret
+    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*RUN, *agent).ret
 
-    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*RUN, *agent, *xdist).ret
+    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*RUN, *agent).ret
     assert 2 == len(journal(pytester.path))
 
 
-@WAYS
-def test_what_errored_is_repeated(project: Project, xdist: list[str]) -> None:
+def test_what_errored_is_repeated(project: Project) -> None:
     """The world may have been mended; the last trial of a case counts."""
     pytester = project([case("one")])
     agent = ("--crmeval-agent", "bots:Broken")
-    pytester.runpytest(*RUN, *agent, *xdist)
+    pytester.runpytest(*RUN, *agent)
     bots = pytester.path / "bots.py"
     bots.write_text(bots.read_text().replace("class Broken:", "class Old:").replace("class Half:", "class Broken:"))
 
-    pytester.runpytest_subprocess(*RUN, *agent, *xdist).assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*RUN, *agent).assert_outcomes(passed=1)
 
     assert ["errored", "passed"] == [trial["verdict"] for trial in journal(pytester.path)]
     assert (1, 0) == tuple(report_of(pytester.path)["results"][0][name] for name in ("passed", "errored"))
@@ -110,27 +108,25 @@ def test_the_old_trial_of_a_changed_case_does_not_count(project: Project) -> Non
     assert (0, 1, 3) == (standing["passed"], standing["failed"], standing["not_run"])
 
 
-@WAYS
-def test_another_agent_behind_the_same_name_plays_again(project: Project, xdist: list[str]) -> None:
+def test_another_agent_behind_the_same_name_plays_again(project: Project) -> None:
     """What the other one has done is not its merit."""
-    project([case("one")], ini="crmeval_agents = bot = bots:Half").runpytest(*RUN, "--crmeval-agent", "bot", *xdist)
+    project([case("one")], ini="crmeval_agents = bot = bots:Half").runpytest(*RUN, "--crmeval-agent", "bot")
     pytester = project([case("one")], ini="crmeval_agents = bot = mute")
 
-    pytester.runpytest(*RUN, "--crmeval-agent", "bot", *xdist).assert_outcomes(failed=1)
+    pytester.runpytest(*RUN, "--crmeval-agent", "bot").assert_outcomes(failed=1)
 
     report = report_of(pytester.path)
     assert [0] == [standing["passed"] for standing in report["results"]]
     assert [{"bot": "bots:Half"}, {"bot": "mute"}] == [part["agents"] for part in report["run"]["parts"]]
 
 
-@WAYS
-def test_what_an_earlier_part_planned_is_still_missing(project: Project, xdist: list[str]) -> None:
+def test_what_an_earlier_part_planned_is_still_missing(project: Project) -> None:
     """A run does not become complete by looking at less of it."""
     pytester = project([failing("one"), case("two"), case("three")])
     half = ("--crmeval-agent", "bots:Half")
     pytester.runpytest(*RUN, *half, "-x", "-p", "no:xdist")
 
-    pytester.runpytest(*RUN, *half, "-k", "two", *xdist)
+    pytester.runpytest(*RUN, *half, "-k", "two")
 
     report = report_of(pytester.path)
     assert not report["complete"]
@@ -159,15 +155,14 @@ def test_a_test_that_is_red_in_spite_of_its_trial_is_played_again(project: Proje
     assert ["test_crm.py::test_conversation[oracle-two]"] == report_of(pytester.path)["run"]["red"]
 
 
-@WAYS
-def test_a_run_id_alone_records_nothing(project: Project, xdist: list[str]) -> None:
+def test_a_run_id_alone_records_nothing(project: Project) -> None:
     """Where nothing is evaluated, an earlier run is left alone."""
     pytester = project()
     pytester.makepyfile(test_other="def test_other(): pass")
-    pytester.runpytest(*RUN, "test_crm.py", *xdist)
+    pytester.runpytest(*RUN, "test_crm.py")
     before = (pytester.path / f"reports/{MINE}/trials.jsonl").read_bytes()
 
-    pytester.runpytest(*RUN, "test_other.py", *xdist).assert_outcomes(passed=1)
+    pytester.runpytest(*RUN, "test_other.py").assert_outcomes(passed=1)
 
     assert before == (pytester.path / f"reports/{MINE}/trials.jsonl").read_bytes()
 
@@ -208,15 +203,14 @@ def test_an_unnamed_run_is_always_new(project: Project) -> None:
     assert 2 == len(list(pytester.path.glob("reports/*/trials.jsonl"))) - 1  # and ``latest`` is one of them
 
 
-@WAYS
-def test_page_of_a_finished_run_is_not_rewritten(project: Project, xdist: list[str]) -> None:
+def test_page_of_a_finished_run_is_not_rewritten(project: Project) -> None:
     """Writing it takes half of the time of a large resumed run with nothing left to play."""
     pytester = project(ini="crmeval_page = true")
-    pytester.runpytest(*RUN, *xdist).assert_outcomes(passed=3)
+    pytester.runpytest(*RUN).assert_outcomes(passed=3)
     page = pytester.path / f"reports/{MINE}.html"
     before = page.stat().st_ino
 
-    result = pytester.runpytest(*RUN, *xdist)
+    result = pytester.runpytest(*RUN)
 
     assert result.ret == 0
     assert before == page.stat().st_ino
@@ -277,12 +271,11 @@ def test_case_of_two_tests_keeps_both_transcripts_when_one_of_them_is_resumed(pr
     assert 2 == len(list((pytester.path / "reports" / MINE / "transcripts" / "crm" / "oracle").iterdir()))
 
 
-@WAYS
-def test_tests_that_are_parametrized_further_are_resumed(project: Project, xdist: list[str]) -> None:
+def test_tests_that_are_parametrized_further_are_resumed(project: Project) -> None:
     """Each combination is a test of its own."""
     test = TWO_TESTS.replace("def test_second(", '@pytest.mark.parametrize("n", [1, 2])\ndef test_second(n, ')
     pytester = project([case("one")], test=test)
-    pytester.runpytest(*RUN, *xdist, "-k", "not 2")
-    pytester.runpytest(*RUN, *xdist).assert_outcomes(passed=1, deselected=0 if "-n" in xdist else 2)
+    pytester.runpytest(*RUN, "-k", "not 2")
+    pytester.runpytest(*RUN).assert_outcomes(passed=1, deselected=2)
 
     assert 3 == len(journal(pytester.path))

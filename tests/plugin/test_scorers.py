@@ -9,7 +9,6 @@ from tests.projects import case, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 
 HARBOR = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0"
 SEED = {"Client": {HARBOR: {"name": "Harbor Light", "email": "ops@harbor.example", "status": "Active"}}}
@@ -82,7 +81,6 @@ def passing(*names: str) -> dict[str, str]:
     return {name: "passed" if name.removeprefix("people:").lower() in names else "failed" for name in NAMES}
 
 
-@WAYS
 @pytest.mark.parametrize(
     ("chosen", "expected"),
     [
@@ -95,15 +93,12 @@ def passing(*names: str) -> dict[str, str]:
         pytest.param(["reply", "clbench"], passing("person"), id="reply and clbench"),
     ],
 )
-def test_each_scorer_sees_its_own_part(
-    project: Project, xdist: list[str], chosen: list[str], expected: dict[str, str]
-) -> None:
+def test_each_scorer_sees_its_own_part(project: Project, chosen: list[str], expected: dict[str, str]) -> None:
     """All that are chosen must pass."""
-    assert expected == verdicts(project([CASE]), *(f"--crmeval-scorer={name}" for name in chosen), *xdist)
+    assert expected == verdicts(project([CASE]), *(f"--crmeval-scorer={name}" for name in chosen))
 
 
-@WAYS
-def test_the_fixture_goes_before_what_is_chosen(project: Project, xdist: list[str]) -> None:
+def test_the_fixture_goes_before_what_is_chosen(project: Project) -> None:
     """In its folder: what a project measures is for the project to say."""
     pytester = project([CASE])
     pytester.makeconftest(
@@ -121,7 +116,7 @@ def test_the_fixture_goes_before_what_is_chosen(project: Project, xdist: list[st
         """
     )
 
-    assert passing("liar") == verdicts(pytester, "--crmeval-scorer=state", *xdist)
+    assert passing("liar") == verdicts(pytester, "--crmeval-scorer=state")
 
 
 def test_a_failure_says_which_score_and_which_turn(project: Project) -> None:
@@ -142,11 +137,10 @@ def test_a_failure_says_which_score_and_which_turn(project: Project) -> None:
     )
 
 
-@WAYS
-def test_turns_are_counted_whatever_the_scorers(project: Project, xdist: list[str]) -> None:
+def test_turns_are_counted_whatever_the_scorers(project: Project) -> None:
     """The metrics of a run don't depend on what decides its verdicts."""
     pytester = project([CASE])
-    verdicts(pytester, "--crmeval-scorer=state", *xdist)
+    verdicts(pytester, "--crmeval-scorer=state")
 
     went = {
         trial["subject"]: [(turn["called"], turn["replied"]) for turn in trial["turns"]]

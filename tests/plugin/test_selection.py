@@ -93,11 +93,10 @@ def test_a_sample_is_the_same_for_the_same_seed(project: Project) -> None:
     assert 20 == len(played(pytester, "--crmeval-sample", "99", *alone))
 
 
-@WAYS
-def test_sample_is_drawn_from_the_cases_that_k_selects(project: Project, xdist: list[str]) -> None:
+def test_sample_is_drawn_from_the_cases_that_k_selects(project: Project) -> None:
     """The same cases for every agent; a resumed run has the same sample, and plays nothing new."""
     pytester = project([case(f"{kind}-{n}") for n in range(8) for kind in ("deal", "quote")])
-    asked = ("-k", "quote", "--crmeval-sample", "3", "--crmeval-agent", "oracle", "--crmeval-agent", "mute", *xdist)
+    asked = ("-k", "quote", "--crmeval-sample", "3", "--crmeval-agent", "oracle", "--crmeval-agent", "mute")
 
     result = pytester.runpytest(*asked, "--crmeval-run", "mine")
 

@@ -160,15 +160,14 @@ def test_shards_are_balanced(project: Project) -> None:
     assert [["a"], ["b", "c", "long"]] == sorted(map(sorted, by_seconds))
 
 
-@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
-def test_an_empty_shard_is_a_part_like_any(project: Project, monkeypatch: pytest.MonkeyPatch, xdist: list[str]) -> None:
+def test_an_empty_shard_is_a_part_like_any(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is to be played in it, and nothing is missing with it."""
     pytester = project([case("one")])
     monkeypatch.chdir(pytester.path)
     full = deal("crm", {"one": 1.0}, 2)["one"]
     pytester.runpytest(*run("full"), "--crmeval-shard", f"{full}/2", *NO_XDIST)
 
-    result = pytester.runpytest(*run("empty"), "--crmeval-shard", f"{3 - full}/2", *xdist)
+    result = pytester.runpytest(*run("empty"), "--crmeval-shard", f"{3 - full}/2")
 
     assert pytest.ExitCode.OK == result.ret
     assert 1 == cli.main(["merge", f"full-{MINE}", "-o", f"half-{MINE}"])

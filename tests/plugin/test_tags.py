@@ -80,34 +80,31 @@ def test_k_selects_by_tag_on_workers(project: Project) -> None:
     assert {"one", "two"} == played(project(TAGGED), "-k", "refusal", "-n", "2")
 
 
-@WAYS
-def test_a_tag_option_selects_cases_with_any_of_them(project: Project, xdist: list[str]) -> None:
+def test_a_tag_option_selects_cases_with_any_of_them(project: Project) -> None:
     """Exactly as it is written in the file, whatever it is."""
     pytester = project(TAGGED, ini=STRICT)
 
-    assert {"one", "two"} == played(pytester, "--crmeval-tag", "refusal", *xdist)
+    assert {"one", "two"} == played(pytester, "--crmeval-tag", "refusal")
     assert {"two", "three", "four"} == played(
-        pytester, "--crmeval-tag=chain", "--crmeval-tag=two requests", "--crmeval-tag=and", *xdist
+        pytester, "--crmeval-tag=chain", "--crmeval-tag=two requests", "--crmeval-tag=and"
     )
-    assert {"four"} == played(pytester, "--crmeval-tag", "?", *xdist)
+    assert {"four"} == played(pytester, "--crmeval-tag", "?")
 
 
-@WAYS
-def test_a_split_option_selects_its_cases(project: Project, xdist: list[str]) -> None:
+def test_a_split_option_selects_its_cases(project: Project) -> None:
     """A case without a split is in none; every option narrows what the others leave."""
     pytester = project(TAGGED)
 
-    assert {"one"} == played(pytester, "--crmeval-split", "train", *xdist)
-    assert {"two", "three"} == played(pytester, "--crmeval-split", "test", *xdist)
-    assert {"two"} == played(pytester, "--crmeval-split", "test", "--crmeval-tag", "refusal", *xdist)
+    assert {"one"} == played(pytester, "--crmeval-split", "train")
+    assert {"two", "three"} == played(pytester, "--crmeval-split", "test")
+    assert {"two"} == played(pytester, "--crmeval-split", "test", "--crmeval-tag", "refusal")
 
 
-@WAYS
-def test_a_sample_is_drawn_from_the_selected(project: Project, xdist: list[str]) -> None:
+def test_a_sample_is_drawn_from_the_selected(project: Project) -> None:
     """Otherwise it would be smaller than asked for."""
     cases = [case(f"case-{number}", tags=["rare"] if number % 5 == 0 else ["common"]) for number in range(20)]
 
-    chosen = played(project(cases), "--crmeval-tag=rare", "--crmeval-sample=3", *xdist)
+    chosen = played(project(cases), "--crmeval-tag=rare", "--crmeval-sample=3")
 
     assert 3 == len(chosen)
     assert chosen <= {"case-0", "case-5", "case-10", "case-15"}
@@ -144,10 +141,9 @@ def test_an_unknown_tag_of_a_dry_run(project: Project) -> None:
     assert "no case has this tag" in refused(project(TAGGED), "--crmeval-tag=refused", "--collect-only", "-q")
 
 
-@WAYS
-def test_a_split_that_no_case_has(project: Project, xdist: list[str]) -> None:
+def test_a_split_that_no_case_has(project: Project) -> None:
     """It says how a case gets one."""
-    said = refused(project(), "--crmeval-split=test", *xdist)
+    said = refused(project(), "--crmeval-split=test")
 
     assert '--crmeval-split test: no case has a split; give the cases "split": "train" or "split": "test"' in said
 
@@ -172,16 +168,15 @@ def test_other(conversation, evaluate):
 """
 
 
-@WAYS
-def test_a_tag_of_another_suite_is_no_mistake(project: Project, xdist: list[str]) -> None:
+def test_a_tag_of_another_suite_is_no_mistake(project: Project) -> None:
     """A suite without it is not played, and leaves no skipped test behind."""
     pytester = project(TAGGED[:3], test=TWO_SUITES)
     (pytester.path / "cases.jsonl").rename(pytester.path / "other.jsonl")
     pytester = project([case("elsewhere", tags=["dates"])], test=TWO_SUITES)
 
-    result = pytester.runpytest("--crmeval-tag=refusal", *xdist)
+    result = pytester.runpytest("--crmeval-tag=refusal")
 
-    result.assert_outcomes(passed=2, deselected=None if "-n" in xdist else 1)
+    result.assert_outcomes(passed=2, deselected=1)
     assert ["other"] == [standing["suite"] for standing in report_of(pytester.path)["results"]]
 
 
@@ -204,14 +199,13 @@ def test_a_broken_file_is_told_before_an_unknown_tag(project: Project) -> None:
     assert "no case has" not in said
 
 
-@WAYS
-def test_a_tag_that_somebody_acts_on_is_refused(project: Project, xdist: list[str]) -> None:
+def test_a_tag_that_somebody_acts_on_is_refused(project: Project) -> None:
     """It would skip its case, forgive it or break it; a plugin's mark as much as pytest's own. Nothing is played."""
     pytester = project([case("one", tags=["fine"]), case("two", tags=["skip"]), case("three", tags=["my own"])])
     pytester.makepyfile(test_plain="def test_plain(): pass")
     pytester.makeconftest("def pytest_configure(config): config.addinivalue_line('markers', 'my_own(x): acts')")
 
-    said = refused(pytester, *xdist)
+    said = refused(pytester)
 
     assert "cases.jsonl:2: tags: 'skip' is the mark 'skip' of pytest, a plugin or your project" in said
     assert "cases.jsonl:3: tags: 'my own' is the mark 'my_own' of pytest, a plugin or your project" in said

@@ -53,11 +53,10 @@ def test_repeats_have_names_of_their_own(project: Project) -> None:
     assert ["oracle-one", "oracle-one-t2", "oracle-one~t2", "oracle-one-t2-t2"] == names
 
 
-@WAYS
-def test_a_run_that_goes_on_plays_the_repeats_that_are_missing(project: Project, xdist: list[str]) -> None:
+def test_a_run_that_goes_on_plays_the_repeats_that_are_missing(project: Project) -> None:
     """Two were tried before, and a third is asked for."""
     pytester = project()
-    run = ("--crmeval-run", f"more-{MINE}", *xdist)
+    run = ("--crmeval-run", f"more-{MINE}")
     pytester.runpytest("--crmeval-trials", "2", *run)
 
     result = pytester.runpytest("--crmeval-trials", "3", *run)

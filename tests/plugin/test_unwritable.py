@@ -78,17 +78,14 @@ def test_summary_comes_after_ctrl_c_though_the_journal_is_lost(project: Project,
     assert 2 == len(report_of(pytester.path)["trials"])
 
 
-@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
-def test_trial_is_recorded_without_its_transcript_when_that_cannot_be_written(
-    project: Project, xdist: list[str]
-) -> None:
+def test_trial_is_recorded_without_its_transcript_when_that_cannot_be_written(project: Project) -> None:
     """There is a file in place of the folder: the trials count, and the summary says what is missing."""
     pytester = project([case("one"), case("two")])
     folder = pytester.path / "reports" / "no-room"
     folder.mkdir(parents=True)
     (folder / "transcripts").write_text("in the way")
 
-    result = pytester.runpytest("--crmeval-run", "no-room", *xdist)
+    result = pytester.runpytest("--crmeval-run", "no-room")
 
     assert pytest.ExitCode.OK == result.ret
     result.stdout.fnmatch_lines(["note: oracle: transcript not written: *transcripts: * (2 trials)"])

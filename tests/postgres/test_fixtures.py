@@ -54,16 +54,13 @@ def test_fixtures_of_pytest_postgresql_use_the_server_of_the_run(
     assert [] == databases_of_runs("crmeval_own-tests_")
 
 
-@XDIST
-def test_fixtures_of_pytest_postgresql_need_no_conversations(
-    project: Project, monkeypatch: pytest.MonkeyPatch, xdist: list[str]
-) -> None:
+def test_fixtures_of_pytest_postgresql_need_no_conversations(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """An embedded server is started for them alone."""
     monkeypatch.delenv("CRMEVAL_DSN", raising=False)
     pytester = project(plugin="postgresql")
     pytester.makepyfile(test_own=OWN)
 
-    pytester.runpytest("test_own.py", *xdist).assert_outcomes(passed=8)
+    pytester.runpytest("test_own.py").assert_outcomes(passed=8)
 
 
 def test_postgresql_load_setting_is_applied_to_the_template(project: Project, given_server: str) -> None:

@@ -95,8 +95,15 @@ def test_after_ctrl_c_twice(slow: Path, xdist: list[str]) -> None:
     run.nothing_left()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-@XDIST
+@pytest.mark.parametrize(
+    ("number", "xdist"),
+    [
+        pytest.param(signal.SIGKILL, ["-n", "1"], id="SIGKILL -n 1"),
+        pytest.param(signal.SIGKILL, ["-p", "no:xdist"], id="SIGKILL -p no:xdist"),
+        pytest.param(signal.SIGTERM, ["-n", "1"], id="SIGTERM -n 1"),
+        pytest.param(signal.SIGHUP, ["-p", "no:xdist"], id="SIGHUP -p no:xdist"),
+    ],
+)
 def test_after_the_controller_was_killed(slow: Path, xdist: list[str], number: signal.Signals) -> None:
     """Gracefully by whatever is not SIGKILL, as by Ctrl-C; the server ends by itself, and the run can be resumed."""
     arguments = ("--crmeval-agent", "slow:Slow", "--crmeval-run", "the-killed", *xdist)

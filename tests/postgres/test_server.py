@@ -46,12 +46,11 @@ def silent_port(silent: socket.socket) -> int:
     return port
 
 
-@XDIST
-def test_low_limit_of_open_files_is_reported(project: Project, xdist: list[str]) -> None:
+def test_low_limit_of_open_files_is_reported(project: Project) -> None:
     """It is not reported as a missing PostgreSQL."""
     pytester = project([case("one")])
     command = 'ulimit -n 24; exec "$@"'
-    result = pytester.run("bash", "-c", command, "bash", sys.executable, "-m", "pytest", *xdist)
+    result = pytester.run("bash", "-c", command, "bash", sys.executable, "-m", "pytest")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     said = f"{result.stdout}{result.stderr}"
@@ -130,15 +129,13 @@ def test_a_role_that_may_create_databases_and_nothing_else(
     project().runpytest("-n", "1").assert_outcomes(passed=3)
 
 
-@XDIST
-def test_the_options_of_pytest_postgresql_give_a_server(project: Project, server: str, xdist: list[str]) -> None:
+def test_the_options_of_pytest_postgresql_give_a_server(project: Project, server: str) -> None:
     """Host, port and user, as everywhere with pytest-postgresql."""
     parts = conninfo_to_dict(server)
     pytester = project(plugin="postgresql")
 
     pytester.runpytest(
         *(f"--postgresql-host={parts['host']}", f"--postgresql-port={parts['port']}", "--postgresql-user=postgres"),
-        *xdist,
     ).assert_outcomes(passed=3)
 
     assert (
