@@ -11,12 +11,15 @@ from pytest_crmeval.judges.panel import Panel
 from pytest_crmeval.judges.specs import SAMPLES
 from pytest_crmeval.ports.chat_model import ChatModel
 
+UNREADABLE = Grade(goal=0.0, process=0.0, reason="the judge's grade was unreadable twice and counts as a failing one")
+"""Counts as failing: otherwise an agent could avoid a grade by writing something that confuses the judge."""
+
 
 class Judge:
     """Asks a model for several opinions on each trial, and no two times for the same trial."""
 
     def __init__(self, model: ChatModel, samples: int = SAMPLES, cache: Judgements | None = None) -> None:
-        self._panel = Panel(model, samples, cache, _opinion)
+        self._panel = Panel(model, samples, cache, _opinion, unreadable=UNREADABLE)
 
     def __call__(self, case: Conversation, evidence: Evidence) -> Judgement:
         """Return what the judge thinks; ModelError if it is final."""

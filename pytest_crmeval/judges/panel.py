@@ -16,7 +16,7 @@ Opinion = Callable[[ChatModel, Prompt], Grade]
 class Panel:
     """Asks a model for several opinions, in one way.
 
-    ``unreadable`` is the opinion that counts if an answer is unreadable twice; without it the trial is not graded.
+    ``unreadable`` is the opinion that counts if an answer is unreadable twice.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class Panel:
         cache: Judgements | None,
         opinion: Opinion,
         *,
-        unreadable: Grade | None = None,
+        unreadable: Grade,
     ) -> None:
         self._model = model
         self._samples = samples
@@ -71,8 +71,6 @@ class Panel:
             try:
                 grades.append(self._opinion(self._model, prompt))
             except NoGradeError as error:
-                if self._unreadable is None:
-                    return Judgement(grades=tuple(grades), trouble=f"the judge gave no valid grade, twice: {error}")
                 grades.append(self._unreadable)
                 notes.append(f"{self._unreadable.reason}: {error}")
             except ModelError as error:

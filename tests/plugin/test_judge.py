@@ -69,10 +69,9 @@ def test_a_judge_does_not_fail_what_the_scorers_pass(project: Project, providers
     assert 1 == report_of(pytester.path)["results"][0]["judge"]["only_scorers"]
 
 
-@pytest.mark.parametrize("answer", [Status(500, "on fire"), Say("It was fine."), graded(101)], ids=repr)
-def test_errors_of_the_judge_are_not_graded(project: Project, providers: Providers, answer: Answer) -> None:
+def test_errors_of_the_judge_are_not_graded(project: Project, providers: Providers) -> None:
     """Neither passed nor failed: what the scorers fail is errored, and is played again by a resumed run."""
-    providers([answer])
+    providers([Status(500, "on fire")])
     pytester = project([case("right"), failing("wrong")])
 
     result = pytester.runpytest(*JUDGED)
@@ -82,6 +81,21 @@ def test_errors_of_the_judge_are_not_graded(project: Project, providers: Provide
     assert found["wrong"]["reason"].startswith("not graded: ")
     assert 2 == report_of(pytester.path)["results"][0]["judge"]["not_graded"]
     assert pytest.ExitCode.TESTS_FAILED == result.ret
+
+
+@pytest.mark.parametrize("answer", [Say("It was fine."), graded(101)], ids=repr)
+def test_judge_that_is_unreadable_twice_fails_what_the_scorers_fail(
+    project: Project, providers: Providers, answer: Answer
+) -> None:
+    """An agent that confuses the judge gains nothing; what the scorers pass is not affected."""
+    providers([answer])
+    pytester = project([case("right"), failing("wrong")])
+
+    result = pytester.runpytest(*JUDGED)
+
+    assert {"right": "passed", "wrong": "failed"} == verdicts_of(pytester)
+    assert 0 == report_of(pytester.path)["results"][0]["judge"]["not_graded"]
+    result.stdout.fnmatch_lines(["note: *the judge's grade was unreadable twice and counts as a failing one*"])
 
 
 @WAYS

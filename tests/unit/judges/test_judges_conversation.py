@@ -79,14 +79,16 @@ def test_who_gives_no_valid_grade_is_asked_once_more(bad: Completion) -> None:
     assert (4, "", [1.0, 1.0, 0.66]) == (calls, judgement.trouble, [grade.value for grade in judgement.grades])
 
 
-def test_who_gives_no_valid_grade_twice_does_not_grade() -> None:
-    """What was found until then is kept; nobody is asked any further."""
+def test_unreadable_grade_is_requested_again_and_then_counts_as_failing() -> None:
+    """Otherwise an agent could avoid a grade by confusing the judge; the note says what could not be read."""
     judgement, calls = judged(GOOD, BAD, WORDS, GOOD)
 
-    assert 3 == calls
-    assert judgement.score is None
-    assert [1.0] == [grade.value for grade in judgement.grades]
-    assert "the judge gave no valid grade, twice: no grade in an answer that ended with 'said'" == judgement.trouble
+    assert (4, "") == (calls, judgement.trouble)
+    assert [1.0, 0.0, 1.0] == [grade.value for grade in judgement.grades]
+    assert (
+        "the judge's grade was unreadable twice and counts as a failing one: "
+        "no grade in an answer that ended with 'said'",
+    ) == judgement.notes
 
 
 def test_an_error_is_no_grade() -> None:
