@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measuring import Spread, heading, take_turns, timed, warm_up
+from pytest_crmeval.controller.counting import counted
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.recorder.counting import counted
-from pytest_crmeval.runs import reports
-from pytest_crmeval.runs.counts import tasks_in
-from pytest_crmeval.runs.jobs import Job, State, write_job
-from pytest_crmeval.runs.journal import Past
+from pytest_crmeval.journal.counts import tasks_in
+from pytest_crmeval.journal.jobs import Job, State, write_job
+from pytest_crmeval.journal.writer import Past
+from pytest_crmeval.report import files as reports
 
 ROUNDS = 20
 RUNS = 50

@@ -38,8 +38,8 @@ from statistics import mean, median
 
 from benchmarks.desk import BARE, CONTENDERS, EXACT, PLAY, TRIAL, Desk, Pass
 from benchmarks.measuring import Spread, embedded_server, heading, pytest_command, take_turns, timed
-from pytest_crmeval.crm.databases import Address, RunDatabases
-from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.conversations.dataset.files import index
+from pytest_crmeval.postgres.databases import Address, RunDatabases
 
 EVALS = Path(__file__).parents[1] / "evals"
 SOURCES = (EVALS / "data" / "crm.jsonl", Path(__file__).parents[2] / "shared" / "data" / "clbench_dev.jsonl")

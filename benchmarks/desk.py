@@ -18,17 +18,17 @@ import psycopg
 from psycopg import sql
 from psycopg.abc import Params
 
-from pytest_crmeval.crm.databases import Address, Connection
-from pytest_crmeval.crm.postgres import PostgresCrm
+from pytest_crmeval.conversations.crm.postgres import PostgresCrm
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, play, refer
+from pytest_crmeval.conversations.scorers.named import SCORERS
+from pytest_crmeval.conversations.scorers.outcomes import outcomes_of
 from pytest_crmeval.domain.conversation import Conversation, Seed
 from pytest_crmeval.domain.messages import Tool, ToolCall, ToolResult
 from pytest_crmeval.domain.state import State
-from pytest_crmeval.options import DEFAULT_SCORERS
-from pytest_crmeval.play.conversation import observe, play, refer
+from pytest_crmeval.options.values import DEFAULT_SCORERS
 from pytest_crmeval.ports.crm import Crm
-from pytest_crmeval.scoring.named import SCORERS
-from pytest_crmeval.scoring.oracle import Oracle
-from pytest_crmeval.scoring.outcomes import outcomes_of
+from pytest_crmeval.postgres.databases import Address, Connection
 
 BARE, EXACT, PLAY, TRIAL = "bare", "exact", "play", "trial"
 CONTENDERS = (BARE, EXACT, PLAY, TRIAL)

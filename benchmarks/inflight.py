@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import embedded_server, heading, pytest_command, timed
-from pytest_crmeval.crm.tools import TOOLS
+from pytest_crmeval.conversations.crm.tools import TOOLS
 
 WORKERS, SLOTS, CASES, CALLS = 3, 16, 300, 4
 MORE = (32, 50)
@@ -58,7 +58,7 @@ import os
 import time
 from pathlib import Path
 
-from pytest_crmeval.fixtures.evaluation import Evaluation
+from pytest_crmeval.player.evaluation import Evaluation
 
 PLAYED, HELD = [], []
 play = Evaluation.__call__

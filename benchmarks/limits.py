@@ -20,11 +20,11 @@ from multiprocessing import get_context
 from threading import Semaphore
 
 from benchmarks.measuring import Spread, heading, take_turns, warm_up
-from pytest_crmeval.providers.control import NO_CHARGE, Charge, Control, Feedback
-from pytest_crmeval.providers.limits import Cap
-from pytest_crmeval.providers.shared import SharedControl
-from pytest_crmeval.server.line import Line, LineToController
-from pytest_crmeval.server.linked import ControlAnswers, LinkedControl
+from pytest_crmeval.channel.line import Line, LineToController
+from pytest_crmeval.channel.remote import ControlAnswers, LinkedControl
+from pytest_crmeval.models.control import NO_CHARGE, Charge, Control, Feedback
+from pytest_crmeval.models.limits import Cap
+from pytest_crmeval.models.shared_control import SharedControl
 
 MODEL, BOUND = "openai:gpt-4.1", 9_000
 NEVER_REACHED = "openai:* 900000000rpm 900000000000000tpm"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries
+from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries
 
 NOT_FOR_CHILDREN = ("PYTHONDONTWRITEBYTECODE", "PYTEST_", "CRMEVAL_", "GITHUB_STEP_SUMMARY")
 """Variables, or how they start, that would make a child another one than a user's."""

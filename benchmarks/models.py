@@ -32,8 +32,8 @@ from typing import Any
 
 from benchmarks.measuring import Spread, differences, embedded_server, heading, pytest_command, take_turns, timed
 from pytest_crmeval.agents.chat import system_prompt
-from pytest_crmeval.crm.standalone import standalone_crm
-from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.conversations.crm.standalone import standalone_crm
+from pytest_crmeval.conversations.dataset.files import index
 from pytest_crmeval.domain.prompt import Prompt
 from tests.providers.answers import Answer
 from tests.providers.delivery import Seen
@@ -141,10 +141,10 @@ def metered(command: Sequence[str], folder: Path, **variables: str) -> list[tupl
 
 def ready(dialect: str, prompt: Prompt) -> Mapping[str, Any]:
     """Return the request that we make of a prompt."""
-    from pytest_crmeval.providers.sdks.anthropic_messages import Messages
-    from pytest_crmeval.providers.sdks.openai_chat import Chat
-    from pytest_crmeval.providers.sdks.openai_responses import Responses
-    from pytest_crmeval.providers.specs import ModelSpec
+    from pytest_crmeval.models.sdks.anthropic_messages import Messages
+    from pytest_crmeval.models.sdks.openai_chat import Chat
+    from pytest_crmeval.models.sdks.openai_responses import Responses
+    from pytest_crmeval.models.specs import ModelSpec
 
     if dialect == MESSAGES:
         return Messages(ModelSpec(provider="anthropic", model="m")).body(prompt)
@@ -173,7 +173,7 @@ async def _sent(open_client: Callable[[], Any], way: str, bodies: Sequence[Mappi
 
 def _client(dialect: str, url: str) -> Any:  # noqa: ANN401 (each SDK's own)
     """Return a client as we make it."""
-    from pytest_crmeval.providers.sdks.transport import http_client
+    from pytest_crmeval.models.sdks.transport import http_client
 
     how: dict[str, Any] = {"api_key": "none", "max_retries": 0, "timeout": None, "http_client": http_client()}
     if dialect == MESSAGES:
@@ -189,7 +189,7 @@ def _ask(client: Any, way: str, body: Mapping[str, Any]) -> Ask:  # noqa: ANN401
     """Return a call that has nothing left to prepare."""
     import httpx2
 
-    from pytest_crmeval.providers.sdks.wording import encoded
+    from pytest_crmeval.models.sdks.wording import encoded
 
     path = _path(body)
     if way == POST:

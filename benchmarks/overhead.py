@@ -102,9 +102,9 @@ PHASES: Mapping[str, tuple[str, str]] = {
     "setup, with fixtures": ("_pytest/runner.py", "pytest_runtest_setup"),
     "call": ("_pytest/runner.py", "pytest_runtest_call"),
     "teardown": ("_pytest/runner.py", "pytest_runtest_teardown"),
-    "trial on the report": ("pytest_crmeval/plugin/__init__.py", "pytest_runtest_makereport"),
-    "trial to the journal": ("pytest_crmeval/recorder/__init__.py", "pytest_runtest_logreport"),
-    "report": ("pytest_crmeval/recorder/__init__.py", "_conclude"),
+    "trial on the report": ("pytest_crmeval/plugin.py", "pytest_runtest_makereport"),
+    "trial to the journal": ("pytest_crmeval/controller/recorder.py", "pytest_runtest_logreport"),
+    "report": ("pytest_crmeval/controller/recorder.py", "_conclude"),
 }
 """Where the parts of a run are found in a profile; the last three are ours alone."""
 

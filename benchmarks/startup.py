@@ -40,8 +40,8 @@ from benchmarks.measuring import (
     timed,
     warm_up,
 )
-from pytest_crmeval.crm import embedded
-from pytest_crmeval.crm.databases import Address, RunDatabases
+from pytest_crmeval.postgres import embedded
+from pytest_crmeval.postgres.databases import Address, RunDatabases
 
 EVALS = Path(__file__).parents[1] / "evals"
 COLD_STARTS = 7

@@ -7,9 +7,6 @@ if TYPE_CHECKING:
     from pytest_crmeval.domain.conversation import Conversation, Turn
     from pytest_crmeval.domain.evidence import Evidence
     from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
-    from pytest_crmeval.domain.question import Question
-    from pytest_crmeval.domain.report import Report
-    from pytest_crmeval.domain.ruling import Ruling
     from pytest_crmeval.domain.score import Score, Verdict
     from pytest_crmeval.domain.solution import SolutionFile
     from pytest_crmeval.domain.transcript import Transcript
@@ -17,6 +14,9 @@ if TYPE_CHECKING:
     from pytest_crmeval.ports.agent import Agent
     from pytest_crmeval.ports.crm import Crm
     from pytest_crmeval.ports.scorer import Scorer
+    from pytest_crmeval.questions.question import Question
+    from pytest_crmeval.report.report import Report
+    from pytest_crmeval.report.ruling import Ruling
 
 __all__ = [
     "Agent",
@@ -47,10 +47,10 @@ _HOMES = {
     "Crm": "ports.crm",
     "Evidence": "domain.evidence",
     "Message": "domain.messages",
-    "Question": "domain.question",
+    "Question": "questions.question",
     "Reply": "domain.messages",
-    "Report": "domain.report",
-    "Ruling": "domain.ruling",
+    "Report": "report.report",
+    "Ruling": "report.ruling",
     "Score": "domain.score",
     "Scorer": "ports.scorer",
     "SolutionFile": "domain.solution",

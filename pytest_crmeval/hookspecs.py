@@ -7,11 +7,11 @@ import pytest
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
     from collections.abc import Sequence
 
-    from pytest_crmeval.domain.report import Report
-    from pytest_crmeval.domain.ruling import Ruling
     from pytest_crmeval.domain.trial import Trial
     from pytest_crmeval.ports.agent import Agent
     from pytest_crmeval.ports.sandbox import Sandbox
+    from pytest_crmeval.report.report import Report
+    from pytest_crmeval.report.ruling import Ruling
 
 
 @pytest.hookspec(firstresult=True)

@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any
 
 from pytest_crmeval.domain.cipher import encrypted
-from pytest_crmeval.domain.question import Grader, Question
+from pytest_crmeval.questions.question import Grader, Question
 
 CANARY = "canary of the tests"
 

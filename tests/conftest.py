@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries
 from pytest_crmeval.ports.crm import Crm
+from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries
 from tests.projects import AGENTS_FILE, TEST_FILE, case
 from tests.reference_plays import BUNDLE, ReferencePlay, folder_of_run, plays_of, shared_plays
 

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.runs import journal, reports
+from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.report import Report
 
 STARTED = "2026-11-16T02:18:47+00:00"
 ENDED = "2026-11-16T02:19:00+00:00"

@@ -5,18 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from pytest_crmeval.domain.comparison import CaseChange, Comparison, Contrast
 from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.messages import Message, ToolCall, ToolError, ToolResult
-from pytest_crmeval.domain.report import Report
-from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.runs import reports, transcripts
+from pytest_crmeval.journal import transcripts
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.comparison import CaseChange, Comparison, Contrast
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.ruling import Ruling
 
 SUBJECTS = {"claude": (0.86, 0.031), "gpt-4.1": (0.74, 0.012), "gpt-4.1-mini": (0.52, 0.0021)}
 """How often each passes, and what a trial costs."""

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import NAMESPACE_OID, uuid5
 
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, refer
 from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.conversation import Conversation, Seed, Turn
 from pytest_crmeval.domain.evidence import Evidence
@@ -13,8 +15,6 @@ from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ErrorKind, Reply, Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.state import State
-from pytest_crmeval.play.conversation import observe, refer
-from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import Reciting, call, calls, says
 
 Answers = Sequence[tuple[ToolCall, ToolResult]]

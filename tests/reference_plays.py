@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.conversations.dataset.files import index
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import refer
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Reference
 from pytest_crmeval.domain.messages import ToolResult
-from pytest_crmeval.play.conversation import refer
 from pytest_crmeval.ports.crm import Crm
-from pytest_crmeval.scoring.oracle import Oracle
 from tests.referents import World
 from tests.snoops import TappedCrm
 from tests.steps import WatchedCrm

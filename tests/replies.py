@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from pytest_crmeval.crm.standalone import standalone_crm
-from pytest_crmeval.datasets.labelled import read_labelled
+from pytest_crmeval.conversations.calibration.labelled import JudgedReply, LabelledPlay, Replayer, judge_replies
+from pytest_crmeval.conversations.calibration.labelled_replies import read_labelled
+from pytest_crmeval.conversations.crm.standalone import standalone_crm
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, refer
+from pytest_crmeval.conversations.scorers.reply import reply_faults
 from pytest_crmeval.domain.evidence import Evidence
-from pytest_crmeval.play.conversation import observe, refer
 from pytest_crmeval.ports.crm import Crm
-from pytest_crmeval.scoring.calibration.labelled import JudgedReply, LabelledPlay, Replayer, judge_replies
-from pytest_crmeval.scoring.oracle import Oracle
-from pytest_crmeval.scoring.reply import reply_faults
 
 Played = Sequence[tuple[LabelledPlay, Evidence]]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval import cli
-from pytest_crmeval.crm.tools import TOOLS
-from pytest_crmeval.datasets.conversations import decode
-from pytest_crmeval.datasets.description import Description, describe
-from pytest_crmeval.datasets.generator import generate, line_of
-from pytest_crmeval.datasets.likeness import signature
-from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.conversations.crm.tools import TOOLS
+from pytest_crmeval.conversations.dataset.files import decode
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.conversations.describe.description import Description, describe
+from pytest_crmeval.conversations.describe.likeness import signature
+from pytest_crmeval.conversations.generator import generate, line_of
 from pytest_crmeval.domain.calls import writes
 
 BUNDLE = Path(__file__).parents[1] / "evals" / "data" / "crm.jsonl"

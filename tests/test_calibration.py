@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval.agents.scripted import mute, parrot
+from pytest_crmeval.conversations.calibration import Calibration, Observe, Tally, calibrate
+from pytest_crmeval.conversations.play import observe
+from pytest_crmeval.conversations.scorers.named import SCORERS
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.score import Verdict, verdict_of
-from pytest_crmeval.play.conversation import observe
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
-from pytest_crmeval.scoring.calibration import Calibration, Observe, Tally, calibrate
-from pytest_crmeval.scoring.named import SCORERS
 from tests.reference_plays import BUNDLE, ReferencePlay, plays_of
 
 ROOT = Path(__file__).parents[1]

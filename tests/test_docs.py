@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval import cli
-from pytest_crmeval.domain.gate import Gate
+from pytest_crmeval.report.gate import Gate
 from tests.fakes import trial
 from tests.kept_runs import keep, part
 

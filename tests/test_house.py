@@ -15,8 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 FLOORS = "Imports go down the stairs"
-GLUE = "Only the glue knows pytest"
-ANSWER_KEY = "Agents and providers never reach the answer key"
+GLUE = "Only the glue imports pytest"
+ANSWER_KEY = "Agents and models never reach the answer key"
 SDKS = "Each SDK has one home"
 CYCLES = "No cycles"
 CONTRACTS = [FLOORS, GLUE, ANSWER_KEY, SDKS, CYCLES]
@@ -69,25 +69,29 @@ def test_every_contract_is_kept_in_a_copy(house: Path) -> None:
 @pytest.mark.parametrize(
     ("contract", "module", "line"),
     [
-        pytest.param(FLOORS, "scoring/crm_state.py", "from pytest_crmeval import sandboxes", id="up the stairs"),
-        pytest.param(FLOORS, "agents/scripted.py", "from pytest_crmeval.runs import summary", id="to a sibling"),
+        pytest.param(FLOORS, "postgres/keeper.py", "from pytest_crmeval import report", id="up the stairs"),
+        pytest.param(FLOORS, "agents/scripted.py", "from pytest_crmeval.models import specs", id="to a sibling"),
         pytest.param(FLOORS, "attic.py", "", id="a module without a floor"),
         pytest.param(FLOORS, "attic/__init__.py", "", id="a folder without a floor"),
-        pytest.param(GLUE, "play/conversation.py", "import pytest", id="pytest in the engine"),
+        pytest.param(GLUE, "player/job.py", "import pytest", id="pytest in the engine"),
         pytest.param(
             GLUE, "cli/report.py", "def _late() -> None:\n    import _pytest.config", id="pytest in the command line"
         ),
-        pytest.param(GLUE, "crm/postgres.py", "from xdist import plugin", id="xdist in an adapter"),
+        pytest.param(GLUE, "conversations/crm/postgres.py", "from xdist import plugin", id="xdist in an adapter"),
         pytest.param(
             ANSWER_KEY, "agents/scripted.py", "from pytest_crmeval.domain.expectation import Expectation", id="directly"
         ),
         pytest.param(
-            ANSWER_KEY, "agents/chat.py", "from pytest_crmeval.domain.question import Question", id="of questions"
+            ANSWER_KEY,
+            "models/sdk.py",
+            "from pytest_crmeval.domain.conversation import Conversation",
+            id="in a model",
         ),
-        pytest.param(ANSWER_KEY, "providers/sdk.py", "from pytest_crmeval.scoring import oracle", id="by the oracle"),
         pytest.param(ANSWER_KEY, "agents/scripted.py", "from pytest_crmeval.ports.crm import Crm", id="by a port"),
         pytest.param(SDKS, "agents/scripted.py", "import openai", id="openai in an agent"),
-        pytest.param(SDKS, "judges/judge.py", "def _late() -> None:\n    import anthropic", id="anthropic in a judge"),
+        pytest.param(
+            SDKS, "questions/judge/judge.py", "def _late() -> None:\n    import anthropic", id="anthropic in a judge"
+        ),
         pytest.param(CYCLES, "domain/score.py", "from pytest_crmeval.domain.trial import Trial", id="two modules"),
     ],
 )
@@ -105,9 +109,9 @@ def test_a_contract_is_broken_by_one_line(house: Path, contract: str, module: st
 
 def test_an_sdk_is_at_home_with_its_provider(house: Path) -> None:
     """And the glue may use the provider: the contract does not forbid what it is there for."""
-    (house / "pytest_crmeval/providers/sdk.py").write_text("import openai\nimport anthropic\n", encoding="utf-8")
-    with (house / "pytest_crmeval/fixtures/__init__.py").open("a", encoding="utf-8") as file:
-        file.write("\nfrom pytest_crmeval.providers import sdk\n")
+    (house / "pytest_crmeval/models/sdk.py").write_text("import openai\nimport anthropic\n", encoding="utf-8")
+    with (house / "pytest_crmeval/collect/fixtures.py").open("a", encoding="utf-8") as file:
+        file.write("\nfrom pytest_crmeval.models import sdk\n")
 
     assert "KEPT" == lint(house)[0][SDKS]
 
@@ -140,7 +144,7 @@ def test_the_public_names_do_not_load_pytest() -> None:
 
 def test_slow_packages_would_be_noticed() -> None:
     """The two tests above can fail."""
-    assert {"msgspec", "psycopg"} <= loaded_by("import pytest_crmeval.crm.postgres")
+    assert {"msgspec", "psycopg"} <= loaded_by("import pytest_crmeval.conversations.crm.postgres")
 
 
 CONFTEST = """

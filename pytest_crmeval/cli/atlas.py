@@ -9,12 +9,13 @@ from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.playbook import Playbook
-from pytest_crmeval.domain.report import Report
-from pytest_crmeval.runs import curves, reports
-from pytest_crmeval.runs.journal import JournalError, Past
-from pytest_crmeval.runs.learning import inherited_in, playbooks_of, suited
-from pytest_crmeval.runs.places import NoRunError
-from pytest_crmeval.runs.sources import SourceError, source_of
+from pytest_crmeval.journal.places import NoRunError
+from pytest_crmeval.journal.writer import JournalError, Past
+from pytest_crmeval.render import learning as curves
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.learning import inherited_in, playbooks_of, suited
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.sources import SourceError, source_of
 
 HELP = """Show what the agents of a run that learn have learnt: success along the stream, and the playbook.
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from pytest_crmeval.cli.terminal import UsageError, positive, show_progress
 
 if TYPE_CHECKING:  # psycopg and msgspec are wanted only by those who play
+    from pytest_crmeval.conversations.calibration import Calibration
     from pytest_crmeval.domain.conversation import Conversation
     from pytest_crmeval.domain.evidence import Reference
     from pytest_crmeval.ports.crm import Crm
-    from pytest_crmeval.scoring.calibration import Calibration
 
 HELP = """\
 See whether the scores can be believed: play a suite with agents whose every step is known. The oracle must always pass;
@@ -52,8 +52,9 @@ def run(options: argparse.Namespace) -> int:
     """Calibrate on the files and tell what was found."""
     import psycopg
 
-    from pytest_crmeval.crm.embedded import ServerUnavailable
-    from pytest_crmeval.datasets.conversations import DatasetError, index
+    from pytest_crmeval.conversations.dataset.files import index
+    from pytest_crmeval.domain.dataset_error import DatasetError
+    from pytest_crmeval.postgres.embedded import ServerUnavailable
 
     try:
         cases = [ref.read() for ref in index(options.files)]
@@ -75,10 +76,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _calibrated(cases: Sequence["Conversation"], options: argparse.Namespace) -> "Calibration":
     from pytest_crmeval.agents.scripted import mute, parrot
-    from pytest_crmeval.crm.standalone import standalone_crm
-    from pytest_crmeval.play.conversation import observe
-    from pytest_crmeval.scoring.calibration import calibrate
-    from pytest_crmeval.scoring.named import SCORERS
+    from pytest_crmeval.conversations.calibration import calibrate
+    from pytest_crmeval.conversations.crm.standalone import standalone_crm
+    from pytest_crmeval.conversations.play import observe
+    from pytest_crmeval.conversations.scorers.named import SCORERS
 
     scorers = options.scorer or ("state", "calls", "reply")
     with standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm:
@@ -99,10 +100,10 @@ def _calibrated(cases: Sequence["Conversation"], options: argparse.Namespace) ->
 
 def _references(cases: Sequence["Conversation"], crm: "Crm", *, play_invalid: bool) -> "dict[str, Reference]":
     """Return what the reference calls of each case do; of cases that nobody can pass only if they are to be played."""
-    from pytest_crmeval.play.conversation import refer
+    from pytest_crmeval.conversations.consistency import inconsistencies
+    from pytest_crmeval.conversations.oracle import Oracle
+    from pytest_crmeval.conversations.play import refer
     from pytest_crmeval.ports.crm import SeedError
-    from pytest_crmeval.scoring.consistency import inconsistencies
-    from pytest_crmeval.scoring.oracle import Oracle
 
     found = {}
     for case in cases:

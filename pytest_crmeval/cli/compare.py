@@ -8,10 +8,10 @@ import sys
 from pytest_crmeval.cli.judging import named_report
 from pytest_crmeval.cli.places import add_reports
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.domain.report import Report
-from pytest_crmeval.runs import contrasts
-from pytest_crmeval.runs.comparing import compare
-from pytest_crmeval.runs.markdown import comparison_page
+from pytest_crmeval.render import comparison as contrasts
+from pytest_crmeval.render.markdown import comparison_page
+from pytest_crmeval.report.compare import compare
+from pytest_crmeval.report.report import Report
 
 HELP = """\
 Compare a run with an earlier one, paired case by case: what became better, what became worse, and whether that is more

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_crmeval.cli.terminal import UsageError, count, positive, show_progress
 
 if TYPE_CHECKING:  # msgspec is wanted only by those who read files
-    from pytest_crmeval.datasets.records import ConversationRecord
+    from pytest_crmeval.conversations.dataset.records import ConversationRecord
 
 HELP = """\
 See what conversations are made of, all files taken together: turns, complexity, categories, splits, tags, calls by
@@ -45,9 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Describe the files."""
-    from pytest_crmeval.datasets.conversations import DatasetError
-    from pytest_crmeval.datasets.description import SCHEMA, describe
-    from pytest_crmeval.datasets.pages import page
+    from pytest_crmeval.conversations.describe.description import SCHEMA, describe
+    from pytest_crmeval.conversations.describe.text import page
+    from pytest_crmeval.domain.dataset_error import DatasetError
 
     try:
         found = describe(_records(options.files), show_progress)
@@ -73,7 +73,8 @@ def _status(alike: int, allowed: int | None) -> int:
 
 def _records(files: Sequence[Path]) -> "Iterator[ConversationRecord]":
     """Yield the conversations of the files; what can't be read, or has none, is a DatasetError."""
-    from pytest_crmeval.datasets.conversations import DatasetError, decode
+    from pytest_crmeval.conversations.dataset.files import decode
+    from pytest_crmeval.domain.dataset_error import DatasetError
 
     for path in files:
         empty = True

@@ -15,8 +15,8 @@ from pytest_crmeval.cli.judging import (
 )
 from pytest_crmeval.cli.places import NAMED, add_reports
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.domain.gate import Gate, is_absent
-from pytest_crmeval.runs import summary
+from pytest_crmeval.render import summary
+from pytest_crmeval.report.gate import Gate, is_absent
 
 HELP = """\
 Judge a stored run by gates: with other rules, against another baseline, or for one subject only.

@@ -42,8 +42,8 @@ def run(options: argparse.Namespace) -> int:
     """Write the conversations, play them, and only then put them where they belong."""
     import psycopg
 
-    from pytest_crmeval.crm.embedded import ServerUnavailable
-    from pytest_crmeval.datasets.generator import CannotGoOnError
+    from pytest_crmeval.conversations.generator import CannotGoOnError
+    from pytest_crmeval.postgres.embedded import ServerUnavailable
 
     target = _target(options.output)
     try:
@@ -78,7 +78,7 @@ def _many(problems: int) -> str:
 
 def _write(seed: int, count: int, draft: Path) -> int:
     """Write the draft and return its number of turns."""
-    from pytest_crmeval.datasets.generator import generate, line_of
+    from pytest_crmeval.conversations.generator import generate, line_of
 
     turns = 0
     with draft.open("w", encoding="utf-8", newline="\n") as file:
@@ -91,8 +91,8 @@ def _write(seed: int, count: int, draft: Path) -> int:
 
 def _played(draft: Path) -> list[str]:
     """Return what is wrong with the conversations, one line for each that is not as it should be."""
-    from pytest_crmeval.crm.standalone import standalone_crm
-    from pytest_crmeval.datasets.conversations import index
+    from pytest_crmeval.conversations.crm.standalone import standalone_crm
+    from pytest_crmeval.conversations.dataset.files import index
 
     problems = []
     with standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm:
@@ -104,11 +104,11 @@ def _played(draft: Path) -> list[str]:
 
 
 def _problems(case: "Conversation", crm: "Crm") -> Iterator[str]:
-    from pytest_crmeval.play.conversation import observe, refer
+    from pytest_crmeval.conversations.consistency import inconsistencies
+    from pytest_crmeval.conversations.oracle import Oracle
+    from pytest_crmeval.conversations.play import observe, refer
+    from pytest_crmeval.conversations.scorers.named import SCORERS
     from pytest_crmeval.ports.crm import SeedError
-    from pytest_crmeval.scoring.consistency import inconsistencies
-    from pytest_crmeval.scoring.named import SCORERS
-    from pytest_crmeval.scoring.oracle import Oracle
 
     yield from case.defects
     try:

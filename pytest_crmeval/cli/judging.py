@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from pytest_crmeval.cli.places import lines_of, project, reports_of
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.domain.asked import awaits_plugins
-from pytest_crmeval.domain.gate import Gate, GateSyntaxError, concerned
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.report import Report
-from pytest_crmeval.runs import summary
-from pytest_crmeval.runs.baselines import Baseline, BaselineError, load
+from pytest_crmeval.render import summary
+from pytest_crmeval.report.baselines import Baseline, BaselineError, load
+from pytest_crmeval.report.gate import Gate, GateSyntaxError, concerned
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.scope import awaits_plugins
 
 CHANGES = 5
 """How many cases of a list of changes are shown."""
@@ -94,8 +94,9 @@ def report_of_subject(given: str, options: argparse.Namespace) -> tuple[Report, 
 
 def _journalled(given: str, options: argparse.Namespace) -> Report | None:
     """Return a report of what is in the journal of a run so far; None if there is no such run or no journal."""
-    from pytest_crmeval.runs import journal, reports
-    from pytest_crmeval.runs.places import NoRunError, place_of, report_beside
+    from pytest_crmeval.journal import writer as journal
+    from pytest_crmeval.journal.places import NoRunError, place_of, report_beside
+    from pytest_crmeval.report import files as reports
 
     try:
         place = place_of(given, reports_of(options))
@@ -136,11 +137,11 @@ def judged(
     ``every``: also those of what nobody has asked for are judged, and breached. What plugins have found is kept: this
     is not a run, and can't ask them.
     """
-    from pytest_crmeval.runs.gating import judge
+    from pytest_crmeval.report.gating import judge
 
     concerning, idle = (gates, ()) if every else concerned(gates, report)
     if baseline:
-        from pytest_crmeval.runs.comparing import compare
+        from pytest_crmeval.report.compare import compare
 
         report = replace(report, comparison=compare(report, baseline.report, source=baseline.source))
     rulings = judge(concerning, report, baseline.report if baseline else None)
@@ -151,7 +152,7 @@ def judged(
 def judgement(report: Report, idle: Sequence[Gate]) -> Iterator[str]:
     """Yield what changed, and what the gates found."""
     if report.comparison:
-        from pytest_crmeval.runs import contrasts
+        from pytest_crmeval.render import comparison as contrasts
 
         yield from contrasts.lines(report.comparison, most=CHANGES)
     yield from summary.gates(report.rulings)

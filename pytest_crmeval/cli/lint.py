@@ -28,10 +28,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Look through the files and tell what was found."""
-    from pytest_crmeval.crm.tools import check
-    from pytest_crmeval.datasets.conversations import DatasetError
-    from pytest_crmeval.datasets.lint import Lint
-    from pytest_crmeval.datasets.listing import document, lines
+    from pytest_crmeval.conversations.crm.tools import check
+    from pytest_crmeval.conversations.lint.lint import Lint
+    from pytest_crmeval.conversations.lint.listing import document, lines
+    from pytest_crmeval.domain.dataset_error import DatasetError
 
     try:
         found = Lint(check, options.examples).look_through(options.files, show_progress)

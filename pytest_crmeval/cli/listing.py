@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from pytest_crmeval.cli.places import add_reports, all_reports
 from pytest_crmeval.domain.usage import money
-from pytest_crmeval.runs.jobs import State, Task, pass_at_1_of
-from pytest_crmeval.runs.shelf import RunOnDisk, runs_in
-from pytest_crmeval.runs.tables import aligned
+from pytest_crmeval.journal.index import RunOnDisk, runs_in
+from pytest_crmeval.journal.jobs import State, Task, pass_at_1_of
+from pytest_crmeval.report.tables import aligned
 
 HELP = """\
 List the runs of the reports folder, the newest first: those that were submitted, and those that pytest ran by itself.

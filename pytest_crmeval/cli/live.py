@@ -8,10 +8,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from pytest_crmeval.runs.board import ALL, sheet
-from pytest_crmeval.runs.jobs import State
-from pytest_crmeval.runs.status import Status, Watch
-from pytest_crmeval.runs.telling import foot, head
+from pytest_crmeval.journal.jobs import State
+from pytest_crmeval.journal.status import Status, Watch
+from pytest_crmeval.render.progress_table import ALL, sheet
+from pytest_crmeval.render.status import foot, head
 
 STEP = 0.2
 """Seconds after which a terminal that was made wider or narrower is noticed."""

@@ -8,12 +8,15 @@ from pathlib import Path
 from pytest_crmeval.cli.judging import add_judging, baseline_of, gates_of, is_fine, judged, judgement
 from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.domain.report import Report
-from pytest_crmeval.runs import bills, journal, reports, summary
-from pytest_crmeval.runs.fitting import KINDS, Misfit, differences, misfits
-from pytest_crmeval.runs.ids import problem_of
-from pytest_crmeval.runs.places import NoRunError
-from pytest_crmeval.runs.sources import Source, SourceError, sources
+from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.journal.ids import problem_of
+from pytest_crmeval.journal.places import NoRunError
+from pytest_crmeval.render import summary
+from pytest_crmeval.report import costs as bills
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.merge_checks import KINDS, Misfit, differences, misfits
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.sources import Source, SourceError, sources
 
 HELP = f"""\
 Join runs to one, as if it had been one: the shards of an evaluation (pytest --crmeval-shard 2/4), or runs of several
@@ -89,7 +92,7 @@ def _taken(odd: Sequence[Misfit], allowed: Sequence[str]) -> list[str]:
 
 
 def _merged(found: Sequence[Source], folder: Path, run: str, odd: Sequence[str]) -> Report:
-    from pytest_crmeval.runs.merging import merge
+    from pytest_crmeval.report.merge import merge
 
     try:
         return merge(found, folder, run, allowed=odd)
@@ -99,7 +102,7 @@ def _merged(found: Sequence[Source], folder: Path, run: str, odd: Sequence[str])
 
 def _page(report: Report, folder: Path) -> str:
     """Write the page of what was merged; return where it is, or why it is not there: the report is the record."""
-    from pytest_crmeval.runs import page
+    from pytest_crmeval.render import page
 
     try:
         return f"page:   {page.write(report, folder)}"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.runs.jobs import is_job
-from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of
+from pytest_crmeval.journal.index import NoSuchRunError, folder_of
+from pytest_crmeval.journal.jobs import is_job
 
 DEFAULT = "reports"
 NAMED = "id of a run, a path (run folder, job.json, journal or report), or latest"

@@ -7,9 +7,12 @@ from pathlib import Path
 
 from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.domain.report import Report
-from pytest_crmeval.runs import bills, curves, reports, summary
-from pytest_crmeval.runs.places import NoRunError, place_of, report_beside
+from pytest_crmeval.journal.places import NoRunError, place_of, report_beside
+from pytest_crmeval.render import learning as curves
+from pytest_crmeval.render import summary
+from pytest_crmeval.report import costs as bills
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.report import Report
 
 HELP = """\
 Show a run: its figures, or with --html a page that a browser opens from the disk, with --md a summary for a comment on
@@ -75,7 +78,7 @@ def _text(report: Report, path: Path, options: argparse.Namespace) -> str:
     if options.json:
         return path.read_text(encoding="utf-8")
     if options.md:
-        from pytest_crmeval.runs.markdown import report_page
+        from pytest_crmeval.render.markdown import report_page
 
         return report_page(report)
     head = f"run {report.run['id']}, {report.run['started']}"
@@ -91,7 +94,7 @@ def _text(report: Report, path: Path, options: argparse.Namespace) -> str:
 
 def _page(report: Report, path: Path, output: Path | None) -> None:
     """Write the page, and tell where it is."""
-    from pytest_crmeval.runs import page
+    from pytest_crmeval.render import page
 
     if output == STDOUT:
         raise UsageError("a page is a file, and perhaps a folder beside it: name one with -o")

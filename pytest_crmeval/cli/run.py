@@ -7,8 +7,8 @@ from dataclasses import replace
 from pytest_crmeval.cli.places import NAMED, add_reports, named_run, resumed_by
 from pytest_crmeval.cli.starting import detached, here, locked
 from pytest_crmeval.cli.terminal import UsageError, positive
-from pytest_crmeval.runs.ids import LATEST
-from pytest_crmeval.runs.jobs import Job, JobError, is_job, read_job
+from pytest_crmeval.journal.ids import LATEST
+from pytest_crmeval.journal.jobs import Job, JobError, is_job, read_job
 
 HELP = """\
 Run a submitted run in this terminal, or resume one that was stopped or lost: what is finished is not done again, and

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.runs.ids import JOURNAL
-from pytest_crmeval.runs.jobs import LOG, Job, State, write_job
-from pytest_crmeval.runs.locks import Holder, Lock, LockedError, now
-from pytest_crmeval.runs.status import tail
+from pytest_crmeval.journal.ids import JOURNAL
+from pytest_crmeval.journal.jobs import LOG, Job, State, write_job
+from pytest_crmeval.journal.locks import Holder, Lock, LockedError, now
+from pytest_crmeval.journal.status import tail
 
 STEP = 0.05
 """Seconds between two checks of a starting run."""

@@ -9,11 +9,11 @@ import time
 
 from pytest_crmeval.cli.places import NAMED, add_reports, named_run
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.runs.following import UnreadableError
-from pytest_crmeval.runs.jobs import JobError
-from pytest_crmeval.runs.shelf import is_only_report
-from pytest_crmeval.runs.status import Status, Watch
-from pytest_crmeval.runs.telling import in_a_line, lines
+from pytest_crmeval.journal.following import UnreadableError
+from pytest_crmeval.journal.index import is_only_report
+from pytest_crmeval.journal.jobs import JobError
+from pytest_crmeval.journal.status import Status, Watch
+from pytest_crmeval.render.status import in_a_line, lines
 
 HELP = """Show how far a run is: a job, or a pytest run in another terminal; while it is on, and afterwards.
 

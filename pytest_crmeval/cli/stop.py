@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pytest_crmeval.cli.places import NAMED, add_reports, named_run, resumed_by, typed
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.runs.jobs import JobError, State, is_job, read_job, write_job
-from pytest_crmeval.runs.locks import Holder, Lock, LockedError, holder_of, is_held
-from pytest_crmeval.runs.shelf import RunOnDisk, run_of
+from pytest_crmeval.journal.index import RunOnDisk, run_of
+from pytest_crmeval.journal.jobs import JobError, State, is_job, read_job, write_job
+from pytest_crmeval.journal.locks import Holder, Lock, LockedError, holder_of, is_held
 
 HELP = """\
 Stop a run gracefully: nothing more is begun, and what is finished is in the journal and in the report. Cases in
@@ -148,7 +148,7 @@ def _note(folder: Path) -> None:
     """Write that the job was stopped, if its process did not come to write it."""
     if not is_job(folder):
         return
-    from pytest_crmeval.runs.counts import ended
+    from pytest_crmeval.journal.counts import ended
 
     try:
         if read_job(folder).state is not State.RUNNING:

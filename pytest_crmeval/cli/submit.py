@@ -14,12 +14,12 @@ from pytest_crmeval.cli.places import add_reports, lines_of, project, remember, 
 from pytest_crmeval.cli.starting import detached, locked, written
 from pytest_crmeval.cli.terminal import UsageError, positive
 from pytest_crmeval.domain.cutting import redacted
-from pytest_crmeval.runs.ids import JOURNAL, LATEST, new_run, problem_of
-from pytest_crmeval.runs.jobs import LOG, Job, is_job
-from pytest_crmeval.runs.jobs import NAME as JOB
-from pytest_crmeval.runs.locks import NAME as LOCK
-from pytest_crmeval.runs.locks import now
-from pytest_crmeval.runs.shelf import point
+from pytest_crmeval.journal.ids import JOURNAL, LATEST, new_run, problem_of
+from pytest_crmeval.journal.index import point
+from pytest_crmeval.journal.jobs import LOG, Job, is_job
+from pytest_crmeval.journal.jobs import NAME as JOB
+from pytest_crmeval.journal.locks import NAME as LOCK
+from pytest_crmeval.journal.locks import now
 
 HELP = """\
 Start a run in the background: pytest, in a session of its own, with its output in reports/RUN/run.log. It goes on when

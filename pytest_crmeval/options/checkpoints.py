@@ -1,89 +1,42 @@
-"""What is said about solution files: where they are, what they are judged by, where their programs run, how long."""
+"""The options of solution files: where they are, what they are judged by, where their programs run, how long."""
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-EXTRACTIONS = ("first", "last", "longest")
-ORDERS = ("none", "small_first", "large_first")
-EXAMPLES = ("instead", "always", "never")
-AUTO, LOCAL = "auto", "local"
-FILE_SECONDS = 300.0
-SKIP_OVER = 50_000_000
-PISTON_URL = "CRMEVAL_PISTON_URL"
+from pytest_crmeval.options.values import (
+    AUTO,
+    EXAMPLES,
+    EXTRACTIONS,
+    FILE_SECONDS,
+    ORDERS,
+    SKIP_OVER,
+    CheckpointOptions,
+    GeneratedTests,
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GeneratedTests:
-    """Which generated tests a problem is judged by, beside its own."""
-
-    folder: Path | None = None
-    """Where they are, a parquet file per contest; None: there are none."""
-    most: int | None = None
-    """Of each problem; None: all."""
-    order: str = "none"
-    bytes: int | None = None
-    """Input and output of all of them together, of each problem; None: any."""
-    share: float = 1.0
-    """A sample, drawn by the run's seed, of each problem by itself."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointOptions:
-    """What this run is to do with solution files."""
-
-    solutions: Sequence[Path] = ()
-    """Folders, patterns or lists, which replace the marker's."""
-    problems: Sequence[Path] = ()
-    pattern: str = ""
-    """Only checkpoints with such names; empty: all."""
-    sandbox: str = AUTO
-    unsafe: bool = False
-    """Whether programs may run where nothing but limits holds them."""
-    extraction: str = "last"
-    generated: GeneratedTests
-    examples: str = "instead"
-    """Whether the examples of a statement are tests, too."""
-    skip_over: int = SKIP_OVER
-    """Bytes: a test with a larger input is skipped, and told."""
-    all_tests: bool = False
-    """Whether the tests after the first failed one are run, too."""
-    file_seconds: float = FILE_SECONDS
-    solution_seconds: float | None = None
-    fresh: bool = False
-    """Whether nothing is taken from earlier evaluations of the same file."""
-    testlib: Path | None = None
-
-    @classmethod
-    def from_config(cls, config: pytest.Config) -> "CheckpointOptions":
-        """Decide: command line before environment before default."""
-        here, given = config.invocation_params.dir, config.getoption
-        skip_over = _counted(config, "--crmeval-tests-skip-over")
-        return cls(
-            solutions=tuple(here / Path(name).expanduser() for name in given("crmeval_solutions") or ()),
-            problems=tuple(here / Path(name).expanduser() for name in given("crmeval_problems") or ()),
-            pattern=given("crmeval_checkpoints") or "",
-            sandbox=given("crmeval_sandbox") or AUTO,
-            unsafe=bool(given("crmeval_unsafe_sandbox")),
-            extraction=given("crmeval_extract") or "last",
-            generated=_generated(config),
-            examples=given("crmeval_tests_examples") or "instead",
-            skip_over=SKIP_OVER if skip_over is None else skip_over,
-            all_tests=bool(given("crmeval_all_tests")),
-            file_seconds=_seconds(config, "--crmeval-file-timeout") or FILE_SECONDS,
-            solution_seconds=_seconds(config, "--crmeval-solution-timeout"),
-            fresh=bool(given("crmeval_fresh")),
-            testlib=_testlib(config),
-        )
-
-    @property
-    def sandbox_spec(self) -> str:
-        """Which sandbox is wanted: ``auto`` is a Piston server where the environment has one, else this machine."""
-        return (os.environ.get(PISTON_URL) or LOCAL) if self.sandbox == AUTO else self.sandbox
+def checkpoint_options_of(config: pytest.Config) -> CheckpointOptions:
+    """Decide: command line before environment before default."""
+    here, given = config.invocation_params.dir, config.getoption
+    skip_over = _counted(config, "--crmeval-tests-skip-over")
+    return CheckpointOptions(
+        solutions=tuple(here / Path(name).expanduser() for name in given("crmeval_solutions") or ()),
+        problems=tuple(here / Path(name).expanduser() for name in given("crmeval_problems") or ()),
+        pattern=given("crmeval_checkpoints") or "",
+        sandbox=given("crmeval_sandbox") or AUTO,
+        unsafe=bool(given("crmeval_unsafe_sandbox")),
+        extraction=given("crmeval_extract") or "last",
+        generated=_generated(config),
+        examples=given("crmeval_tests_examples") or "instead",
+        skip_over=SKIP_OVER if skip_over is None else skip_over,
+        all_tests=bool(given("crmeval_all_tests")),
+        file_seconds=_seconds(config, "--crmeval-file-timeout") or FILE_SECONDS,
+        solution_seconds=_seconds(config, "--crmeval-solution-timeout"),
+        fresh=bool(given("crmeval_fresh")),
+        testlib=_testlib(config),
+    )
 
 
 def add_checkpoint_options(group: pytest.OptionGroup) -> None:

@@ -10,8 +10,8 @@ import pytest
 from pytest_crmeval.agents.atlas.specs import models_in
 from pytest_crmeval.domain.cutting import use
 from pytest_crmeval.domain.redaction import Redactor, secrets_in
-from pytest_crmeval.options import Options
-from pytest_crmeval.providers.prices import other_addresses
+from pytest_crmeval.models.prices import other_addresses
+from pytest_crmeval.options.reading import options_of
 
 _READ = pytest.StashKey[str]()
 """What was wrong with the file; nothing if it was read, or is not there."""
@@ -54,7 +54,7 @@ def addresses_of(config: pytest.Config) -> Mapping[str, str]:
 
 def _key_names(config: pytest.Config) -> Iterator[str]:
     """Yield the variables that specs name with ?key=, whatever they are called."""
-    options = Options.from_config(config)
+    options = options_of(config)
     specs = [spec for agent in options.agents for spec in models_in(options.spec(agent))]
     for spec in map(options.spec, [*specs, options.judge]):
         yield from (value for name, value in parse_qsl(spec.partition("?")[2]) if name == "key")
@@ -72,10 +72,3 @@ def _export(path: Path) -> str:
     except (OSError, ValueError) as error:  # no UTF-8; a NUL in a value
         return f"{path}: can't be read: {type(error).__name__}"
     return ""
-
-
-def share_of_worker() -> float:
-    """Return the share of xdist's workers before this one: 0.5 for the second of two."""
-    name, count = os.environ.get("PYTEST_XDIST_WORKER", ""), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "")
-    number = name.removeprefix("gw")
-    return min(int(number), int(count) - 1) / int(count) if number.isdecimal() and count.isdecimal() else 0.0

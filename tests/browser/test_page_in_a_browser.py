@@ -12,7 +12,7 @@ from pytest_crmeval.domain.checkpoints import FileOutcome
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
-from pytest_crmeval.runs import page as pages
+from pytest_crmeval.render import page as pages
 from tests.browser.conftest import PATIENCE
 from tests.pages import MARKUP, comparison, dialogue_of, failed_scores, keep, planned_case, rulings, trials_of
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from pytest_crmeval.agents.scripted import Scripted, mute, parrot
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, play
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolResult, agent_says, crm_says, user_says
-from pytest_crmeval.play.conversation import observe, play
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
-from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import PaperCrm, call, calls, conversation, turn
 from tests.projects import DEV_DATA
 from tests.reference_plays import BUNDLE, ReferencePlay, play_of

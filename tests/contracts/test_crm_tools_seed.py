@@ -9,11 +9,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from pytest_crmeval.crm.postgres import PostgresCrm
+from pytest_crmeval.collect.context import context_of
+from pytest_crmeval.conversations.crm.postgres import PostgresCrm
 from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.state import TABLES
-from pytest_crmeval.fixtures import DATABASES
 from pytest_crmeval.ports.crm import Crm, SeedError
 from tests.desks import COLUMNS, NOBODY, NOW, WORLD, Desk, row_of, shown, uid
 
@@ -213,7 +213,7 @@ class TestSeed:
 def connections(pytestconfig: pytest.Config) -> Iterator[Connections]:
     """Give two connections to a database of our own."""
     worker = getattr(pytestconfig, "workerinput", {}).get("workerid", "main")
-    address = pytestconfig.stash[DATABASES]().clone(f"{worker}-own")
+    address = context_of(pytestconfig).services().server.databases().clone(f"{worker}-own")
     with address.connect() as ours, address.connect() as theirs:
         yield ours, theirs
 

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, play, refer
+from pytest_crmeval.conversations.scorers.named import SCORERS
+from pytest_crmeval.conversations.scorers.outcomes import outcomes_of
 from pytest_crmeval.domain.conversation import NOW, Seed
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
 from pytest_crmeval.domain.score import Verdict, verdict_of
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.play.conversation import observe, play, refer
 from pytest_crmeval.ports.crm import Crm
-from pytest_crmeval.scoring.named import SCORERS
-from pytest_crmeval.scoring.oracle import Oracle
-from pytest_crmeval.scoring.outcomes import outcomes_of
 from tests.fakes import call, conversation, planned, turn
 
 ACME = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0"

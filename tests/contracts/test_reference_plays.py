@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.conversations.dataset.files import index
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import refer
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.state import Row, State
 from pytest_crmeval.domain.transcript import Transcript
-from pytest_crmeval.play.conversation import refer
 from pytest_crmeval.ports.crm import Crm
-from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import PaperCrm
 from tests.projects import case
 from tests.reference_plays import BUNDLE, ReferencePlay, plays_of, shared_plays

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pytest_crmeval import cli
-from pytest_crmeval.crm.databases import Address
-from pytest_crmeval.fixtures import conversations
-from pytest_crmeval.telemetry.export import rows
+from pytest_crmeval.agents.atlas.telemetry.export import rows
+from pytest_crmeval.player import conversations
+from pytest_crmeval.postgres.databases import Address
 from tests.projects import report_of
 from tests.providers.answers import Answer
 from tests.providers.loopback import Loopback, Seen

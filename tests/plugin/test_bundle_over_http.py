@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.conversations.dataset.files import index
 from pytest_crmeval.ports.crm import Crm
 from tests.projects import report_of
 from tests.providers.answers import Call, Say, Status

@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_crmeval.fixtures.solutions import _lines_in
-from pytest_crmeval.runs import reports
+from pytest_crmeval.player.solutions import _lines_in
+from pytest_crmeval.report import files as reports
 from tests.boxes import CONFTEST, EVERY_KIND, RAN, TEST, Made, problem, solution, standings, whole_tree, write_lines
 from tests.projects import report_of
 

@@ -68,7 +68,7 @@ def test_what_has_changed_is_judged_again(
         judged.makepyfile(conftest=CONFTEST.replace("Box()", "Box(identity='paper 2')"))
     elif change == "judge":
         # By its name the module is a fixture, or what an earlier run has left there: the next run takes this one.
-        monkeypatch.setattr(import_module("pytest_crmeval.fixtures.solutions"), "JUDGING", 0)
+        monkeypatch.setattr(import_module("pytest_crmeval.player.solutions"), "JUDGING", 0)
     else:
         arguments, expected = ["--crmeval-all-tests"], 6
 

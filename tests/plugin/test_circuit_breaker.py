@@ -6,7 +6,7 @@ from threading import Event
 
 import pytest
 
-from pytest_crmeval.providers.limits import breaker
+from pytest_crmeval.models.limits import breaker
 from tests.plugin.test_inflight import many
 from tests.projects import report_of
 from tests.providers.answers import Answer, Hang, Status

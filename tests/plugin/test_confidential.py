@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval import ToolCall
-from pytest_crmeval.fixtures.books import WITHHELD
-from pytest_crmeval.runs.transcripts import load
+from pytest_crmeval.journal.transcripts import load
+from pytest_crmeval.player.trial_record import WITHHELD
 from tests.asked import browsecomp, lines, record
 from tests.projects import report_of
 from tests.providers.answers import Answer, Call, Say, Status

@@ -24,7 +24,7 @@ Signalled = Callable[[Run, signal.Signals], None]
 RUN = (*M, "--crmeval-inflight", "4")
 PATIENT = """
 import execnet.gateway_base
-from pytest_crmeval.plugin import sides
+from pytest_crmeval.controller import sides
 from xdist.workermanage import NodeManager
 
 sides.GRACE = NodeManager.EXIT_TIMEOUT = 3600.0

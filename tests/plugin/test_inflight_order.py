@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from pytest_crmeval.collect.prefetch import Foresight
+from pytest_crmeval.controller.prefetch import described, weighed
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.fixtures.ahead import Foresight
-from pytest_crmeval.plugin.flight import described, weighed
-from pytest_crmeval.runs.journal import Journal
+from pytest_crmeval.journal.writer import Journal
 from tests.fakes import planned
 from tests.plugin.test_inflight import M, asked, named
 from tests.providers.loopback import Loopback

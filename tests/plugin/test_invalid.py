@@ -61,7 +61,7 @@ def test_an_invalid_case_is_reported_apart(project: Project, xdist: list[str]) -
     pytester.runpytest(*HALF, *xdist).assert_outcomes(passed=1, failed=1, skipped=1)
 
     report = report_of(pytester.path)
-    schema = json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator(schema).validate(report)
     assert (3, 1, 1, 0, 1, 0) == counts(pytester)
     assert (0.5, True) == (report["results"][0]["pass_rate"], report["complete"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.plugin.live import Live, Mode, mode_of
+from pytest_crmeval.controller.progress.live import Live, Mode, mode_of
 from tests.postgres.processes import eventually
 from tests.projects import case, failing
 from tests.screens import SECONDS, Terminal, terminal
@@ -116,7 +116,7 @@ def test_a_log_has_a_line_when_its_time_has_come(
     project: Project, xdist: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here after every test, which is what a minute is to others; each on a line of its own."""
-    monkeypatch.setattr("pytest_crmeval.plugin.views.MINUTE", 0.0)
+    monkeypatch.setattr("pytest_crmeval.controller.progress.views.MINUTE", 0.0)
 
     result = project(CASES).runpytest("--crmeval-agent=bots:Half", "--tb=no", *xdist)
 
@@ -197,7 +197,7 @@ def test_what_goes_wrong_with_it_is_told_and_ends_it_only(project: Project, monk
     def broken(_: Live) -> None:
         raise RuntimeError("no ink")
 
-    monkeypatch.setattr("pytest_crmeval.plugin.views.Log.calm", broken)
+    monkeypatch.setattr("pytest_crmeval.controller.progress.views.Log.calm", broken)
 
     result = project().runpytest("-p", "no:xdist")
 

@@ -64,7 +64,9 @@ def test_a_run_is_compared_with_another(project: Project) -> None:
         ]
     )
     report = report_of(pytester.path)
-    Draft202012Validator(json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text())).validate(report)
+    Draft202012Validator(json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text())).validate(
+        report
+    )
     assert (f"old-{MINE}", 7) == (
         report["comparison"]["baseline"]["id"],
         len(report["comparison"]["contrasts"][0]["newly_failing"]),

@@ -20,7 +20,7 @@ WAYS = [["-p", "no:xdist"], ["-n", "0"], ["-n", "1"], ["-n", "3"]]
 
 def schema() -> dict[str, Any]:
     """Return the documented schema of a report."""
-    document: dict[str, Any] = json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text())
+    document: dict[str, Any] = json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text())
     return document
 
 

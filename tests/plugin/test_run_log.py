@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from pytest_crmeval.runs.locks import holder_of, is_held
+from pytest_crmeval.journal.locks import holder_of, is_held
 from tests.plugin.test_inflight import many
 from tests.postgres.processes import SECONDS, eventually
 from tests.providers.answers import Answer, Status

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pytest_crmeval import ToolCall
-from pytest_crmeval.runs.jobs import State
-from pytest_crmeval.runs.shelf import run_of
+from pytest_crmeval.journal.index import run_of
+from pytest_crmeval.journal.jobs import State
 from tests.postgres.processes import eventually
 from tests.providers.answers import Answer, Call, Say
 from tests.providers.loopback import Loopback, Seen

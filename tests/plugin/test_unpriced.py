@@ -24,7 +24,7 @@ def test_the_report_is_as_documented(project: Project, providers: Providers) -> 
 
     pytester.runpytest(*UNPRICED, *PRICED)
 
-    schema = json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text(encoding="utf-8"))
     report = report_of(pytester.path)
     Draft202012Validator(schema).validate(report)
     assert [None, 0.00072] == [result["bill"]["cost"] for result in report["results"]]

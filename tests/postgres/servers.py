@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psycopg
 
-from pytest_crmeval.crm import embedded
+from pytest_crmeval.postgres import embedded
 from tests.postgres.processes import eventually
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval import cli
-from pytest_crmeval.datasets import generator
-from pytest_crmeval.datasets.records import ConversationRecord, TurnRecord
+from pytest_crmeval.conversations import generator
+from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord
 
 pytestmark = pytest.mark.usefixtures("given_server")
 

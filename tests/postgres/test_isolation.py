@@ -10,15 +10,15 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pytest_crmeval.crm import postgres
-from pytest_crmeval.crm.databases import Address, RunDatabases
-from pytest_crmeval.crm.postgres import VACUUM_EVERY, PostgresCrm
-from pytest_crmeval.crm.reopening import ReopeningCrm
-from pytest_crmeval.crm.tools import TOOLS
+from pytest_crmeval.conversations.crm import postgres
+from pytest_crmeval.conversations.crm.postgres import VACUUM_EVERY, PostgresCrm
+from pytest_crmeval.conversations.crm.reopening import ReopeningCrm
+from pytest_crmeval.conversations.crm.tools import TOOLS
 from pytest_crmeval.domain.conversation import NOW, Seed
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.ports.crm import CrmConnectionLost
+from pytest_crmeval.postgres.databases import Address, RunDatabases
 
 CLIENT, DEAL, QUOTE = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "123")
 SEED: Seed = {

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.runs.jobs import State, read_job
-from pytest_crmeval.runs.locks import holder_of, is_held
-from pytest_crmeval.runs.shelf import run_of
+from pytest_crmeval.journal.index import run_of
+from pytest_crmeval.journal.jobs import State, read_job
+from pytest_crmeval.journal.locks import holder_of, is_held
 from tests.postgres.processes import SECONDS, eventually, running
 from tests.projects import case, failing
 from tests.undisturbed import figures
@@ -27,7 +27,7 @@ GATED = """
 import time
 from pathlib import Path
 from bots import Half
-from pytest_crmeval.plugin import sides
+from pytest_crmeval.controller import sides
 
 sides.GRACE = 0.5  # what waits at the gate when its run is stopped never ends
 

@@ -129,7 +129,7 @@ def test_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, mill
     """An initdb that is killed would leave a server, its shared memory and the folder."""
     before = left_in_memory()
     program = (
-        "import time; from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries;"
+        "import time; from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries;"
         "server = EmbeddedServer(find_binaries()); print(server.conninfo, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=tmp_path) as owner:
@@ -202,7 +202,7 @@ def test_nothing_is_left_after_the_keeper_was_killed_during_startup(tmp_path: Pa
     """The waiting process gets an error, and a running initdb leaves nothing."""
     before = left_in_memory()
     program = (
-        "from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries;"
+        "from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries;"
         "server = EmbeddedServer(find_binaries());"
         "print(server._keeper.pid, server.conninfo, flush=True); server.wait()"
     )
@@ -224,7 +224,7 @@ def test_nothing_is_left_after_the_keeper_was_killed_during_startup(tmp_path: Pa
 
 TINY = """
 import os
-from pytest_crmeval.crm.embedded import EmbeddedServer, find_binaries
+from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries
 
 server = EmbeddedServer(find_binaries())
 try:

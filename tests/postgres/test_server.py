@@ -15,9 +15,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from pytest_crmeval.crm import embedded
-from pytest_crmeval.crm.databases import Address, RunDatabases
-from pytest_crmeval.crm.embedded import EmbeddedServer, ServerUnavailable, copies_of, find_binaries
+from pytest_crmeval.postgres import embedded
+from pytest_crmeval.postgres.databases import Address, RunDatabases
+from pytest_crmeval.postgres.embedded import EmbeddedServer, ServerUnavailable, copies_of, find_binaries
 from tests.postgres.processes import eventually
 from tests.projects import case, report_of
 
@@ -421,7 +421,7 @@ def test_as_an_ordinary_user() -> None:
     shutil.copytree(Path(embedded.__file__).parents[1], place / "pytest_crmeval")
     program = (
         "import os, sys; sys.path.insert(0, sys.argv[1]);"
-        "from pytest_crmeval.crm.embedded import Binaries, EmbeddedServer; from pathlib import Path;"
+        "from pytest_crmeval.postgres.embedded import Binaries, EmbeddedServer; from pathlib import Path;"
         "server = EmbeddedServer(Binaries(Path(sys.argv[2]), 'copy'));"
         "server.wait(); print(os.geteuid()); server.stop()"
     )

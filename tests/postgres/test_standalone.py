@@ -10,16 +10,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pytest_crmeval.crm.embedded import ServerUnavailable
-from pytest_crmeval.crm.postgres import PostgresCrm
-from pytest_crmeval.crm.standalone import standalone_crm
+from pytest_crmeval.conversations.crm.postgres import PostgresCrm
+from pytest_crmeval.conversations.crm.standalone import standalone_crm
 from pytest_crmeval.domain.conversation import NOW
 from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.postgres.embedded import ServerUnavailable
 from tests.postgres.processes import eventually, mentions
 
 PROGRAM = """
 import sys
-from pytest_crmeval.crm.standalone import standalone_crm
+from pytest_crmeval.conversations.crm.standalone import standalone_crm
 
 with standalone_crm() as crm:
     conninfo = crm._connection.info.dsn

@@ -8,14 +8,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pytest_crmeval.crm.databases import Address, Janitor
+from pytest_crmeval.agents.atlas.telemetry.database import Telemetry
+from pytest_crmeval.agents.atlas.telemetry.export import export, rows
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.learning import Lesson, Opinion, Reward
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.ports.learner import Attempt
-from pytest_crmeval.telemetry.database import Telemetry
-from pytest_crmeval.telemetry.export import export, rows
+from pytest_crmeval.postgres.databases import Address, Janitor
 from tests.fakes import planned
 from tests.plugin.test_atlas import A
 from tests.providers.answers import Answer

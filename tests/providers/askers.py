@@ -12,9 +12,9 @@ from multiprocessing.synchronize import Event
 
 import pytest
 
-from pytest_crmeval.providers.control import Feedback
-from pytest_crmeval.server.line import LineToController
-from pytest_crmeval.server.linked import LinkedControl
+from pytest_crmeval.channel.line import LineToController
+from pytest_crmeval.channel.remote import LinkedControl
+from pytest_crmeval.models.control import Feedback
 from tests.permits import permit_of
 
 SPAWNED = multiprocessing.get_context("spawn")

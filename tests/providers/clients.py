@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from pytest_crmeval.domain.messages import Message, Tool, user_says
 from pytest_crmeval.domain.prompt import Prompt
-from pytest_crmeval.providers.backend import Backend
-from pytest_crmeval.providers.specs import ModelSpec
+from pytest_crmeval.models.backend import Backend
+from pytest_crmeval.models.specs import ModelSpec
 from tests.fakes import PaperCrm
 
 DIALECTS = ("chat", "responses", "anthropic")
@@ -27,8 +27,8 @@ def spec_of(dialect: str, url: str, **settings: object) -> ModelSpec:
 
 def backend_of(dialect: str, url: str) -> Backend:
     """Return our backend for the server at ``url``."""
-    from pytest_crmeval.providers.sdks.anthropic import anthropic_backend
-    from pytest_crmeval.providers.sdks.openai import openai_backend
+    from pytest_crmeval.models.sdks.anthropic import anthropic_backend
+    from pytest_crmeval.models.sdks.openai import openai_backend
 
     spec = spec_of(dialect, url)
     make = anthropic_backend if dialect == "anthropic" else openai_backend

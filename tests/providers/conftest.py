@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from pytest_crmeval.providers.sdks import wire
+from pytest_crmeval.models.sdks import wire
 from tests.providers.contract import DIALECTS, WIRES, Desk
 
 

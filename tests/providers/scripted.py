@@ -8,13 +8,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, refer
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
-from pytest_crmeval.play.conversation import observe, refer
+from pytest_crmeval.models.sdks.wording import result_text
 from pytest_crmeval.ports.crm import Crm
-from pytest_crmeval.providers.sdks.wording import result_text
-from pytest_crmeval.scoring.oracle import Oracle
 from tests.providers.answers import Answer, Call, Say, Status
 from tests.providers.delivery import Seen
 from tests.providers.dialects import Body

@@ -18,10 +18,10 @@ from pytest_crmeval.domain.messages import (
 )
 from pytest_crmeval.domain.prompt import Completion, Prompt
 from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.models.sdks.anthropic import anthropic_backend
+from pytest_crmeval.models.specs import ModelSpec
+from pytest_crmeval.models.usage_meter import Account, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
-from pytest_crmeval.providers.account import Account, opened
-from pytest_crmeval.providers.sdks.anthropic import anthropic_backend
-from pytest_crmeval.providers.specs import ModelSpec
 from tests.providers.answers import Answer, Malformed, Refuse, Say, Status
 from tests.providers.delivery import Seen
 from tests.providers.mocking import Mocked

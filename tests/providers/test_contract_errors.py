@@ -6,8 +6,8 @@ import time
 import pytest
 
 from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.models.usage_meter import Account, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
-from pytest_crmeval.providers.account import Account, opened
 from tests.providers.answers import Malformed, Say, Status
 from tests.providers.contract import KEY, SECONDS, Desk, prompt
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from pytest_crmeval.models.sdks.errors import LONGEST, Asked, explained, retry_after, shown
+from pytest_crmeval.models.sdks.wire import TooLargeError
 from pytest_crmeval.ports.chat_model import Cause, ModelError
-from pytest_crmeval.providers.sdks.errors import LONGEST, Asked, explained, retry_after, shown
-from pytest_crmeval.providers.sdks.wire import TooLargeError
 
 KEY = "canary-0123456789abcdef"
 ASKED = Asked(provider="openai", model="gpt-x", address="http://x.example/v1", key_name="MY_KEY", key=KEY)

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 import pytest
 
 from pytest_crmeval.domain.messages import Reply, user_says
+from pytest_crmeval.models.sdks import wire
 from pytest_crmeval.ports.chat_model import Cause, ModelError
-from pytest_crmeval.providers.sdks import wire
 from tests.providers.clients import DIALECTS, GENEROUS, KEY, backend_of, bounded, prompt_of
 from tests.providers.loopback import (
     Answer,

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from pytest_crmeval.conversations.play import play
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
 from pytest_crmeval.domain.transcript import Transcript
-from pytest_crmeval.play.conversation import play
-from pytest_crmeval.providers.backend import Backend
-from pytest_crmeval.providers.sdks import wire
+from pytest_crmeval.models.backend import Backend
+from pytest_crmeval.models.sdks import wire
 from tests.fakes import PaperCrm, conversation
 from tests.providers.clients import DIALECTS, backend_of, bounded, prompt_of
 from tests.providers.loopback import Answer, BrokenArguments, Call, Loopback, Say, Seen

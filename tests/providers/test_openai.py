@@ -8,10 +8,10 @@ import pytest
 from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.models.sdks.openai import openai_backend
+from pytest_crmeval.models.specs import ModelSpec
+from pytest_crmeval.models.usage_meter import Account, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
-from pytest_crmeval.providers.account import Account, opened
-from pytest_crmeval.providers.sdks.openai import openai_backend
-from pytest_crmeval.providers.specs import ModelSpec
 from tests.providers.answers import Answer, Malformed, Refuse, Say, Status
 from tests.providers.loopback import Loopback
 from tests.providers.mocking import Mocked

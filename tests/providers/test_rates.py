@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_crmeval.providers.limits import Cap
-from pytest_crmeval.providers.shared import SharedControl
-from pytest_crmeval.server.line import Line
-from pytest_crmeval.server.linked import ControlAnswers
+from pytest_crmeval.channel.line import Line
+from pytest_crmeval.channel.remote import ControlAnswers
+from pytest_crmeval.models.limits import Cap
+from pytest_crmeval.models.shared_control import SharedControl
 from tests.projects import case
 from tests.providers.askers import BOUND, MODEL, SPAWNED, Address, ask_on, hold_on, worker
 from tests.providers.loopback import Answer, Call, Loopback, Say, Seen, Slow, Tokens, crm_brain

@@ -10,12 +10,12 @@ import pytest
 
 from pytest_crmeval.domain.messages import user_says
 from pytest_crmeval.domain.prompt import Completion
+from pytest_crmeval.models.control import NO_CHARGE, Charge, Feedback
+from pytest_crmeval.models.patient_model import Model
+from pytest_crmeval.models.sdks import wire
+from pytest_crmeval.models.shared_control import SharedControl
+from pytest_crmeval.models.usage_meter import Account, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
-from pytest_crmeval.providers.account import Account, opened
-from pytest_crmeval.providers.control import NO_CHARGE, Charge, Feedback
-from pytest_crmeval.providers.models import Model
-from pytest_crmeval.providers.sdks import wire
-from pytest_crmeval.providers.shared import SharedControl
 from tests.providers.clients import DIALECTS, GENEROUS, backend_of, bounded, prompt_of, spec_of
 from tests.providers.loopback import (
     Answer,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_crmeval.providers.sdks import wire
+from pytest_crmeval.models.sdks import wire
 from tests.providers.loopback import Loopback, Say
 
 NAME = "crmeval-wire"
@@ -20,8 +20,8 @@ import socket, time
 socket.getaddrinfo = lambda *_, **__: time.sleep(600)
 from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.ports.chat_model import ModelError
-from pytest_crmeval.providers.sdks.openai import openai_backend
-from pytest_crmeval.providers.specs import ModelSpec
+from pytest_crmeval.models.sdks.openai import openai_backend
+from pytest_crmeval.models.specs import ModelSpec
 backend = openai_backend(ModelSpec.parse("openai:m"), "", "http://slow.example/v1")
 try:
     backend.attempt(Prompt(system="Hi", messages=()), 0.5)
@@ -32,8 +32,8 @@ FIRST = """
 import sys
 from pytest_crmeval.domain.messages import user_says
 from pytest_crmeval.domain.prompt import Prompt
-from pytest_crmeval.providers.sdks.openai import openai_backend
-from pytest_crmeval.providers.specs import ModelSpec
+from pytest_crmeval.models.sdks.openai import openai_backend
+from pytest_crmeval.models.specs import ModelSpec
 backend = openai_backend(ModelSpec.parse("openai:m?api=chat"), "", sys.argv[1])
 before = set(sys.modules)
 backend.attempt(Prompt(system="Hi", messages=(user_says("Hello"),)), 20.0)

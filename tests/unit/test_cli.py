@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval import cli
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.runs import reports
+from pytest_crmeval.report import files as reports
 from tests.fakes import planned, trial
 from tests.projects import case
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval import cli
-from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.runs import reports
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.ruling import Ruling
 from tests.fakes import planned, trial
 from tests.kept_runs import keep, part
 

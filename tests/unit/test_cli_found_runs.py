@@ -12,8 +12,8 @@ import pytest
 
 from pytest_crmeval import cli
 from pytest_crmeval.cli import stop
-from pytest_crmeval.runs.jobs import Job, State, write_job
-from pytest_crmeval.runs.locks import Holder, Lock
+from pytest_crmeval.journal.jobs import Job, State, write_job
+from pytest_crmeval.journal.locks import Holder, Lock
 from tests.fakes import trial
 from tests.kept_runs import keep
 

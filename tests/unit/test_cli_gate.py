@@ -10,8 +10,8 @@ import pytest
 from pytest_crmeval import cli
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.runs import reports
-from pytest_crmeval.runs.comparing import compare
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.compare import compare
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
 

@@ -12,9 +12,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval import cli
 from pytest_crmeval.domain import cutting
-from pytest_crmeval.runs import locks
-from pytest_crmeval.runs.jobs import Job, State, Task, read_job, write_job
-from pytest_crmeval.runs.locks import Holder, Lock
+from pytest_crmeval.journal import locks
+from pytest_crmeval.journal.jobs import Job, State, Task, read_job, write_job
+from pytest_crmeval.journal.locks import Holder, Lock
 
 JOB = Job(id="nightly", command=["/nowhere/python", "-m", "pytest"], cwd="/", submitted="2026-11-17T06:00:00+00:00")
 TASK = Task(suite="crm", subject="gpt-4.1", total=30, passed=9, failed=3, cost=0.12)

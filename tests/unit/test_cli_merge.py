@@ -11,7 +11,7 @@ import pytest
 from pytest_crmeval import cli
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.runs import journal
+from pytest_crmeval.journal import writer as journal
 from tests.fakes import planned, trial
 from tests.kept_runs import keep, part
 

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from pytest_crmeval import cli
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.runs import reports
+from pytest_crmeval.report import files as reports
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
 

@@ -12,8 +12,8 @@ import pytest
 
 from pytest_crmeval import cli
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.runs.journal import Journal
-from pytest_crmeval.runs.locks import Lock
+from pytest_crmeval.journal.locks import Lock
+from pytest_crmeval.journal.writer import Journal
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
 from tests.screens import terminal

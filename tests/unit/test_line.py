@@ -12,12 +12,12 @@ from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
+from pytest_crmeval.channel.line import Line, LineError, LineToController
+from pytest_crmeval.channel.remote import ControlAnswers, LinkedControl
+from pytest_crmeval.models.control import EVERYBODY, NO_CHARGE, Charge, Feedback
+from pytest_crmeval.models.limits import Cap, breaker
+from pytest_crmeval.models.shared_control import SharedControl
 from pytest_crmeval.ports.chat_model import Cause, ModelError
-from pytest_crmeval.providers.control import EVERYBODY, NO_CHARGE, Charge, Feedback
-from pytest_crmeval.providers.limits import Cap, breaker
-from pytest_crmeval.providers.shared import SharedControl
-from pytest_crmeval.server.line import Line, LineToController
-from pytest_crmeval.server.linked import ControlAnswers, LinkedControl
 from tests.permits import permit_of
 
 PATIENCE = 60.0
@@ -25,7 +25,7 @@ A_WHILE = 0.2
 """Seconds in which a listener finds that it can't open another file."""
 CROWDED = """
 import json, resource, threading
-from pytest_crmeval.server.line import Line
+from pytest_crmeval.channel.line import Line
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 line = Line({
     "limit": lambda files: resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard)),
@@ -278,7 +278,7 @@ def test_whoever_does_not_know_the_secret_gets_nothing() -> None:
     with controller(control) as line:
         host, port, _ = line.address
         stranger = LineToController(str(host), int(port), "guessed")
-        with pytest.raises(pytest.UsageError, match="belongs to another run"):
+        with pytest.raises(LineError, match="belongs to another run"):
             stranger.ask("stop", ["*", "ha"])
         stranger.close()
 
@@ -298,7 +298,7 @@ def _interrupt(when: threading.Event, thread: int) -> None:
 def _swallowing(control: LinkedControl, charge: Charge = NO_CHARGE) -> None:
     try:
         control.acquire("openai:m", 1, None, charge)
-    except (pytest.UsageError, OSError, ValueError):
+    except (LineError, OSError, ValueError):
         return  # the run is over
 
 

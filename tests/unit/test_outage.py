@@ -2,9 +2,9 @@
 
 from threading import Thread
 
-from pytest_crmeval.providers.control import EVERYBODY
-from pytest_crmeval.providers.shared import SharedControl
-from pytest_crmeval.server.outage import Outage
+from pytest_crmeval.controller.outage import Outage
+from pytest_crmeval.models.control import EVERYBODY
+from pytest_crmeval.models.shared_control import SharedControl
 
 GIVEN_UP = "PostgreSQL was unreachable for 60 s (crmeval_server_wait)"
 

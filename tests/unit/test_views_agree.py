@@ -10,17 +10,18 @@ from random import Random
 import pytest
 
 from pytest_crmeval import cli
+from pytest_crmeval.controller.counting import counted, outcome_of
 from pytest_crmeval.domain.checkpoints import FileOutcome
-from pytest_crmeval.domain.gate import Gate
 from pytest_crmeval.domain.interval import Interval, clustered, wilson
-from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
-from pytest_crmeval.recorder.counting import counted, outcome_of
-from pytest_crmeval.runs import journal, summary
-from pytest_crmeval.runs.board import sheet
-from pytest_crmeval.runs.gating import judge
-from pytest_crmeval.runs.page.suites import suites_of
+from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.render import summary
+from pytest_crmeval.render.page.suites import suites_of
+from pytest_crmeval.render.progress_table import sheet
+from pytest_crmeval.report.gate import Gate
+from pytest_crmeval.report.gating import judge
+from pytest_crmeval.report.report import Report
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.crm import embedded
-from pytest_crmeval.crm.embedded import OLDEST, Binaries, ServerUnavailable, find_binaries
+from pytest_crmeval.postgres import embedded
+from pytest_crmeval.postgres.embedded import OLDEST, Binaries, ServerUnavailable, find_binaries
 
 Install = Callable[[str, str], Binaries]
 

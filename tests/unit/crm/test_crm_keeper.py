@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.crm import keeper
+from pytest_crmeval.postgres import keeper
 
 Started = Callable[..., "subprocess.Popen[str]"]
 WAITING = "import sys; print('ready', flush=True); sys.stdin.read()"

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.datasets import chunks, conversations
-from pytest_crmeval.datasets.conversations import DatasetError, index, index_cache
-from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.conversations.dataset import chunks
+from pytest_crmeval.conversations.dataset import files as conversations
+from pytest_crmeval.conversations.dataset.files import index, index_cache
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.domain.dataset_error import DatasetError
 from tests.projects import case
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import SHOWN, DatasetError, index
+from pytest_crmeval.conversations.dataset.files import index
+from pytest_crmeval.domain.dataset_error import SHOWN, DatasetError
 from tests.projects import ADA, PUBLISHED, Written, case, chain, turned
 
 ONE_ID, TWO_ID = "7c9e6679-7425-40de-944b-e07fc1f90ae7", "0b7c0a6e-53b2-4c6e-9a55-0c7d3b1e8a10"

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_crmeval.crm import tools
-from pytest_crmeval.datasets.conversations import index
-from pytest_crmeval.datasets.defects import defects
-from pytest_crmeval.datasets.entities import COLUMNS, TOOLS
-from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.conversations.crm import tools
+from pytest_crmeval.conversations.dataset.defects import defects
+from pytest_crmeval.conversations.dataset.entities import COLUMNS, TOOLS
+from pytest_crmeval.conversations.dataset.files import index
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.domain.state import TABLES
 
 ROOT = Path(__file__).parents[3]
@@ -510,7 +510,7 @@ def test_our_own_cases_can_be_passed() -> None:
 
 def test_columns_are_those_of_the_crm() -> None:
     """What we know by heart is what the schema says."""
-    schema = (ROOT / "pytest_crmeval/crm/schema.sql").read_text(encoding="utf-8")
+    schema = (ROOT / "pytest_crmeval/postgres/schema.sql").read_text(encoding="utf-8")
     tables = dict(re.findall(r"CREATE TABLE (\w+) \((.*?)\n\);", schema, re.DOTALL))
     columns = {table: frozenset(re.findall(r"^ {4}(\w+)", body, re.MULTILINE)) for table, body in tables.items()}
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_crmeval.crm import tools
-from pytest_crmeval.datasets.description import Calls, Clock, Description, Spread, describe
-from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.conversations.crm import tools
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.conversations.describe.description import Calls, Clock, Description, Spread, describe
 from tests.projects import case, chain, turned
 
 ONE, OTHER = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0", "39e7c9d8-5fcd-5f6c-8d34-44329f8fd055"

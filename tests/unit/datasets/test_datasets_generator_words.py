@@ -9,8 +9,8 @@ from itertools import chain, permutations
 
 import pytest
 
-from pytest_crmeval.crm.tools.kinds import EXTENSIONS
-from pytest_crmeval.datasets.generator.vocabulary import (
+from pytest_crmeval.conversations.crm.tools.kinds import EXTENSIONS
+from pytest_crmeval.conversations.generator.vocabulary import (
     Industry,
     Place,
     Region,
@@ -34,7 +34,7 @@ def words_of(text: str) -> set[str]:
     return set(re.findall(r"[^\W_]+", text.casefold()))
 
 
-WORDS = resources.files("pytest_crmeval.datasets.generator") / "words"
+WORDS = resources.files("pytest_crmeval.conversations.generator") / "words"
 THEMES = ("call", "pricing", "legal", "delivery", "people", "competition", "support", "internal")
 KINDS = ("Opportunity", "Contract", "Quote", "Client")
 STAGES = words_of("prospecting qualification proposal negotiation closed won lost")

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_crmeval.datasets.likeness import Values, signature, values_of, wording
-from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.conversations.describe.likeness import Values, signature, values_of, wording
 from tests.projects import ADA, case, turned
 
 HARBOR = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import DatasetError
-from pytest_crmeval.datasets.kinds import LONGEST, Kind
-from pytest_crmeval.datasets.lint import SOME_ID, Lint
-from pytest_crmeval.datasets.listing import SCHEMA, document, lines
+from pytest_crmeval.conversations.dataset.findings import LONGEST, Kind
+from pytest_crmeval.conversations.lint.lint import SOME_ID, Lint
+from pytest_crmeval.conversations.lint.listing import SCHEMA, document, lines
+from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.domain.messages import ToolCall
 from tests.projects import Written, case
 

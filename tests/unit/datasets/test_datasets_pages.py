@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_crmeval.datasets.description import describe
-from pytest_crmeval.datasets.pages import WIDTH, page
-from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.conversations.describe.description import describe
+from pytest_crmeval.conversations.describe.text import WIDTH, page
 from tests.projects import ADA, case, chain, turned
 
 ADA_ID = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0"

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import DatasetError
-from pytest_crmeval.datasets.questions import index
 from pytest_crmeval.domain.answers import Attempt
-from pytest_crmeval.domain.question import Grader
-from pytest_crmeval.scoring.answer_key import QuestionOracle
-from pytest_crmeval.scoring.answers import graded
+from pytest_crmeval.domain.dataset_error import DatasetError
+from pytest_crmeval.questions.datasets import index
+from pytest_crmeval.questions.graders.named import graded
+from pytest_crmeval.questions.oracle import QuestionOracle
+from pytest_crmeval.questions.question import Grader
 from tests.asked import CANARY, browsecomp, lines, record, table
 
 File = Callable[..., Path]

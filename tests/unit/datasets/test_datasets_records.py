@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import index
+from pytest_crmeval.conversations.dataset.files import index
 from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, Turn
 from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.json import Json

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pytest_crmeval.datasets import schema
+from pytest_crmeval.conversations.dataset import schema
 from tests.projects import case
 
 SCHEMA: dict[str, Any] = json.loads(
@@ -18,7 +18,7 @@ PUBLISHED = Path(__file__).parents[4] / "shared" / "data" / "clbench_dev.jsonl"
 
 
 def test_the_file_is_what_the_records_say() -> None:
-    """Otherwise run ``python -m pytest_crmeval.datasets.schema``."""
+    """Otherwise run ``python -m pytest_crmeval.conversations.dataset.schema``."""
     assert schema.schema() == SCHEMA
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_crmeval.datasets.records import ConversationRecord
-from pytest_crmeval.datasets.searches import turns_in_vain
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.conversations.describe.searches import turns_in_vain
 from tests.projects import case
 
 HARBOR, LUMEN = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0", "39e7c9d8-5fcd-5f6c-8d34-44329f8fd055"

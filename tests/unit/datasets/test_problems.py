@@ -10,9 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pytest_crmeval.datasets import problems
-from pytest_crmeval.datasets.conversations import DatasetError
-from pytest_crmeval.datasets.problems import check, opened, schema
+from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.domain.problem import (
     CheckerStyle,
     Compare,
@@ -24,10 +22,10 @@ from pytest_crmeval.domain.problem import (
     TestKind,
 )
 from pytest_crmeval.domain.program import Language
+from pytest_crmeval.solutions import problems
+from pytest_crmeval.solutions.problems import check, opened, schema
 
-SCHEMA: dict[str, Any] = json.loads(
-    Path(schema.__file__).parents[1].joinpath("problem.schema.json").read_text(encoding="utf-8")
-)
+SCHEMA: dict[str, Any] = json.loads(Path(schema.__file__).with_name("problem.schema.json").read_text(encoding="utf-8"))
 TEST = {"input": "1\r\n2\r\n", "output": "3\r\n"}
 
 
@@ -373,7 +371,7 @@ def test_testlib_is_the_users_own(tmp_path: Path) -> None:
 
 
 def test_the_schema_is_what_the_records_say() -> None:
-    """Otherwise run ``python -m pytest_crmeval.datasets.problems.schema``."""
+    """Otherwise run ``python -m pytest_crmeval.solutions.problems.schema``."""
     assert schema.schema() == SCHEMA
     validator = jsonschema.Draft202012Validator(SCHEMA)
     assert validator.is_valid(ours())

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import DatasetError
-from pytest_crmeval.datasets.fingerprints import WHOLE, quick, whole
-from pytest_crmeval.datasets.solutions import SolutionRef, digest, find
-from pytest_crmeval.datasets.solutions.patterns import expanded
+from pytest_crmeval.domain.dataset_error import DatasetError
+from pytest_crmeval.domain.fingerprints import WHOLE, quick, whole
 from pytest_crmeval.domain.solution import Checkpoint, SolutionFile
+from pytest_crmeval.solutions.files import SolutionRef, digest, find
+from pytest_crmeval.solutions.files.patterns import expanded
 
 Tree = Callable[..., Path]
 """Makes files."""

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_crmeval.datasets.solutions.fences import blocks
-from pytest_crmeval.datasets.solutions.programs import Flaw, extracted, language_of
 from pytest_crmeval.domain.program import Language, Program
 from pytest_crmeval.domain.solution import Defect, Extraction
+from pytest_crmeval.solutions.files.fences import blocks
+from pytest_crmeval.solutions.files.programs import Flaw, extracted, language_of
 
 DRAFT, FINAL = "print('draft')", "print('a longer final one')"
 BOTH = f"First:\n```python\n{DRAFT}\n```\nNo, better:\n```python\n{FINAL}\n```\nDone."

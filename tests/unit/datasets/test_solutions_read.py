@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import DatasetError
-from pytest_crmeval.datasets.lines import lines
-from pytest_crmeval.datasets.solutions import read
+from pytest_crmeval.domain.dataset_error import DatasetError
+from pytest_crmeval.domain.json_lines import lines
 from pytest_crmeval.domain.program import Language
 from pytest_crmeval.domain.solution import Defect, Extraction, Solution, Ungradable
+from pytest_crmeval.solutions.files import read
 
 FENCED = "So:\n```python\nprint(1)\n```\n"
 
@@ -135,7 +135,7 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
 STREAMING = """
 import resource, sys
 from pathlib import Path
-from pytest_crmeval.datasets.solutions import digest, read
+from pytest_crmeval.solutions.files import digest, read
 
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 count = sum(1 for _ in read(Path(sys.argv[1])))

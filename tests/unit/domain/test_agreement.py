@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.agreement import Agreement, agreement_of
 from pytest_crmeval.domain.judgement import Grade, Judgement, decided
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.report.judge_agreement import Agreement, agreement_of
 from tests.fakes import trial
 
 GOOD, POOR = Judgement(grades=(Grade(goal=1, process=1),)), Judgement(grades=(Grade(goal=0, process=0),))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from _pytest._io.saferepr import SafeRepr
 
+from pytest_crmeval.compat.reprs import redact_reprs
 from pytest_crmeval.domain import cutting
 from pytest_crmeval.domain.cutting import cut, cut_bytes, cut_end, cut_middle, printable, use
 from pytest_crmeval.domain.explanation import Pen, explanation
@@ -14,12 +15,11 @@ from pytest_crmeval.domain.messages import Message, Reply, ToolCall, agent_says
 from pytest_crmeval.domain.problem import Comparison as ComparisonOfOutputs
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.transcript import Exchange, Transcript
-from pytest_crmeval.fixtures.questions import LONGEST as LONGEST_ANSWER
-from pytest_crmeval.judges.excerpts import Excerpts
-from pytest_crmeval.plugin.reprs import redact_reprs
-from pytest_crmeval.providers.sdks.errors import Asked, excerpt
-from pytest_crmeval.runs import board
-from pytest_crmeval.scoring.outputs import difference
+from pytest_crmeval.models.judge.excerpts import Excerpts
+from pytest_crmeval.models.sdks.errors import Asked, excerpt
+from pytest_crmeval.player.questions import LONGEST as LONGEST_ANSWER
+from pytest_crmeval.render import progress_table as board
+from pytest_crmeval.solutions.outputs import difference
 
 KNOWN = "swordfish of seven seas, 4711"
 AWS = "AKIAIOSFODNN7EXAMPLE"
@@ -156,18 +156,18 @@ def test_shortened_reprs_without_a_secret_are_unchanged() -> None:
 
 ALLOWED = {
     "domain/cutting.py": "the one place",
-    "providers/sdks/wording.py": "the name of a tool, as an API takes it",
+    "models/sdks/wording.py": "the name of a tool, as an API takes it",
     "cli/listing.py": "a date",
-    "runs/comparing.py": "a commit",
-    "runs/contrasts.py": "a commit",
-    "runs/page/baseline.py": "a commit",
-    "runs/page/heat.py": "a plural",
-    "runs/markdown.py": "a first letter",
-    "judges/cache.py": "a digest",
+    "report/compare.py": "a commit",
+    "render/comparison.py": "a commit",
+    "render/page/baseline.py": "a commit",
+    "render/page/heat.py": "a plural",
+    "render/markdown.py": "a first letter",
+    "models/judge/cache.py": "a digest",
     "domain/paths.py": "the name of a file",
-    "scoring/reply.py": "what is read, not what is shown",
-    "scoring/mentions.py": "what is read, not what is shown",
-    "datasets/knowledge.py": "what is compared, not what is shown",
+    "conversations/scorers/reply.py": "what is read, not what is shown",
+    "conversations/scorers/mentions.py": "what is read, not what is shown",
+    "conversations/dataset/knowledge.py": "what is compared, not what is shown",
 }
 
 

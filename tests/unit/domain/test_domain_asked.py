@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.asked import by_reason, left_out_of
+from pytest_crmeval.report.scope import by_reason, left_out_of
 from tests.kept_runs import part
 
 FEW = {"q": {"no judge": 2}}

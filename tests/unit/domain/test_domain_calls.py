@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.crm.tools import TOOLS
+from pytest_crmeval.conversations.crm.tools import TOOLS
 from pytest_crmeval.domain.calls import canonical, writes
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.curve import Comparison, Learning, Share, learning_of
 from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.learning import Lesson, Use
-from pytest_crmeval.domain.report import Standing
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.runs.reports import build
+from pytest_crmeval.report.files import build
+from pytest_crmeval.report.learning_curve import Comparison, Learning, Share, learning_of
+from pytest_crmeval.report.report import Standing
 from tests.fakes import planned, trial
 
 P, F, E = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED

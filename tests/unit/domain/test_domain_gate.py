@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.gate import (
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.report.gate import (
     COUNTS,
     METRICS,
     MONEY,
@@ -16,8 +17,7 @@ from pytest_crmeval.domain.gate import (
     GateSyntaxError,
     concerned,
 )
-from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.report import Report, Standing
+from pytest_crmeval.report.report import Report, Standing
 
 PARTIAL: JsonObject = {"partial": True}
 

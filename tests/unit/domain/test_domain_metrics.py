@@ -10,7 +10,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.interval import clustered, wilson
-from pytest_crmeval.domain.metrics import (
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
+from pytest_crmeval.report.metrics import (
     KINDS,
     Breakdown,
     Group,
@@ -20,8 +22,6 @@ from pytest_crmeval.domain.metrics import (
     metrics_of,
     reading_order,
 )
-from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from tests.fakes import planned, trial
 
 NUMBERS = count()

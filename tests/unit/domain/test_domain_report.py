@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_crmeval.domain.agreement import agreement_of
 from pytest_crmeval.domain.judgement import Grade, Judgement
-from pytest_crmeval.domain.metrics import breakdown_of, metrics_of
-from pytest_crmeval.domain.report import Report, Standing, pooled, standing_of
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.standouts import reasons_of, slowest
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.report.judge_agreement import agreement_of
+from pytest_crmeval.report.metrics import breakdown_of, metrics_of
+from pytest_crmeval.report.outliers import reasons_of, slowest
+from pytest_crmeval.report.report import Report, Standing, pooled, standing_of
 from tests.fakes import planned, trial
 
 TURN = TurnOutcome(tool="create_quote", called=True, replied=False, steps=2, errors=1)

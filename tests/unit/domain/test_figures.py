@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.domain.asked import nobody_chose
 from pytest_crmeval.domain.figures import Figure, figures_from
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.report import Report
-from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial
-from pytest_crmeval.runs import reports
-from pytest_crmeval.runs.transcripts import path_of
+from pytest_crmeval.journal.transcripts import path_of
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.ruling import Ruling
+from pytest_crmeval.report.scope import nobody_chose
 from tests.fakes import planned, trial
 
 SURE = Figure(value=0.7, low=0.397, high=0.892, n=10, units=5, method="bootstrap")

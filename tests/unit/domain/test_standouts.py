@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_crmeval.domain.report import Standing
 from pytest_crmeval.domain.score import Score, Verdict
-from pytest_crmeval.domain.standouts import alike, dearest, reason_of, reasons_of, slowest
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill
-from pytest_crmeval.runs import certainty
-from pytest_crmeval.scoring.figures import figures_of
+from pytest_crmeval.render import intervals as certainty
+from pytest_crmeval.report.figures import figures_of
+from pytest_crmeval.report.outliers import alike, dearest, reason_of, reasons_of, slowest
+from pytest_crmeval.report.report import Standing
 from tests.fakes import trial
 
 FAILED = Verdict.FAILED

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from pytest_crmeval.conversations.judge.brief import MOST, TooLargeError, brief_of
+from pytest_crmeval.conversations.judge.grading import RUBRIC
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.messages import Message, ToolCall, agent_says, crm_says, user_says
 from pytest_crmeval.domain.state import State
 from pytest_crmeval.domain.transcript import Exchange, Transcript
-from pytest_crmeval.judges.brief import MOST, TooLargeError, brief_of
-from pytest_crmeval.judges.grading import RUBRIC
 from tests.fakes import call, calls, says
 from tests.plays import FIND_FLEET, FLEET, asks, case_of, found, refused, trial, uid
 from tests.unit.judges.opinions import AFTER, ANSWERS, CASE, MOVE, played

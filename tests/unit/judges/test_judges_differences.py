@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from pytest_crmeval.conversations.judge.differences import differences
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.state import Row, State
-from pytest_crmeval.judges.differences import differences
 from tests.fakes import new
 
 ACME: Row = {"client_id": "c-acme", "name": "Acme", "owner": None, "created_date": "2026-01-01"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.judges.excerpts import Excerpts, encoded
+from pytest_crmeval.models.judge.excerpts import Excerpts, encoded
 
 CUT = Excerpts()
 

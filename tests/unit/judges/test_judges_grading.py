@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from pytest_crmeval.conversations.judge.brief import brief_of
+from pytest_crmeval.conversations.judge.grading import GRADE, asking, asking_again, grade_in
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Grade
 from pytest_crmeval.domain.messages import Reply
 from pytest_crmeval.domain.prompt import Completion, Ending
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.judges.brief import brief_of
-from pytest_crmeval.judges.grading import GRADE, LONGEST_REASON, NoGradeError, asking, asking_again, grade_in
+from pytest_crmeval.models.judge.panel import LONGEST_REASON, NoGradeError
 from tests.plays import FLEET
 from tests.unit.judges.opinions import CASE, answer, marks, played
 

@@ -13,11 +13,11 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Reply, ToolCall
 from pytest_crmeval.domain.prompt import Completion, ModelIdentity, Prompt
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.judges.answers import MOST, asking, in_words, verdict_in
-from pytest_crmeval.judges.cache import JudgementCache
-from pytest_crmeval.judges.grading import NoGradeError
-from pytest_crmeval.judges.question import QuestionJudge
+from pytest_crmeval.models.judge.cache import JudgementCache
+from pytest_crmeval.models.judge.panel import NoGradeError
 from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.questions.judge.answers import MOST, asking, in_words, verdict_in
+from pytest_crmeval.questions.judge.judge import QuestionJudge
 from tests.asked import asked
 
 MOON = asked("judge", "Neil Armstrong")

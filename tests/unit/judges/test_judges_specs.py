@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytest_crmeval.judges.specs import JudgeSpecError, parse_judge
-from pytest_crmeval.providers.specs import ModelSpec
+from pytest_crmeval.models.judge.specs import JudgeSpecError, parse_judge
+from pytest_crmeval.models.specs import ModelSpec
 
 
 @pytest.mark.parametrize(

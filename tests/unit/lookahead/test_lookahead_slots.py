@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from threading import Barrier
 
+from pytest_crmeval.controller.queue import Ledger
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.lookahead.ledger import Ledger
-from pytest_crmeval.lookahead.slots import Desk, Slots
+from pytest_crmeval.player.slots import Desk, Slots
 
 SOON = 60.0
 

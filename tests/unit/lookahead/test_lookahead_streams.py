@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from pytest_crmeval.controller.queue import Ledger
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.stream import Stream
-from pytest_crmeval.lookahead.ledger import Ledger
 
 SOON, A_WHILE = 60.0, 0.1
 ORDERED, AFTER = ("t[s0]", "t[s1]", "t[s2]"), ("t[h0]", "t[h1]")

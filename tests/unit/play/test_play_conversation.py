@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import MAX_STEPS, observe, play, refer
 from pytest_crmeval.domain.conversation import NOW, Conversation, Turn
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.expectation import NO_CALL, Expectation
@@ -21,8 +23,6 @@ from pytest_crmeval.domain.messages import (
     user_says,
 )
 from pytest_crmeval.domain.transcript import Exchange, Transcript
-from pytest_crmeval.play.conversation import MAX_STEPS, observe, play, refer
-from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import PaperCrm, Reciting, call, calls, conversation, says, turn
 
 WRITE = calls(call("write", name="Ada"))

@@ -4,7 +4,7 @@ import pytest
 
 from pytest_crmeval.agents.scripted import Scripted
 from pytest_crmeval.domain.messages import Message, Reply, ToolCall
-from pytest_crmeval.play.question import ask, prompt_of
+from pytest_crmeval.questions.play import ask, prompt_of
 from tests.asked import asked
 
 

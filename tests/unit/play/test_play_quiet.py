@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from pytest_crmeval.domain.problem import Checker, CheckerStyle, ProblemTest
 from pytest_crmeval.domain.program import Language, Program
-from pytest_crmeval.play.checking import KEPT, Checkers
-from pytest_crmeval.play.quiet import Quiet
+from pytest_crmeval.solutions.play.checking import KEPT, Checkers
+from pytest_crmeval.solutions.play.shared_lock import Quiet
 from tests.programs import Scripted, exited
 
 

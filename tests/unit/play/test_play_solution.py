@@ -7,9 +7,9 @@ import pytest
 from pytest_crmeval.domain.problem import Checker, CheckerStyle, ProblemTest
 from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Program
 from pytest_crmeval.domain.solution import Defect, SolutionOutcome, TestVerdict
-from pytest_crmeval.play.solution import Judge, Rules, judge, ungradable
 from pytest_crmeval.ports.sandbox import SandboxError
-from pytest_crmeval.scoring import referee
+from pytest_crmeval.solutions import referee
+from pytest_crmeval.solutions.play.solution import Judge, Rules, judge, ungradable
 from tests.programs import Scripted, exited, problem, solution
 
 STDOUT = Checker(style=CheckerStyle.STDOUT, program=Program(language=Language.PYTHON, source="checker"))

@@ -8,8 +8,8 @@ import pytest
 
 from pytest_crmeval.domain.program import Feed, Language, Limits, Program
 from pytest_crmeval.domain.solution import Defect, Solution, SolutionOutcome, TestVerdict, Ungradable
-from pytest_crmeval.play.solution_file import AHEAD, TIME_IS_UP, Clock, Judged, Timed, judge_file
 from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
+from pytest_crmeval.solutions.play.solution_file import AHEAD, TIME_IS_UP, Clock, Judged, Timed, judge_file
 from tests.boxes import Box
 
 SOON = 60.0

@@ -12,7 +12,7 @@ from xdist.scheduler import (  # type: ignore[import-untyped] # it has no types
     LoadScopeScheduling,
 )
 
-from pytest_crmeval.plugin.dealing import mended
+from pytest_crmeval.compat.xdist import mended
 
 SCOPED = pytest.mark.parametrize("kind", [LoadScopeScheduling, LoadFileScheduling, LoadGroupScheduling])
 ITEMS = [f"test_{letter}.py::test_it[{number}]" for letter in "abcd" for number in range(2)]

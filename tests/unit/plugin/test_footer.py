@@ -12,7 +12,7 @@ from typing import TextIO
 import pyte
 import pytest
 
-from pytest_crmeval.plugin.footer import Footer
+from pytest_crmeval.controller.progress.footer import Footer
 
 COLUMNS, LINES = 20, 6
 

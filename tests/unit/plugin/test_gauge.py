@@ -4,11 +4,11 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
-from pytest_crmeval.lookahead.ledger import Ledger
-from pytest_crmeval.plugin.gauge import Gauge
-from pytest_crmeval.providers.control import Feedback
-from pytest_crmeval.providers.limits import Cap, LimitsClosed
-from pytest_crmeval.providers.shared import SharedControl
+from pytest_crmeval.controller.progress.snapshot import Gauge
+from pytest_crmeval.controller.queue import Ledger
+from pytest_crmeval.models.control import Feedback
+from pytest_crmeval.models.limits import Cap, LimitsClosed
+from pytest_crmeval.models.shared_control import SharedControl
 from tests.postgres.processes import eventually
 
 

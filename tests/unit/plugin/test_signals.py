@@ -9,7 +9,7 @@ from threading import Event, Thread
 
 import pytest
 
-from pytest_crmeval.plugin.signals import Signals, turn_away
+from pytest_crmeval.controller.signals import Signals, turn_away
 
 BOTH = (signal.SIGTERM, signal.SIGHUP)
 SECONDS = 60.0

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.plugin.transit import Packing, Unpacking
+from pytest_crmeval.channel.trial_transport import Packing, Unpacking
 
 TRIAL = {
     "case": "harbor",

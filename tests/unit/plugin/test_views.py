@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_crmeval.plugin.gauge import Files, Gauge
-from pytest_crmeval.plugin.views import LATE, MINUTE, Bottom, Log
-from pytest_crmeval.runs.progress import Progress
+from pytest_crmeval.controller.progress.snapshot import Files, Gauge
+from pytest_crmeval.controller.progress.views import LATE, MINUTE, Bottom, Log
+from pytest_crmeval.journal.progress import Progress
 from tests.fakes import share
 
 ROW = Progress(

@@ -5,7 +5,7 @@ from typing import Any
 from pytest_crmeval.domain.messages import Reply, Tool, ToolError, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.prompt import Asking, Completion, ModelIdentity, Prompt
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.providers.account import Account, Errand
+from pytest_crmeval.models.usage_meter import Account, Errand
 from tests.fakes import call, calls, says
 
 IDENTITY = ModelIdentity(provider="openai", model="gpt-4.1", settings={"temperature": 0.0, "max_output_tokens": 800})

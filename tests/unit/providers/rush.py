@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from math import inf
 
-from pytest_crmeval.providers.control import Feedback
-from pytest_crmeval.providers.limits.caps import Cap
-from pytest_crmeval.providers.limits.lanes import Lanes, Moment, Ticket
+from pytest_crmeval.models.control import Feedback
+from pytest_crmeval.models.limits.caps import Cap
+from pytest_crmeval.models.limits.queues import Lanes, Moment, Ticket
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 BRIEFLY = 1e-6

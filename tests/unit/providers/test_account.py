@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.providers.account import Account, current, opened
+from pytest_crmeval.models.usage_meter import Account, current, opened
 
 
 def in_a_thread() -> Account:

@@ -17,8 +17,8 @@ from pytest_crmeval.domain.messages import Reply, ToolCall, agent_says, user_say
 from pytest_crmeval.domain.prompt import Asking
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.providers import cassettes
-from pytest_crmeval.providers.cassettes import CassetteError
+from pytest_crmeval.models import cassettes
+from pytest_crmeval.models.cassettes import CassetteError
 from tests.fakes import call, calls, says
 from tests.unit.providers.recordings import ASKED, ERRAND, FILE, LOOKED, TWO_STEPS, account, asking
 
@@ -317,7 +317,7 @@ import resource, signal, sys
 sys.path.insert(0, {str(ROOT)!r})
 from dataclasses import replace
 from pathlib import Path
-from pytest_crmeval.providers import cassettes
+from pytest_crmeval.models import cassettes
 from tests.unit.providers.recordings import ERRAND, TWO_STEPS, account
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
@@ -348,7 +348,7 @@ import sys
 sys.path.insert(0, {str(ROOT)!r})
 from dataclasses import replace
 from pathlib import Path
-from pytest_crmeval.providers import cassettes
+from pytest_crmeval.models import cassettes
 from tests.unit.providers.recordings import ERRAND, TWO_STEPS, account
 for trial in map(int, sys.argv[1:]):
     cassettes.write(Path({str(tmp_path)!r}), account(*TWO_STEPS, errand=replace(ERRAND, trial=trial)))

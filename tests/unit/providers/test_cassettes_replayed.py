@@ -14,10 +14,10 @@ from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_sa
 from pytest_crmeval.domain.prompt import Asking, Completion, ModelIdentity, Prompt
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.usage import Bill
+from pytest_crmeval.models import cassettes
+from pytest_crmeval.models.cassettes import Replaying
+from pytest_crmeval.models.usage_meter import Account, Errand, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
-from pytest_crmeval.providers import cassettes
-from pytest_crmeval.providers.account import Account, Errand, opened
-from pytest_crmeval.providers.cassettes import Replaying
 from tests.fakes import call, calls, says
 from tests.unit.providers.recordings import ASKED, ERRAND, FILE, IDENTITY, TOOLS, TWO_STEPS, account, asking
 

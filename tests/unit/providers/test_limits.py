@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from pytest_crmeval.providers.control import Feedback
-from pytest_crmeval.providers.limits import Cap, Limits, LimitsClosed
+from pytest_crmeval.models.control import Feedback
+from pytest_crmeval.models.limits import Cap, Limits, LimitsClosed
 from tests.permits import permit_of
 
 GPT, CLAUDE = "openai:gpt-4.1", "anthropic:claude"
@@ -218,7 +218,7 @@ def test_who_is_interrupted_while_he_waits_leaves_the_line(monkeypatch: pytest.M
     with open_limits() as (limits, threads):
         permits = [permit_of(limits, GPT) for _ in range(8)]
         with monkeypatch.context() as patch:
-            patch.setattr("pytest_crmeval.providers.limits.Event", Interrupted)
+            patch.setattr("pytest_crmeval.models.limits.Event", Interrupted)
             with pytest.raises(KeyboardInterrupt):
                 permit_of(limits, GPT)
         limits.release(permits[0], FAILED)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from pytest_crmeval.providers.control import Feedback
-from pytest_crmeval.providers.limits.breaker import BACKOFF
-from pytest_crmeval.providers.limits.lanes import Lanes, Moment, Ticket
+from pytest_crmeval.models.control import Feedback
+from pytest_crmeval.models.limits.breaker import BACKOFF
+from pytest_crmeval.models.limits.queues import Lanes, Moment, Ticket
 
 GPT, MINI = "openai:gpt-4.1", "openai:gpt-4.1-mini"
 DOWN = Feedback(ok=False, trouble="server error: 500")

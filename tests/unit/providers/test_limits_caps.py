@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.providers.limits.caps import Cap, CapError
+from pytest_crmeval.models.limits.caps import Cap, CapError
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """How many may ask at the same time."""
 
-from pytest_crmeval.providers.limits.crowd import Crowd
+from pytest_crmeval.models.limits.concurrency import Crowd
 
 
 def crowd(*, rounds: int = 0) -> Crowd:

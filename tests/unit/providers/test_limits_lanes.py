@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pytest_crmeval.providers.control import Feedback
-from pytest_crmeval.providers.limits.caps import Cap
-from pytest_crmeval.providers.limits.lanes import Lanes, Moment, Ticket
+from pytest_crmeval.models.control import Feedback
+from pytest_crmeval.models.limits.caps import Cap
+from pytest_crmeval.models.limits.queues import Lanes, Moment, Ticket
 
 GPT, MINI, CLAUDE = "openai:gpt-4.1", "openai:gpt-4.1-mini", "anthropic:claude"
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)

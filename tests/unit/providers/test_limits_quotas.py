@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.providers.limits.quotas import LATE, Quota
+from pytest_crmeval.models.limits.quotas import LATE, Quota
 
 
 def test_the_first_goes_at_once() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.providers.limits.shares import Shares
+from pytest_crmeval.models.limits.token_ratio import Shares
 
 
 def shares(*noted: float) -> Shares:

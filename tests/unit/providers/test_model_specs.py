@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.providers.specs import ModelSpec, Price, SpecError, is_model
+from pytest_crmeval.models.specs import ModelSpec, Price, SpecError, is_model
 
 
 def test_a_model_is_asked_with_temperature_0_and_800_tokens_unless_the_spec_says_otherwise() -> None:

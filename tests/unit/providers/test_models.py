@@ -9,12 +9,12 @@ import pytest
 from pytest_crmeval.domain.messages import user_says
 from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
 from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.models.backend import Answer
+from pytest_crmeval.models.control import NO_CHARGE, Charge, Feedback
+from pytest_crmeval.models.patient_model import Model
+from pytest_crmeval.models.specs import ModelSpec
+from pytest_crmeval.models.usage_meter import Account, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
-from pytest_crmeval.providers.account import Account, opened
-from pytest_crmeval.providers.backend import Answer
-from pytest_crmeval.providers.control import NO_CHARGE, Charge, Feedback
-from pytest_crmeval.providers.models import Model
-from pytest_crmeval.providers.specs import ModelSpec
 from tests.fakes import says
 
 PROMPT = Prompt(system="Be brief.", messages=(user_says("Hello"),))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from pytest_crmeval.domain.messages import Tool, user_says
 from pytest_crmeval.domain.prompt import Prompt
-from pytest_crmeval.providers.account import Account
-from pytest_crmeval.providers.guesses import Guess
-from pytest_crmeval.providers.once import MOST, Once
+from pytest_crmeval.models.guesses import Guess
+from pytest_crmeval.models.once import MOST, Once
+from pytest_crmeval.models.usage_meter import Account
 
 
 def tools(name: str = "add_note") -> tuple[Tool, ...]:

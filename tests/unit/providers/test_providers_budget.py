@@ -5,8 +5,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from pytest_crmeval.providers.budget import CALLS, Budget
-from pytest_crmeval.providers.control import Charge
+from pytest_crmeval.models.budget import CALLS, Budget
+from pytest_crmeval.models.control import Charge
 
 M = "openai:m"
 SOON, A_WHILE = 60.0, 0.1

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.providers.prices import is_priced, price_of
-from pytest_crmeval.providers.specs import ModelSpec
+from pytest_crmeval.models.prices import is_priced, price_of
+from pytest_crmeval.models.specs import ModelSpec
 
 CALL = Usage(input=10_000, cached=4_000, cache_written=1_000, output=500, reasoning=200, calls=1)
 
@@ -120,6 +120,6 @@ def test_attempts_that_were_not_answered_cost_nothing() -> None:
 
 def test_the_list_is_loaded_when_a_price_is_asked_for() -> None:
     """Not with every pytest run of the environment."""
-    code = "import sys, pytest_crmeval.providers.prices; sys.exit('genai_prices' in sys.modules)"
+    code = "import sys, pytest_crmeval.models.prices; sys.exit('genai_prices' in sys.modules)"
 
     assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode

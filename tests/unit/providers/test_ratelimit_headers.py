@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pytest_crmeval.providers.limits.headers import LONGEST, Kind, readings
+from pytest_crmeval.models.limits.headers import LONGEST, Kind, readings
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+from pytest_crmeval.controller.counting import counted, group_of, outcome_of
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.recorder.counting import counted, group_of, outcome_of
-from pytest_crmeval.runs.journal import Past
-from pytest_crmeval.runs.progress import Outcome
+from pytest_crmeval.journal.progress import Outcome
+from pytest_crmeval.journal.writer import Past
 from tests.fakes import planned, trial
 
 

@@ -3,11 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_crmeval.domain.report import Report
-from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.runs import actions, reports
-from pytest_crmeval.runs.comparing import compare
+from pytest_crmeval.render import github as actions
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.compare import compare
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.ruling import Ruling
 from tests.fakes import trial
 
 IN_ACTIONS = {"GITHUB_ACTIONS": "true"}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.runs.baselines import BaselineError, is_of_run, load
-from pytest_crmeval.runs.provenance import commit_at, datasets_of
+from pytest_crmeval.journal.provenance import commit_at, datasets_of
+from pytest_crmeval.report.baselines import BaselineError, is_of_run, load
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
 

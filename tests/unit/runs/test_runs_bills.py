@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_crmeval.domain.agreement import Agreement
-from pytest_crmeval.domain.curve import Learning
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Grade, Judgement
-from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.runs import bills, reports, summary
+from pytest_crmeval.render import summary
+from pytest_crmeval.report import costs as bills
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.judge_agreement import Agreement
+from pytest_crmeval.report.learning_curve import Learning
+from pytest_crmeval.report.report import Report, Standing
 from tests.fakes import trial
 
 USAGE = Usage(

@@ -5,8 +5,8 @@ import re
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_crmeval.runs.board import cells, cut, dollars, duration, folded, in_words, large, sheet
-from pytest_crmeval.runs.progress import Progress
+from pytest_crmeval.journal.progress import Progress
+from pytest_crmeval.render.progress_table import cells, cut, dollars, duration, folded, in_words, large, sheet
 from tests.fakes import share
 
 LONG = "openai:gpt-4.1-mini?temperature=0.7&max_output_tokens=800"

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from pytest_crmeval.domain.comparison import LISTS, CaseChange, Comparison
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.runs import contrasts, markdown, reports
-from pytest_crmeval.runs.comparing import compare
+from pytest_crmeval.render import comparison as contrasts
+from pytest_crmeval.render import markdown
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.compare import compare
+from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison
+from pytest_crmeval.report.report import Report
 from tests.fakes import planned, trial
 
 PASSED, FAILED, ERRORED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED
@@ -189,7 +191,7 @@ def test_where_nothing_is_paired_nothing_is_claimed() -> None:
 
 def test_a_comparison_is_written_as_documented_and_can_be_read(tmp_path: Path) -> None:
     """As a part of the report."""
-    schema = json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text())
+    schema = json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text())
     comparison = compare(AFTER, BEFORE, source="git:main")
     written = json.loads(json.dumps(comparison.to_dict()))
 

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.report import pooled
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial
-from pytest_crmeval.runs import reports
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.report import pooled
 from tests.fakes import planned, trial
 from tests.kept_runs import part
 from tests.steady import STEADY
 
-SCHEMA = Draft202012Validator(json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text()))
+SCHEMA = Draft202012Validator(json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text()))
 FACTS: JsonObject = {
     "id": "mine",
     "started": "2026-11-17T09:00:00+00:00",

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.usage import Bill
-from pytest_crmeval.runs.durations import DurationsError, read_durations, weights_of
+from pytest_crmeval.journal.durations import DurationsError, read_durations, weights_of
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
 

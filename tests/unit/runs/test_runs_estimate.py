@@ -8,11 +8,11 @@ from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.providers.limits import Cap
-from pytest_crmeval.runs.casts import Cast
-from pytest_crmeval.runs.estimate import Estimate, Forecast, Judging, Pricing, estimate, lines
-from pytest_crmeval.runs.history import Played
-from pytest_crmeval.runs.loads import CaseSize, Load, Pace
+from pytest_crmeval.journal.history import Played
+from pytest_crmeval.models.limits import Cap
+from pytest_crmeval.report.estimate import Estimate, Forecast, Judging, Pricing, estimate, lines
+from pytest_crmeval.report.loads import CaseSize, Load, Pace
+from pytest_crmeval.report.role_costs import Cast
 from tests.fakes import planned
 
 GPT, CLAUDE = "openai:gpt-4.1", "anthropic:claude-sonnet-4-5"

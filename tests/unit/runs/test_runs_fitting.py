@@ -8,8 +8,8 @@ import pytest
 
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.runs.fitting import misfits
-from pytest_crmeval.runs.sources import sources
+from pytest_crmeval.report.merge_checks import misfits
+from pytest_crmeval.report.sources import sources
 from tests.fakes import planned, trial
 from tests.kept_runs import keep, part
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.runs import following
-from pytest_crmeval.runs.following import Follower, UnreadableError
-from pytest_crmeval.runs.journal import Journal
+from pytest_crmeval.journal import following
+from pytest_crmeval.journal.following import Follower, UnreadableError
+from pytest_crmeval.journal.writer import Journal
 from tests.fakes import planned, trial
 
 PART = {"started": "2026-11-16T02:18:47+00:00", "command": "pytest evals/"}

@@ -9,16 +9,16 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from pytest_crmeval.domain.checkpoints import FileOutcome
-from pytest_crmeval.domain.gate import COUNTS, MONEY, Gate
 from pytest_crmeval.domain.interval import wilson
-from pytest_crmeval.domain.report import Report, Standing
-from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill
-from pytest_crmeval.runs import reports
-from pytest_crmeval.runs.gating import judge
-from pytest_crmeval.scoring.paired import bonett_price
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.gate import COUNTS, MONEY, Gate
+from pytest_crmeval.report.gating import judge
+from pytest_crmeval.report.paired import bonett_price
+from pytest_crmeval.report.report import Report, Standing
+from pytest_crmeval.report.ruling import Ruling
 from tests.fakes import planned, trial
 
 PASSED, FAILED = Verdict.PASSED, Verdict.FAILED

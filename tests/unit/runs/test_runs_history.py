@@ -13,9 +13,9 @@ from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.runs import history as reading
-from pytest_crmeval.runs.history import Played, history
-from pytest_crmeval.runs.journal import Journal
+from pytest_crmeval.journal import history as reading
+from pytest_crmeval.journal.history import Played, history
+from pytest_crmeval.journal.writer import Journal
 from tests.fakes import planned, trial
 
 USAGE = Usage(input=900, cached=400, output=100, calls=3)

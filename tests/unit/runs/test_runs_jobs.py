@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.runs.jobs import Job, JobError, State, Task, is_job, read_job, state_of, write_job
-from pytest_crmeval.runs.locks import Lock
+from pytest_crmeval.journal.jobs import Job, JobError, State, Task, is_job, read_job, state_of, write_job
+from pytest_crmeval.journal.locks import Lock
 
 NOT_BEGUN = Task(suite="crm", subject="oracle", total=10)
 TASK = Task(suite="crm", subject="oracle", total=10, passed=3, failed=1, errored=1, invalid=1, cost=0.25)
@@ -28,7 +28,7 @@ NO_ROOM = """
 import resource, signal, sys
 from dataclasses import replace
 from pathlib import Path
-from pytest_crmeval.runs.jobs import read_job, write_job
+from pytest_crmeval.journal.jobs import read_job, write_job
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 folder = Path(sys.argv[1])
@@ -44,7 +44,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from pytest_crmeval.runs.jobs import read_job, write_job
+from pytest_crmeval.journal.jobs import read_job, write_job
 
 folder = Path(sys.argv[1])
 job = read_job(folder)

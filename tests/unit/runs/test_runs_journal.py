@@ -17,8 +17,8 @@ from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.runs import journal
-from pytest_crmeval.runs.journal import Journal, JournalError, Past
+from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.journal.writer import Journal, JournalError, Past
 from tests.fakes import planned, trial
 
 PART = {"started": "2026-11-16T02:18:47+00:00", "command": "pytest evals/ -n 3"}
@@ -250,7 +250,7 @@ def test_a_folder_that_cannot_be_made_is_told_with_what_to_do(tmp_path: Path) ->
 WRITER = """
 import sys
 from pathlib import Path
-from pytest_crmeval.runs.journal import Journal
+from pytest_crmeval.journal.writer import Journal
 
 held = Journal.open(Path(sys.argv[1]))
 print("open", flush=True)

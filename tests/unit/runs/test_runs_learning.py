@@ -7,16 +7,16 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_crmeval.domain.curve import learning_of
+from pytest_crmeval.controller.playbooks import RunPlaybooks
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.options import Options
-from pytest_crmeval.recorder.playbooks import RunPlaybooks
-from pytest_crmeval.runs import curves
-from pytest_crmeval.runs.journal import Journal
-from pytest_crmeval.runs.learning import inherited_in, playbooks_of, suited
+from pytest_crmeval.journal.writer import Journal
+from pytest_crmeval.options.values import Options
+from pytest_crmeval.render import learning as curves
+from pytest_crmeval.report.learning import inherited_in, playbooks_of, suited
+from pytest_crmeval.report.learning_curve import learning_of
 from tests.fakes import planned, trial
 from tests.unit.agents.atlas.roles import entry, playbook
 

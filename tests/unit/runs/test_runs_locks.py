@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.runs import locks
-from pytest_crmeval.runs.locks import Holder, Lock, LockedError, holder_of, is_held
+from pytest_crmeval.journal import locks
+from pytest_crmeval.journal.locks import Holder, Lock, LockedError, holder_of, is_held
 
 HOLDING = """
 import sys
 from pathlib import Path
-from pytest_crmeval.runs.locks import Lock
+from pytest_crmeval.journal.locks import Lock
 
 held = Lock.take(Path(sys.argv[1]))
 print("held", flush=True)
@@ -26,7 +26,7 @@ sys.stdin.read()
 """
 HEIR = """
 import os
-from pytest_crmeval.runs.locks import Lock
+from pytest_crmeval.journal.locks import Lock
 
 folder, lock = Lock.handed_over()
 assert "CRMEVAL_JOB" not in os.environ

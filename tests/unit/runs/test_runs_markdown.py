@@ -6,10 +6,10 @@ import pytest
 
 from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.runs import reports
-from pytest_crmeval.runs.markdown import escaped, report_page
+from pytest_crmeval.render.markdown import escaped, report_page
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.report import Report
 from tests.fakes import trial
 from tests.pages import FACTS, MARKUP, failed_scores, planned_case, rulings, trials_of
 

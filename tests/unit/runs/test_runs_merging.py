@@ -14,14 +14,16 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import deal
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.runs import journal, merging, reports
-from pytest_crmeval.runs.sources import sources
-from pytest_crmeval.runs.transcripts import path_of, write
+from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.journal.transcripts import path_of, write
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report import merge as merging
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.sources import sources
 from tests.fakes import planned, trial
 from tests.kept_runs import keep, part
 
@@ -104,7 +106,7 @@ def test_a_merged_run_is_kept_like_any_run(two: Path) -> None:
     assert report.to_dict() == again.to_dict()
     document = json.loads((two / "out.json").read_text())
     assert report.to_dict() == document
-    schema = json.loads((files("pytest_crmeval.runs") / "report.schema.json").read_text())
+    schema = json.loads((files("pytest_crmeval.report") / "report.schema.json").read_text())
     assert [] == [error.message for error in Draft202012Validator(schema).iter_errors(document)]
     assert "out" == str((two / "latest").readlink())
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.runs.places import NoRunError, place_of
+from pytest_crmeval.journal.places import NoRunError, place_of
 from tests.fakes import trial
 from tests.kept_runs import keep
 

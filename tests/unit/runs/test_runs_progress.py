@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from pytest_crmeval.domain.interval import clustered, wilson
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.runs.progress import LEAST, RECENT, Group, Outcome, Pace, Progress, Tally
+from pytest_crmeval.journal.progress import LEAST, RECENT, Group, Outcome, Pace, Progress, Tally
 from tests.fakes import planned, trial
 
 ORACLE = ("crm", "oracle")

@@ -13,12 +13,12 @@ from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.learning import Lesson, Opinion, Reward, Use
-from pytest_crmeval.domain.report import Report
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.runs import reports
-from pytest_crmeval.runs.reports import ReportError
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.files import ReportError
+from pytest_crmeval.report.report import Report
 from tests.fakes import planned, trial
 from tests.unit.agents.atlas.roles import entry, playbook
 
@@ -96,7 +96,7 @@ def older(given: dict[str, Any]) -> dict[str, Any]:
 
 def schema() -> Draft202012Validator:
     """Return who knows the documented schema of a report."""
-    return Draft202012Validator(json.loads((files("pytest_crmeval") / "runs/report.schema.json").read_text("utf-8")))
+    return Draft202012Validator(json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text("utf-8")))
 
 
 def document(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)

@@ -4,7 +4,7 @@ import json
 import tracemalloc
 from pathlib import Path
 
-from pytest_crmeval.runs import reports
+from pytest_crmeval.report import files as reports
 from tests.fakes import trial
 
 

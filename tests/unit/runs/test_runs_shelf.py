@@ -11,11 +11,11 @@ import pytest
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill
-from pytest_crmeval.runs import reports
-from pytest_crmeval.runs.jobs import Job, State, Task, write_job
-from pytest_crmeval.runs.journal import Journal
-from pytest_crmeval.runs.locks import Lock
-from pytest_crmeval.runs.shelf import NoSuchRunError, folder_of, is_only_report, point, run_of, runs_in, tasks_of
+from pytest_crmeval.journal.index import NoSuchRunError, folder_of, is_only_report, point, run_of, runs_in, tasks_of
+from pytest_crmeval.journal.jobs import Job, State, Task, write_job
+from pytest_crmeval.journal.locks import Lock
+from pytest_crmeval.journal.writer import Journal
+from pytest_crmeval.report import files as reports
 from tests.fakes import planned, trial
 
 STARTED = "2026-11-17T06:00:00+00:00"

@@ -13,10 +13,10 @@ from pytest_crmeval.domain.solution import (
     TestVerdict,
     Ungradable,
 )
-from pytest_crmeval.runs.solutions.places import found_before, place_of, run_of
-from pytest_crmeval.runs.solutions.records import OUTPUT, REASON, record_of
-from pytest_crmeval.runs.solutions.results import Earlier, Results, ResultsError, earlier
-from pytest_crmeval.runs.solutions.texts import write_text
+from pytest_crmeval.journal.solutions.places import found_before, place_of, run_of
+from pytest_crmeval.journal.solutions.records import OUTPUT, REASON, record_of
+from pytest_crmeval.journal.solutions.results import Earlier, Results, ResultsError, earlier
+from pytest_crmeval.render.solution_results import write_text
 
 HEAD: JsonObject = {"fingerprint": "f", "checkpoint": "checkpoint-1", "lines": 4, "file": "s.jsonl"}
 PLACE = PurePath("eval_checkpoint_1/eval_s.jsonl")

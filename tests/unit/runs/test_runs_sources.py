@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval.domain.learning import Lesson
-from pytest_crmeval.runs.journal import Journal, JournalError
-from pytest_crmeval.runs.reports import ReportError, build
-from pytest_crmeval.runs.sources import SourceError, source_of
+from pytest_crmeval.journal.writer import Journal, JournalError
+from pytest_crmeval.report.files import ReportError, build
+from pytest_crmeval.report.sources import SourceError, source_of
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
 

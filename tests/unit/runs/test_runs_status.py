@@ -12,14 +12,14 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.runs.jobs import Job, State, Task, read_job, write_job
-from pytest_crmeval.runs.journal import Journal
-from pytest_crmeval.runs.locks import Holder, Lock
-from pytest_crmeval.runs.merging import merge
-from pytest_crmeval.runs.shelf import run_of
-from pytest_crmeval.runs.sources import sources
-from pytest_crmeval.runs.status import Status, Watch
-from pytest_crmeval.runs.telling import lines
+from pytest_crmeval.journal.index import run_of
+from pytest_crmeval.journal.jobs import Job, State, Task, read_job, write_job
+from pytest_crmeval.journal.locks import Holder, Lock
+from pytest_crmeval.journal.status import Status, Watch
+from pytest_crmeval.journal.writer import Journal
+from pytest_crmeval.render.status import lines
+from pytest_crmeval.report.merge import merge
+from pytest_crmeval.report.sources import sources
 from tests.fakes import planned, trial
 from tests.kept_runs import keep, part
 
@@ -43,9 +43,9 @@ def folder(tmp_path: Path) -> Path:
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a trial end every ten seconds, by the journal's clock."""
     ticks = iter(range(10, 1000, 10))
-    monkeypatch.setattr("pytest_crmeval.runs.journal.time.time", lambda: STARTED + next(ticks))
+    monkeypatch.setattr("pytest_crmeval.journal.writer.time.time", lambda: STARTED + next(ticks))
     ends = iter(range(10, 1000, 10))
-    monkeypatch.setattr("pytest_crmeval.runs.journal.time.monotonic", lambda: BOOTED + next(ends))
+    monkeypatch.setattr("pytest_crmeval.journal.writer.time.monotonic", lambda: BOOTED + next(ends))
 
 
 def play(folder: Path, *verdicts: Verdict) -> None:
@@ -117,7 +117,7 @@ def test_change_of_the_system_clock_affects_neither_pace_nor_eta(
 ) -> None:
     """The clock changes by hours or days between two recorded trials."""
     times = iter([STARTED + 10.0, STARTED + 20.0 + jump])
-    monkeypatch.setattr("pytest_crmeval.runs.journal.time.time", lambda: next(times))
+    monkeypatch.setattr("pytest_crmeval.journal.writer.time.time", lambda: next(times))
     play(folder, Verdict.PASSED, Verdict.FAILED)
     with held(folder):
         (here,) = Watch(folder).look(NOW + jump, BOOTED + 60.0).rows

@@ -9,12 +9,13 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
-from pytest_crmeval.domain.gate import Gate
-from pytest_crmeval.domain.report import Report, Standing
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
-from pytest_crmeval.runs import reports, summary
-from pytest_crmeval.runs.gating import judge
+from pytest_crmeval.render import summary
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.gate import Gate
+from pytest_crmeval.report.gating import judge
+from pytest_crmeval.report.report import Report, Standing
 from tests.fakes import planned, trial
 
 REPORT = Report(

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import play, refer
+from pytest_crmeval.conversations.scorers.tool_calls import tool_calls
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_says, crm_says, user_says
@@ -19,11 +22,8 @@ from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.play.conversation import play, refer
-from pytest_crmeval.runs import transcripts
-from pytest_crmeval.runs.transcripts import TranscriptError
-from pytest_crmeval.scoring.oracle import Oracle
-from pytest_crmeval.scoring.tool_calls import tool_calls
+from pytest_crmeval.journal import transcripts
+from pytest_crmeval.journal.transcripts import TranscriptError
 from tests.fakes import PaperCrm, Reciting, call, calls, conversation, planned, says, trial, turn
 
 ROOT = Path(__file__).parents[3]
@@ -211,7 +211,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
 import resource, signal, sys
 sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
-from pytest_crmeval.runs import transcripts
+from pytest_crmeval.journal import transcripts
 from tests.fakes import trial
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))

@@ -3,10 +3,10 @@
 import pytest
 
 from pytest_crmeval.domain.answers import Attempt
-from pytest_crmeval.domain.question import Question
-from pytest_crmeval.scoring.answer_key import QuestionOracle
-from pytest_crmeval.scoring.answers import graded
-from pytest_crmeval.scoring.readings import confidence_in, final_answer
+from pytest_crmeval.questions.graders.final_answer import confidence_in, final_answer
+from pytest_crmeval.questions.graders.named import graded
+from pytest_crmeval.questions.oracle import QuestionOracle
+from pytest_crmeval.questions.question import Question
 from tests.asked import asked
 
 RIVER = asked("exact", "the Nile", aliases=("River Nile",))

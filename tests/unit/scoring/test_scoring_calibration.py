@@ -6,15 +6,15 @@ from collections.abc import Callable
 import pytest
 
 from pytest_crmeval.agents.scripted import mute
+from pytest_crmeval.conversations.calibration import KEPT, Calibration, Miss, Tally, calibrate, spread
+from pytest_crmeval.conversations.calibration.variants import Variant
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, refer
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.play.conversation import observe, refer
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.scorer import Scorer
-from pytest_crmeval.scoring.calibration import KEPT, Calibration, Miss, Tally, calibrate, spread
-from pytest_crmeval.scoring.calibration.variants import Variant
-from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import PaperCrm, call, conversation, turn
 
 CASE = conversation(turn("Look.", call("look", name="Ada")), turn("Look again.", call("look", name="Bob")))

@@ -4,7 +4,7 @@ import pytest
 
 from pytest_crmeval.domain.problem import JUDGE_MESSAGE, CheckerStyle, Finding, Opinion
 from pytest_crmeval.domain.program import Ending, Execution
-from pytest_crmeval.scoring.checkers import finding_of
+from pytest_crmeval.solutions.checkers import finding_of
 
 ACCEPTED = Finding(opinion=Opinion.ACCEPTED)
 

@@ -1,6 +1,6 @@
 """The sentences and clauses of a text."""
 
-from pytest_crmeval.scoring.clauses import clauses_of, sentences_of
+from pytest_crmeval.conversations.scorers.clauses import clauses_of, sentences_of
 
 
 def test_clauses_and_sentences() -> None:

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_crmeval.conversations.scorers.clbench import clbench
 from pytest_crmeval.domain.conversation import Conversation, Segment, Turn
 from pytest_crmeval.domain.expectation import NO_CALL, Answer
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.scoring.clbench import clbench
 from tests.fakes import call
 from tests.plays import FIND_FLEET, FLEET, asks, case_of, found, refused, trial, uid
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from pytest_crmeval.conversations.scorers.contradictions import contradictions, stale
+from pytest_crmeval.conversations.scorers.groundedness import Grounds
+from pytest_crmeval.conversations.scorers.mentions import read
 from pytest_crmeval.domain.messages import Message, agent_says, crm_says, user_says
-from pytest_crmeval.scoring.contradictions import contradictions, stale
-from pytest_crmeval.scoring.grounds import Grounds
-from pytest_crmeval.scoring.mentions import read
 from tests.fakes import call, calls
 from tests.plays import FLEET, LARGE_QUOTE, MIRA, SMALL_QUOTE, found, uid
 

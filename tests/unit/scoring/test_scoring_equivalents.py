@@ -2,12 +2,12 @@
 
 import pytest
 
+from pytest_crmeval.conversations.calibration import EQUIVALENT
+from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal
 from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import Row
-from pytest_crmeval.scoring.calibration import EQUIVALENT
-from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal
 from tests.fakes import call
 from tests.plays import asks, found, refused, uid
 from tests.unit.scoring.test_scoring_flaws import ACME, BOLT, QUOTE, VANS, rehearsal_of, rehearsed

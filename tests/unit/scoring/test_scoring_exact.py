@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from pytest_crmeval.domain.interval import equal_units
-from pytest_crmeval.scoring.exact import clopper_pearson, exact_clustered, size_with
+from pytest_crmeval.report.exact_interval import clopper_pearson, exact_clustered, size_with
 
 
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.98])
@@ -79,7 +79,9 @@ def test_what_is_all_but_the_share_itself_takes_more_than_anybody_has() -> None:
 
 def test_a_gate_that_wants_no_confidence_does_not_load_it() -> None:
     """Nor scipy."""
-    code = "import sys, pytest_crmeval.runs.gating; print([name for name in ('scipy', 'numpy') if name in sys.modules])"
+    code = (
+        "import sys, pytest_crmeval.report.gating; print([name for name in ('scipy', 'numpy') if name in sys.modules])"
+    )
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 
     assert "[]\n" == told.stdout

@@ -2,9 +2,9 @@
 
 import pytest
 
+from pytest_crmeval.conversations.scorers.facts import NOTHING, facts_of
 from pytest_crmeval.domain.expectation import Expectation
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.scoring.facts import NOTHING, facts_of
 from tests.fakes import call
 from tests.plays import FLEET, HARBOR, LARGE_QUOTE, MIRA, SMALL_QUOTE, row
 

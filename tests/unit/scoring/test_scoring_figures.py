@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.interval import clustered, spread, wilson
-from pytest_crmeval.domain.metrics import metrics_of
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.scoring.figures import figures_of
-from pytest_crmeval.scoring.resampling import ratio_interval
+from pytest_crmeval.report.figures import figures_of
+from pytest_crmeval.report.metrics import metrics_of
+from pytest_crmeval.report.resampling import ratio_interval
 from tests.fakes import planned, trial
 from tests.steady import STEADY
 
@@ -228,7 +228,7 @@ def test_an_ordinary_run_loads_no_scipy() -> None:
     """It takes a second and a half."""
     code = """
 import sys
-from pytest_crmeval.scoring.figures import figures_of
+from pytest_crmeval.report.figures import figures_of
 from tests.fakes import trial
 figures_of([trial("one"), trial("two")])
 print([name for name in ("scipy", "numpy") if name in sys.modules])

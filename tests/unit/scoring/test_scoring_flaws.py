@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_crmeval.crm.tools import TOOLS
+from pytest_crmeval.conversations.calibration import CORRUPTED, EQUIVALENT
+from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal
+from pytest_crmeval.conversations.crm.tools import TOOLS
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, refer
 from pytest_crmeval.domain.conversation import Turn
 from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ErrorKind, ToolCall, ToolResult
 from pytest_crmeval.domain.state import TABLES, Row
-from pytest_crmeval.play.conversation import observe, refer
-from pytest_crmeval.scoring.calibration import CORRUPTED, EQUIVALENT
-from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal
-from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import call, conversation, turn
 from tests.plays import Answers, ListedCrm, asks, found, refused, uid
 

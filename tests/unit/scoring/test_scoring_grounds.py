@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from pytest_crmeval.conversations.scorers.groundedness import Grounds, follows_from, kind_of, rows_in, sums
+from pytest_crmeval.conversations.scorers.mentions import read
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, agent_says, crm_says, user_says
-from pytest_crmeval.scoring.grounds import Grounds, follows_from, kind_of, rows_in, sums
-from pytest_crmeval.scoring.mentions import read
 from tests.fakes import call, calls, says
 from tests.plays import FLEET, HARBOR, LARGE_QUOTE, MIRA, SMALL_QUOTE, found, refused, row, uid
 

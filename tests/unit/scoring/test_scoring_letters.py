@@ -3,8 +3,8 @@
 import pytest
 
 from pytest_crmeval.domain.answers import Attempt
-from pytest_crmeval.scoring.answers import graded
-from pytest_crmeval.scoring.letters import chosen
+from pytest_crmeval.questions.graders.choice import chosen
+from pytest_crmeval.questions.graders.named import graded
 from tests.asked import asked
 
 CHOICES = ("Rome", "A cat", "Paris", "Paris, Texas")

@@ -2,8 +2,8 @@
 
 import pytest
 
+from pytest_crmeval.conversations.scorers.mentions import Figure, read, same_phone, words_of
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.scoring.mentions import Figure, read, same_phone, words_of
 
 ACME = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from pytest_crmeval.conversations.scorers.attribution import mixups
 from pytest_crmeval.domain.state import Row
-from pytest_crmeval.scoring.mixups import mixups
 
 NORTH: Row = {"client_id": "1", "name": "Acme North", "status": "Active", "email": "north@acme.example", "owner": None}
 SOUTH: Row = {

@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 
 from pytest_crmeval.domain.answers import Attempt
-from pytest_crmeval.scoring.answers import graded
-from pytest_crmeval.scoring.numbers import number_in, number_of
+from pytest_crmeval.questions.graders.named import graded
+from pytest_crmeval.questions.graders.numeric import number_in, number_of
 from tests.asked import asked
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import play
 from pytest_crmeval.domain.conversation import Turn
 from pytest_crmeval.domain.expectation import NO_CALL, Answer, Expectation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, ToolCall, ToolError, ToolResult, agent_says, crm_says, user_says
-from pytest_crmeval.play.conversation import play
-from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import PaperCrm, call, calls, conversation, says, turn
 
 ADD = turn("Add Ada.", call("create_new_client", name="Ada", tags=["new"]))

@@ -1,9 +1,9 @@
 """How each turn of a trial went."""
 
+from pytest_crmeval.conversations.scorers.outcomes import outcomes_of
 from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.state import State
 from pytest_crmeval.domain.trial import TurnOutcome
-from pytest_crmeval.scoring.outcomes import outcomes_of
 from tests.fakes import call
 from tests.plays import FIND_FLEET, FLEET, asks, case_of, found, refused, trial, uid
 

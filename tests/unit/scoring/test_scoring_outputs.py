@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_crmeval.domain.problem import Compare, Comparison
-from pytest_crmeval.scoring.outputs import difference, same_word
+from pytest_crmeval.solutions.outputs import difference, same_word
 
 TOKENS = Comparison()
 NEAR = Comparison(tolerance=1e-6)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_crmeval.scoring.paired import (
+from pytest_crmeval.report.paired import (
     MCNEMAR,
     PERMUTATION,
     Pair,

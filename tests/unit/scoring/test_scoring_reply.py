@@ -5,14 +5,14 @@ from time import thread_time
 import pytest
 
 from pytest_crmeval.agents.scripted import mute, parrot
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, refer
+from pytest_crmeval.conversations.scorers.reply import READ, reply
 from pytest_crmeval.domain.conversation import Conversation, Turn
 from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolResult
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.play.conversation import observe, refer
-from pytest_crmeval.scoring.oracle import Oracle
-from pytest_crmeval.scoring.reply import READ, reply
 from tests.fakes import call
 from tests.plays import (
     FIND_FLEET,

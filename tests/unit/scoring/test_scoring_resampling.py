@@ -7,8 +7,8 @@ from operator import mul
 
 import pytest
 
-from pytest_crmeval.scoring import resampling
-from pytest_crmeval.scoring.resampling import mcnemar, ratio_interval, sign_permutation
+from pytest_crmeval.report import resampling
+from pytest_crmeval.report.resampling import mcnemar, ratio_interval, sign_permutation
 
 
 def test_mcnemar_is_the_one_that_was_published() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
+from pytest_crmeval.conversations.scorers.mentions import read
+from pytest_crmeval.conversations.scorers.overdisclosure import surplus
+from pytest_crmeval.conversations.scorers.turns import turns_of
 from pytest_crmeval.domain.conversation import Turn
 from pytest_crmeval.domain.messages import ToolCall
-from pytest_crmeval.scoring.mentions import read
-from pytest_crmeval.scoring.surplus import surplus
-from pytest_crmeval.scoring.turns import turns_of
 from tests.fakes import call
 from tests.plays import FIND_FLEET, FLEET, HARBOR, Answers, asks, case_of, found, row, trial, uid
 

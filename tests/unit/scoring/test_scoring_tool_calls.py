@@ -2,12 +2,12 @@
 
 import pytest
 
+from pytest_crmeval.conversations.scorers.tool_calls import tool_calls
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ErrorKind, ToolCall
 from pytest_crmeval.domain.score import Score
-from pytest_crmeval.scoring.tool_calls import tool_calls
 from tests.fakes import call
 from tests.plays import (
     FIND_FLEET,

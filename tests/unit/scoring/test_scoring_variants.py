@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
+from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal
+from pytest_crmeval.conversations.calibration.variants import Deviant, Variant, at_once, changed, instead, revoiced
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, refer
 from pytest_crmeval.domain.conversation import Conversation, Turn
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.expectation import NO_CALL, Expectation
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
-from pytest_crmeval.play.conversation import observe, refer
 from pytest_crmeval.ports.agent import Agent
-from pytest_crmeval.scoring.calibration.rehearsal import Rehearsal
-from pytest_crmeval.scoring.calibration.variants import Deviant, Variant, at_once, changed, instead, revoiced
-from pytest_crmeval.scoring.oracle import Oracle
 from tests.fakes import PaperCrm, call, conversation, turn
 
 ADA, BOB = call("look", name="Ada"), call("look", name="Bob")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytest_crmeval.scoring.clauses import clauses_of
-from pytest_crmeval.scoring.wording import (
+from pytest_crmeval.conversations.scorers.clauses import clauses_of
+from pytest_crmeval.conversations.scorers.wording import (
     asks_back,
     asserts,
     claims,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.datasets.conversations import decode
-from pytest_crmeval.datasets.generator import generate, line_of
-from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.conversations.dataset.files import decode
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.conversations.generator import generate, line_of
 
 NOWHERE = Path("generated.jsonl")
 

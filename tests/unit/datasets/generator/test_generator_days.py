@@ -4,9 +4,9 @@ from datetime import date, timedelta
 
 import pytest
 
-from pytest_crmeval.datasets.generator.days import ahead, months_on, ordinal, past, today, written
-from pytest_crmeval.datasets.generator.dice import Dice
-from pytest_crmeval.scoring.mentions import read
+from pytest_crmeval.conversations.generator.days import ahead, months_on, ordinal, past, today, written
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.scorers.mentions import read
 
 NOW = date(2026, 1, 31)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from uuid import UUID
 
-from pytest_crmeval.datasets.generator.dice import Dice
+from pytest_crmeval.conversations.generator.seeded_random import Dice
 
 
 def test_the_same_seed_gives_the_same_throws() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pytest_crmeval.datasets.generator.dice import Dice
-from pytest_crmeval.datasets.generator.figures import CURRENCIES, amount, count, exact, money, near, percent
-from pytest_crmeval.scoring.mentions import read
+from pytest_crmeval.conversations.generator.figures import CURRENCIES, amount, count, exact, money, near, percent
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.scorers.mentions import read
 
 
 @pytest.mark.parametrize("currency", CURRENCIES)

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pytest_crmeval.datasets.generator.dice import Dice
-from pytest_crmeval.datasets.generator.naming import Referent, possessive, refer_to
-from pytest_crmeval.datasets.generator.rows import Row, World
-from pytest_crmeval.datasets.generator.story import Story
+from pytest_crmeval.conversations.generator.naming import Referent, possessive, refer_to
+from pytest_crmeval.conversations.generator.rows import Row, World
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.story import Story
 
 THROWS = 200
 

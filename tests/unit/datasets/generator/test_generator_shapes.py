@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from pytest_crmeval.datasets.generator.shapes import LEVELS, THEMES, shapes
+from pytest_crmeval.conversations.generator.shapes import LEVELS, THEMES, shapes
 
 MANY = list(shapes(42, 1200))
 

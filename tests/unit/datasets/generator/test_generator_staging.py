@@ -5,10 +5,10 @@ from itertools import combinations
 
 import pytest
 
-from pytest_crmeval.datasets.generator.dice import Dice
-from pytest_crmeval.datasets.generator.rows import World
-from pytest_crmeval.datasets.generator.shapes import THEMES
-from pytest_crmeval.datasets.generator.staging import Staging
+from pytest_crmeval.conversations.generator.rows import World
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.shapes import THEMES
+from pytest_crmeval.conversations.generator.staging import Staging
 
 TODAY = date(2026, 3, 12)
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pytest_crmeval.datasets.generator.beats import Beat
-from pytest_crmeval.datasets.generator.dice import Dice
-from pytest_crmeval.datasets.generator.rows import World
-from pytest_crmeval.datasets.generator.story import STAYS, Story
+from pytest_crmeval.conversations.generator.intents import Beat
+from pytest_crmeval.conversations.generator.rows import World
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.story import STAYS, Story
 
 
 @pytest.fixture

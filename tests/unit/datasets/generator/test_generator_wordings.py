@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from pytest_crmeval.datasets.generator.dice import Dice
-from pytest_crmeval.datasets.generator.moves import MOVES
-from pytest_crmeval.datasets.generator.naming import Referent
-from pytest_crmeval.datasets.generator.wordings import VOICES, Speech, Wording, banks, capitalized, mistyped
+from pytest_crmeval.conversations.generator.naming import Referent
+from pytest_crmeval.conversations.generator.scenarios import MOVES
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, Wording, banks, capitalized, mistyped
 
 DEAL = Referent(object="the fleet deal", own="the fleet deal's", subject="the fleet deal")
 IT = Referent(object="it", own="its", subject="it", known=True)
@@ -115,7 +115,7 @@ def test_what_belongs_to_a_pronoun_is_said_shortly(
 ) -> None:
     """Nobody says the amount of it."""
     bank = {"set": (Wording("Set the amount of {deal} to {amount}.", "plain"),)}
-    monkeypatch.setattr("pytest_crmeval.datasets.generator.wordings.banks", lambda: bank)
+    monkeypatch.setattr("pytest_crmeval.conversations.generator.wordings.banks", lambda: bank)
     referent = Referent(object=pronoun, own="its", subject="it", known=True)
 
     assert expected == Speech().say(Dice(1), "set", {"deal": referent, "amount": "84k"}, "plain")

@@ -5,17 +5,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pytest_crmeval.crm.tools import check
-from pytest_crmeval.datasets.generator.beats import Beat, Move
-from pytest_crmeval.datasets.generator.dice import Dice
-from pytest_crmeval.datasets.generator.moves import client_questions, clients, companies, contacts
-from pytest_crmeval.datasets.generator.moves.particulars import found
-from pytest_crmeval.datasets.generator.naming import Referent
-from pytest_crmeval.datasets.generator.rows import World
-from pytest_crmeval.datasets.generator.story import Story
-from pytest_crmeval.datasets.generator.wordings import VOICES, Speech, banks
-from pytest_crmeval.datasets.knowledge import Knowledge
-from pytest_crmeval.datasets.records import SeedData
+from pytest_crmeval.conversations.crm.tools import check
+from pytest_crmeval.conversations.dataset.knowledge import Knowledge
+from pytest_crmeval.conversations.dataset.records import SeedData
+from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.naming import Referent
+from pytest_crmeval.conversations.generator.rows import World
+from pytest_crmeval.conversations.generator.scenarios import client_questions, clients, companies, contacts
+from pytest_crmeval.conversations.generator.scenarios.particulars import found
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.story import Story
+from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES

@@ -10,16 +10,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_crmeval.crm.tools import check
-from pytest_crmeval.crm.tools import deals as tools
-from pytest_crmeval.datasets.generator.beats import Beat, Move
-from pytest_crmeval.datasets.generator.dice import Dice
-from pytest_crmeval.datasets.generator.moves import deal_questions, deal_sums, deals
-from pytest_crmeval.datasets.generator.rows import World
-from pytest_crmeval.datasets.generator.story import Story
-from pytest_crmeval.datasets.generator.wordings import VOICES, Speech, banks
-from pytest_crmeval.datasets.knowledge import untold, walk
-from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.conversations.crm.tools import check
+from pytest_crmeval.conversations.crm.tools import deals as tools
+from pytest_crmeval.conversations.dataset.knowledge import untold, walk
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.rows import World
+from pytest_crmeval.conversations.generator.scenarios import deal_questions, deal_sums, deals
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.story import Story
+from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import ToolCall
 

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pytest_crmeval.crm.tools import check
-from pytest_crmeval.datasets.generator.beats import Beat, Move
-from pytest_crmeval.datasets.generator.dice import Dice
-from pytest_crmeval.datasets.generator.moves.papers import MOVES
-from pytest_crmeval.datasets.generator.staging import Staging
-from pytest_crmeval.datasets.generator.story import Story
-from pytest_crmeval.datasets.generator.wordings import VOICES, Speech, banks
+from pytest_crmeval.conversations.crm.tools import check
+from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.scenarios.papers import MOVES
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.staging import Staging
+from pytest_crmeval.conversations.generator.story import Story
+from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import ToolCall
 

@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_crmeval.crm.tools import check
-from pytest_crmeval.datasets.defects import defects
-from pytest_crmeval.datasets.generator.beats import Beat, Move
-from pytest_crmeval.datasets.generator.days import Day
-from pytest_crmeval.datasets.generator.dice import Dice
-from pytest_crmeval.datasets.generator.moves import contracts, quote_changes, quote_questions, quotes
-from pytest_crmeval.datasets.generator.moves.quotes import parts, until
-from pytest_crmeval.datasets.generator.rows import Row, World
-from pytest_crmeval.datasets.generator.staging import Staging
-from pytest_crmeval.datasets.generator.story import Story
-from pytest_crmeval.datasets.generator.wordings import VOICES, Speech
-from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.conversations.crm.tools import check
+from pytest_crmeval.conversations.dataset.defects import defects
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.conversations.generator.days import Day
+from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.rows import Row, World
+from pytest_crmeval.conversations.generator.scenarios import contracts, quote_changes, quote_questions, quotes
+from pytest_crmeval.conversations.generator.scenarios.quotes import parts, until
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.staging import Staging
+from pytest_crmeval.conversations.generator.story import Story
+from pytest_crmeval.conversations.generator.wordings import VOICES, Speech
+from pytest_crmeval.conversations.scorers.facts import NOTHING
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import ToolCall
-from pytest_crmeval.scoring.facts import NOTHING
 
 NOW = datetime(2026, 3, 16, 9, tzinfo=UTC)
 THROWS = 30

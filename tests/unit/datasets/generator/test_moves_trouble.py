@@ -8,17 +8,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_crmeval.crm.tools import check
-from pytest_crmeval.datasets.generator.beats import Beat, Move
-from pytest_crmeval.datasets.generator.dice import Dice
-from pytest_crmeval.datasets.generator.moves import absence, formats, limits, omissions, questions_back, trouble
-from pytest_crmeval.datasets.generator.moves.unsettled import Unsettled, answer, put_right
-from pytest_crmeval.datasets.generator.rows import World
-from pytest_crmeval.datasets.generator.staging import Staging
-from pytest_crmeval.datasets.generator.story import Story
-from pytest_crmeval.datasets.generator.wordings import VOICES, Speech, banks
-from pytest_crmeval.datasets.knowledge import untold, walk
-from pytest_crmeval.datasets.records import ConversationRecord
+from pytest_crmeval.conversations.crm.tools import check
+from pytest_crmeval.conversations.dataset.knowledge import untold, walk
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
+from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.rows import World
+from pytest_crmeval.conversations.generator.scenarios import (
+    absence,
+    formats,
+    limits,
+    omissions,
+    questions_back,
+    trouble,
+)
+from pytest_crmeval.conversations.generator.scenarios.unsettled import Unsettled, answer, put_right
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.staging import Staging
+from pytest_crmeval.conversations.generator.story import Story
+from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
 from pytest_crmeval.domain.messages import ToolCall
 
 NOW = datetime(2026, 2, 3, 9, tzinfo=UTC)

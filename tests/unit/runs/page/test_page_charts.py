@@ -3,8 +3,8 @@
 from itertools import pairwise
 from typing import Any
 
-from pytest_crmeval.runs.page.charts import APART, Point, Series, cost_against_quality, curve, latency
-from pytest_crmeval.runs.page.curves import (
+from pytest_crmeval.render.page.charts import APART, Point, Series, cost_against_quality, curve, latency
+from pytest_crmeval.render.page.curves import (
     CHECKPOINT_HEAD,
     checkpoint_curve,
     checkpoint_table,

@@ -13,8 +13,8 @@ from pytest_crmeval.domain.paths import own_name
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.runs import transcripts
-from pytest_crmeval.runs.page.dialogues import LONGEST, MOST, Kept, dialogue, kept
+from pytest_crmeval.journal import transcripts
+from pytest_crmeval.render.page.dialogues import LONGEST, MOST, Kept, dialogue, kept
 from tests.fakes import trial
 from tests.pages import dialogue_of, failed_scores
 

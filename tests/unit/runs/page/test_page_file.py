@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels
-from pytest_crmeval.runs import page, reports
-from pytest_crmeval.runs.page import in_script
+from pytest_crmeval.render import page
+from pytest_crmeval.render.page import in_script
+from pytest_crmeval.report import files as reports
 from tests.fakes import trial
 from tests.pages import FACTS, MARKUP, comparison, dialogue_of, failed_scores, keep, planned_case, rulings, trials_of
 

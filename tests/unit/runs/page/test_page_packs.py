@@ -9,7 +9,7 @@ from typing import Any
 from zlib import decompress
 
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.runs.page.packs import FULL, INLINE, Packs, folder_of, lay_beside, packed
+from pytest_crmeval.render.page.packs import FULL, INLINE, Packs, folder_of, lay_beside, packed
 
 
 def unpacked(content: str) -> Any:  # noqa: ANN401 (JSON)

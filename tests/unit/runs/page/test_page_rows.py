@@ -7,7 +7,7 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.domain.wire import encoded
-from pytest_crmeval.runs.page.rows import COLUMNS, ROOM, rows_of
+from pytest_crmeval.render.page.rows import COLUMNS, ROOM, rows_of
 from tests.fakes import planned, trial
 from tests.pages import failed_scores, trials_of
 

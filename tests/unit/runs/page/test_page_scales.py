@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_crmeval.runs.page.scales import Scale, linear, logarithmic, stretched
+from pytest_crmeval.render.page.scales import Scale, linear, logarithmic, stretched
 
 POSITIVE = st.floats(min_value=1e-9, max_value=1e12)
 

@@ -7,21 +7,21 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.checkpoints import FileOutcome
-from pytest_crmeval.domain.comparison import CaseChange
 from pytest_crmeval.domain.figures import Figure
-from pytest_crmeval.domain.report import Report
-from pytest_crmeval.domain.ruling import Ruling
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels
-from pytest_crmeval.runs import reports
-from pytest_crmeval.runs.outcome import outcome_of
-from pytest_crmeval.runs.page.baseline import baseline_of, changes_of
-from pytest_crmeval.runs.page.gates import GateView
-from pytest_crmeval.runs.page.heat import LABELS, heats_of
-from pytest_crmeval.runs.page.links import in_common, to_trials
-from pytest_crmeval.runs.page.suites import suites_of
-from pytest_crmeval.runs.page.view import view_of
-from pytest_crmeval.runs.page.words import amount, percent, seconds, signed
+from pytest_crmeval.render.page.baseline import baseline_of, changes_of
+from pytest_crmeval.render.page.gates import GateView
+from pytest_crmeval.render.page.heat import LABELS, heats_of
+from pytest_crmeval.render.page.links import in_common, to_trials
+from pytest_crmeval.render.page.suites import suites_of
+from pytest_crmeval.render.page.view import view_of
+from pytest_crmeval.render.page.words import amount, percent, seconds, signed
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.comparison import CaseChange
+from pytest_crmeval.report.outcome import outcome_of
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.ruling import Ruling
 from tests.fakes import planned, trial
 from tests.pages import FACTS, comparison, rulings, trials_of
 

@@ -1,0 +1,1 @@
+"""Messages between the workers and the controller."""

@@ -1,0 +1,1 @@
+"""From markers to pytest items."""

@@ -1,0 +1,118 @@
+"""The fixtures that a test and a conftest see."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_crmeval.collect.keys import GIVEN, OUR_AGENT
+
+if TYPE_CHECKING:  # loaded in every pytest run of the environment
+    import psycopg
+
+    from pytest_crmeval.collect.cases import CaseParam
+    from pytest_crmeval.domain.conversation import Conversation
+    from pytest_crmeval.domain.solution import SolutionFile
+    from pytest_crmeval.domain.trial import Trial
+    from pytest_crmeval.player.kinds import Case
+    from pytest_crmeval.ports.agent import Agent
+    from pytest_crmeval.ports.crm import Crm
+    from pytest_crmeval.ports.sandbox import Sandbox
+    from pytest_crmeval.ports.scorer import Scorer
+    from pytest_crmeval.questions.question import Question
+
+
+@pytest.fixture
+def conversation(request: pytest.FixtureRequest) -> "Conversation":
+    """Give the conversation of this test; the ``conversations`` marker brings it."""
+    return _given(request)  # type: ignore[return-value] # the marker brings this kind
+
+
+@pytest.fixture
+def question(request: pytest.FixtureRequest) -> "Question":
+    """Give the question of this test; the ``questions`` marker brings it."""
+    return _given(request)  # type: ignore[return-value] # the marker brings this kind
+
+
+@pytest.fixture
+def solutions(request: pytest.FixtureRequest) -> "SolutionFile":
+    """Give the solution file of this test; the ``solutions`` marker brings it."""
+    return _given(request)  # type: ignore[return-value] # the marker brings this kind
+
+
+def _given(request: pytest.FixtureRequest) -> "Case":
+    param: CaseParam = request.param
+    given = request.node.stash[GIVEN] = param.ref.read()
+    return given
+
+
+@pytest.fixture
+def agent(request: pytest.FixtureRequest) -> "Agent":
+    """Agent under evaluation; override it to bring your own."""
+    from pytest_crmeval.collect.cases import param_of
+    from pytest_crmeval.collect.context import context_of, usage_errors
+    from pytest_crmeval.player.job import agent_for
+
+    param = param_of(request.node)
+    case = request.getfixturevalue(param.kind.argument)
+    with usage_errors():
+        made = agent_for(context_of(request.config), param.kind, param.spec, case)
+    request.node.stash[OUR_AGENT] = made
+    return made
+
+
+@pytest.fixture(scope="session")
+def crm(pytestconfig: pytest.Config) -> "Iterator[Crm]":
+    """CRM in this worker's own database, made when it is first used; override it to bring your own."""
+    from pytest_crmeval.collect.context import context_of
+    from pytest_crmeval.conversations.crm.postgres import PostgresCrm
+    from pytest_crmeval.conversations.crm.reopening import ReopeningCrm
+    from pytest_crmeval.player.connections import WorkerDatabase
+
+    database = WorkerDatabase(context_of(pytestconfig))
+    with closing(ReopeningCrm(lambda: PostgresCrm(database.connect()))) as made:
+        yield made
+
+
+@pytest.fixture
+def crm_connection(crm: "Crm") -> "psycopg.Connection[Any]":
+    """Psycopg connection to this worker's CRM database; inside ``crm.seeded`` it sees the rows of the trial."""
+    from pytest_crmeval.conversations.crm.reopening import ReopeningCrm
+
+    if not isinstance(crm, ReopeningCrm):
+        raise pytest.UsageError("crm_connection needs pytest-crmeval's own fixture 'crm', which is overridden here")
+    return crm.connection
+
+
+@pytest.fixture(scope="session")
+def sandbox(pytestconfig: pytest.Config) -> "Iterator[Sandbox]":
+    """Sandbox in which programs of solution files run, made when it is first used; override it to bring your own."""
+    from pytest_crmeval.collect.context import context_of
+    from pytest_crmeval.player.sandboxes import LazySandbox
+
+    with closing(LazySandbox(context_of(pytestconfig))) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def scorers(pytestconfig: pytest.Config) -> "Sequence[Scorer]":
+    """Scorers whose scores decide the verdict; override it to choose others."""
+    from pytest_crmeval.collect.context import context_of
+    from pytest_crmeval.player.agents import scorers_of
+
+    return scorers_of(context_of(pytestconfig))
+
+
+@pytest.fixture
+def evaluate(
+    request: pytest.FixtureRequest, agent: "Agent", crm: "Crm", scorers: "Sequence[Scorer]"
+) -> "Callable[[Case], Trial]":
+    """Play a conversation, ask a question or judge solutions, and record the trial of this test."""
+    from pytest_crmeval.collect.item import ItemEvaluation
+    from pytest_crmeval.player.evaluation import Cast
+
+    # Asked for when it is wanted: whoever brings his own has nothing in mind with conversations.
+    has_programs = request.node.get_closest_marker("solutions") is not None
+    sandbox = request.getfixturevalue("sandbox") if has_programs else None
+    return ItemEvaluation(request.node, Cast(agent=agent, crm=crm, scorers=scorers, sandbox=sandbox))

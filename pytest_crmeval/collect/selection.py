@@ -1,0 +1,100 @@
+"""Which cases of a dataset are wanted: by tag, by split, and a sample of those."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from pytest_crmeval.options.reading import options_of
+from pytest_crmeval.options.values import Options
+from pytest_crmeval.player.subjects import asks_models
+
+if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
+    from pytest_crmeval.player.kinds import Ref
+
+    Named = tuple[Ref, str]
+
+T = TypeVar("T")
+SHOWN = 30
+"""How many tags a person wants to read."""
+_SUITES = pytest.StashKey[set[str]]()
+_TAGS = pytest.StashKey[set[str]]()
+_SPLITS = pytest.StashKey[set[str]]()
+
+
+def select(named: "Sequence[Named]", options: Options) -> "list[Named]":
+    """Return the selected cases; the sample is drawn from those with the tags and split, here or later."""
+    tags = frozenset(options.tags)
+    wanted = [case for case in named if _wanted(case[0], tags, options.split)]
+    return wanted if options.samples_later else sampled(wanted, options)
+
+
+def is_wanted(config: pytest.Config, suite: str) -> bool:
+    """Whether anything of a suite was asked for; that there is one is noted."""
+    config.stash.setdefault(_SUITES, set()).add(suite)
+    return suite in (options_of(config).suites or [suite])
+
+
+def lacking(ref: "Ref", spec: str, options: Options, *, needs_judge: bool = True) -> str:
+    """Return what is lacking for an agent to play a case in this run; nothing if it can."""
+    if needs_judge and ref.judged and not options.judge and spec not in {"oracle", "mute"}:
+        return "only a judge can grade the answer: give --crmeval-judge SPEC"
+    if ref.confidential and (options.record or options.replay) and (asks_models(spec) or options.judge):
+        return "the suite is confidential, and cassettes are plain text"
+    return ""
+
+
+def remember_labels(config: pytest.Config, refs: "Iterable[Ref]") -> None:
+    """Note which tags and splits there are: one that is in no dataset at all is misspelt."""
+    tags, splits = config.stash.setdefault(_TAGS, set()), config.stash.setdefault(_SPLITS, set())
+    for ref in refs:
+        tags.update(ref.tags)
+        splits.add(ref.split)
+
+
+def misspelt(config: pytest.Config) -> str:
+    """Return what is wrong with suites, tags and the split that were asked for; nothing if every one is there."""
+    options = options_of(config)
+    tags, splits = config.stash.get(_TAGS, set()), config.stash.get(_SPLITS, set()) - {""}
+    suites = config.stash.get(_SUITES, set())
+    if unknown := [suite for suite in options.suites if suite not in suites]:
+        return f"--crmeval-suite {unknown[0]!r}: there is no such suite; there are {', '.join(sorted(suites))}"
+    return "\n".join([*_unknown_tags(options.tags, tags), *_unknown_split(options.split, splits)])
+
+
+def _wanted(ref: "Ref", tags: frozenset[str], split: str) -> bool:
+    return (not tags or not tags.isdisjoint(ref.tags)) and split in {"", ref.split}
+
+
+def sampled(cases: "list[T]", options: Options) -> "list[T]":
+    """Return a sample of the cases in their order; all of them if there are not more than the sample size."""
+    if options.sample is None or options.sample >= len(cases):
+        return cases
+    # Not a secret: the same seed takes the same cases for every agent, on every worker.
+    chosen = set(random.Random(options.seed).sample(range(len(cases)), options.sample))  # noqa: S311
+    return [case for number, case in enumerate(cases) if number in chosen]
+
+
+def _unknown_tags(asked: Iterable[str], there: set[str]) -> Iterator[str]:
+    for tag in asked:
+        if tag not in there:
+            known = f"this tag; there are {_listed(tag, there)}" if there else "a tag"
+            yield f"--crmeval-tag {tag!r}: no case has {known}"
+
+
+def _listed(tag: str, there: set[str]) -> str:
+    """Return all tags if they are few, else as many as can be read, the most similar first."""
+    ordered = sorted(there)
+    if len(ordered) > SHOWN:
+        ordered = list(dict.fromkeys([*get_close_matches(tag, ordered), *ordered]))
+    more = f" ... and {len(ordered) - SHOWN} more" if len(ordered) > SHOWN else ""
+    return ", ".join(tag if tag.isprintable() else ascii(tag) for tag in ordered[:SHOWN]) + more
+
+
+def _unknown_split(asked: str, there: set[str]) -> Iterator[str]:
+    if asked and not there:
+        yield f'--crmeval-split {asked}: no case has a split; give the cases "split": "train" or "split": "test"'
+    elif asked and asked not in there:
+        yield f"--crmeval-split {asked}: no case is in this split; there is only {', '.join(sorted(there))}"

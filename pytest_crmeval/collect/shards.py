@@ -1,0 +1,96 @@
+"""Which of the selected cases are in the shard that this invocation plays."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_crmeval.collect.selection import lacking
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.shard import deal
+from pytest_crmeval.options.reading import options_of
+from pytest_crmeval.options.values import Options
+from pytest_crmeval.player.subjects import learns, refusal
+
+if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
+    from pytest_crmeval.player.kinds import Player, Ref
+
+    Named = tuple[Ref, str]
+
+_DEALS = pytest.StashKey[dict[str, JsonObject]]()
+_DURATIONS = pytest.StashKey[Mapping[tuple[str, str], float]]()
+_NARROWED = {"keyword": "-k", "markexpr": "-m", "deselect": "--deselect"}
+"""What of pytest's own selection takes away the same cases on all machines, after they were dealt."""
+
+
+def in_shard(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
+    config: pytest.Config,
+    test: str,
+    suite: str,
+    named: "Sequence[Named]",
+    players: "Callable[[Ref, str], Sequence[Player]]",
+    marker: str,
+) -> "Callable[[Ref, str], bool]":
+    """Return what tells whether a case is played in this shard by the agent of a spec; all are if there are no shards.
+
+    ``players`` tells who plays each. What was dealt is remembered: shards of different hands do not add up to a whole,
+    nor do hands played in part.
+    """
+    options = options_of(config)
+    shard = options.shard
+    if shard is None:
+        return lambda _ref, _spec: True
+    dealt = deal(suite, _weights(config, suite, {ref.id: ref.turns for ref, _ in named}), shard.of)
+
+    def is_mine(ref: "Ref", spec: str) -> bool:
+        """Whether it is dealt to this shard; who learns is not split, and plays all cases in the first."""
+        return shard.index == (1 if learns(spec) else dealt[ref.id])
+
+    hand = [(ref, who) for ref, name in named for who in players(ref, name) if is_mine(ref, who[1])]
+    config.stash.setdefault(_DEALS, {})[test] = {
+        "cases": len(named),
+        "deal": _digest(sorted(dealt.items())),
+        "content": _digest(sorted((ref.id, ref.fingerprint) for ref, _ in named)),
+        "mine": _playable(hand, options, marker),
+    }
+    return is_mine
+
+
+def dealt_of(config: pytest.Config) -> JsonObject:
+    """Return what the shard of this invocation is a part of; nothing if there are no shards."""
+    if options_of(config).shard is None:
+        return {}
+    tests = config.stash.get(_DEALS, {})
+    return {"tests": {test: tests[test] for test in sorted(tests)}, "narrowed": _narrowed(config)}
+
+
+def _playable(hand: "Iterable[tuple[Ref, Player]]", options: Options, marker: str) -> dict[str, int]:
+    """Count what each is going to play."""
+    found = dict.fromkeys(options.agents, 0)
+    for ref, (who, spec, _) in hand:
+        found[who] = found.get(who, 0) + (not refusal(spec, marker) and not lacking(ref, spec, options))
+    return found
+
+
+def _weights(config: pytest.Config, suite: str, turns: Mapping[str, int]) -> Mapping[str, float]:
+    from pytest_crmeval.journal.durations import DurationsError, read_durations, weights_of
+
+    path = options_of(config).durations
+    if _DURATIONS not in config.stash:
+        try:
+            config.stash[_DURATIONS] = read_durations(path) if path else {}
+        except DurationsError as error:
+            raise pytest.Collector.CollectError(f"--crmeval-durations: {error}") from None
+    return weights_of(suite, turns, config.stash[_DURATIONS])
+
+
+def _narrowed(config: pytest.Config) -> str:
+    """Return what pytest itself was asked to leave out, as it was asked."""
+    asked = {flag: getattr(config.option, name, None) for name, flag in _NARROWED.items()}
+    return " ".join(flag if value is True else f"{flag} {value}" for flag, value in asked.items() if value)
+
+
+def _digest(value: object) -> str:
+    return sha256(json.dumps(value).encode()).hexdigest()[:16]

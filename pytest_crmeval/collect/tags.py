@@ -1,0 +1,62 @@
+"""Tags of cases as marks of pytest, for ``-m`` and ``-k``."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
+    from pytest_crmeval.player.kinds import Ref
+
+SHOWN = 5
+"""How many tags of a file are refused at once."""
+_UNSPEAKABLE = re.compile(r"[^\w+\-.\[\]\\/]+")
+"""What no name in ``-m`` can hold; the colon could be said, but ends a name where marks are registered."""
+_OURS = pytest.StashKey[set[str]]()
+_ACTING = pytest.StashKey[dict[str, None]]()
+"""What to say about tags that somebody would act on, in order."""
+
+
+def mark_name(tag: str) -> str:
+    """Return what ``-m`` calls a tag: ``two_requests`` for "two requests"; nothing if it has no sayable character."""
+    return _UNSPEAKABLE.sub("_", tag).lstrip("_")  # pytest has no marks that begin with an underscore
+
+
+def marks_of(config: pytest.Config, refs: "Iterable[Ref]") -> Mapping[str, pytest.MarkDecorator]:
+    """Register a mark for each tag and return them; a tag that somebody would act on gets none, and is noted."""
+    first: dict[str, Ref] = {}
+    for ref in refs:
+        for tag in ref.tags:
+            first.setdefault(tag, ref)
+    names = {tag: name for tag in first if (name := mark_name(tag))}
+    ours = config.stash.setdefault(_OURS, set())
+    taken = _registered(config) - ours
+    acting = config.stash.setdefault(_ACTING, {})
+    acting.update((_told(first[tag], tag, name), None) for tag, name in names.items() if name in taken)
+    free = {tag: name for tag, name in names.items() if name not in taken}
+    # All before the first is made: pytest reads the whole list again for a name that it has not met.
+    for name in dict.fromkeys(free.values()):
+        if name not in ours:
+            config.addinivalue_line("markers", f"{name}: a tag of cases (crmeval)")
+            ours.add(name)
+    return {tag: getattr(pytest.mark, name) for tag, name in free.items()}
+
+
+def acting_tags(config: pytest.Config) -> str:
+    """Return which tags somebody would act on, and where they are; nothing if there is none."""
+    told = [*config.stash.setdefault(_ACTING, {})]
+    more = [f"... and {len(told) - SHOWN} more"] if len(told) > SHOWN else []
+    return "\n".join(told[:SHOWN] + more)
+
+
+def _registered(config: pytest.Config) -> set[str]:
+    """Return the marks that pytest, a plugin, a conftest or the project has declared: whoever acts on one does."""
+    return {line.partition(":")[0].partition("(")[0].strip() for line in config.getini("markers")}
+
+
+def _told(ref: "Ref", tag: str, name: str) -> str:
+    return (
+        f"{ref.path}:{ref.line}: tags: {tag!r} is the mark {name!r} of pytest, a plugin or your project, which might "
+        "act on it; call the tag something else"
+    )

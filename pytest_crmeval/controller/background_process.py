@@ -1,0 +1,77 @@
+"""The process of a job: it holds the lock of its run from its first breath, and writes down how it ended.
+
+Who was started by ``crmeval submit`` or ``crmeval run`` is told so by a variable of its environment. Most ends are
+written by the recorder; what never came so far (a mistake in the command, a broken conftest, nothing to play) is
+written here.
+"""
+
+import atexit
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.controller.locking import PLUGIN
+from pytest_crmeval.controller.signals import Signals
+from pytest_crmeval.journal.counts import ended
+from pytest_crmeval.journal.jobs import Job, JobError, State, read_job, write_job
+from pytest_crmeval.journal.locks import Lock
+
+
+class Attendant:
+    """Sees to it that a job has an end."""
+
+    def __init__(self, folder: Path, lock: Lock) -> None:
+        self.folder = folder
+        self.lock = lock
+        self._status: int | None = None
+        self._interrupted = False
+        self._signals = Signals()  # the side takes them, too, but there is none while pytest loads
+        self._signals.take()
+        atexit.register(self._write)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_cmdline_main(self) -> Generator[None, int | None, int | None]:
+        """See how pytest ends."""
+        try:
+            status = yield
+        except pytest.UsageError:
+            self._status = int(pytest.ExitCode.USAGE_ERROR)
+            raise
+        self._status = None if status is None else int(status)
+        return status
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """See that it was interrupted."""
+        self._interrupted = isinstance(excinfo.value, KeyboardInterrupt)
+
+    def _write(self) -> None:
+        """Write the end, unless the recorder has."""
+        try:
+            self._end(read_job(self.folder))
+        except (JobError, OSError) as error:
+            sys.stderr.write(f"crmeval: how the job ended could not be written: {error}\n")
+
+    def _end(self, job: Job) -> None:
+        if job.state is State.RUNNING:
+            failed = getattr(sys, "last_value", None)
+            stopped = self._interrupted or isinstance(failed, KeyboardInterrupt)
+            status = self._status
+            if status is None:  # it did not come to run anything: an error of pytest's own, or one that nobody caught
+                status = int(_status_of(failed))
+            write_job(self.folder, ended(self.folder, job, status, stopped=stopped))
+
+
+def _status_of(failed: BaseException | None) -> pytest.ExitCode:
+    """Return how a process ended in which pytest did not come to say it."""
+    if failed is None:
+        return pytest.ExitCode.USAGE_ERROR
+    return pytest.ExitCode.INTERRUPTED if isinstance(failed, KeyboardInterrupt) else pytest.ExitCode.TESTS_FAILED
+
+
+def attend(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Begin to, if this process was started for a job."""
+    handed = Lock.handed_over()
+    if handed:
+        pluginmanager.register(Attendant(*handed), PLUGIN)

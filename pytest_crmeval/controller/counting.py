@@ -1,0 +1,40 @@
+"""How far the run is, counted as its trials come in."""
+
+from functools import lru_cache
+
+from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.journal.progress import Group, Outcome, Tally
+from pytest_crmeval.journal.writer import Past
+
+
+def counted(past: Past) -> Tally:
+    """Return what earlier parts of the run have done; nobody asks how fast."""
+    tally = Tally()
+    tally.begin({key: group_of(case) for key, case in past.planned.items()})
+    for trial in past.trials.values():
+        tally.take(outcome_of(trial))
+    return tally
+
+
+def group_of(case: PlannedCase) -> Group:
+    """Return the group of a case; the same object for all cases of a group."""
+    return _group(case.suite, case.subject)
+
+
+@lru_cache(1024)
+def _group(suite: str, subject: str) -> Group:
+    return suite, subject
+
+
+def outcome_of(trial: Trial) -> Outcome:
+    """Return what is counted of a trial."""
+    return Outcome(
+        key=trial.planned.key,
+        group=group_of(trial.planned),
+        verdict=trial.verdict.value,
+        seconds=trial.whole_seconds,
+        bill=trial.bill,
+        judge=trial.judgement.bill if trial.judgement else None,
+        unit=trial.unit,
+        samples=trial.solutions.samples if trial.solutions else None,
+    )

@@ -1,0 +1,90 @@
+"""What a run would take, before anything is asked."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.agents.atlas.specs import AtlasSpec, is_atlas
+from pytest_crmeval.agents.chat import system_prompt
+from pytest_crmeval.collect.cases import PLANNED, param_of
+from pytest_crmeval.collect.context import usage_errors
+from pytest_crmeval.collect.prefetch import MAY_BE_AHEAD
+from pytest_crmeval.collect.streams import is_held_out
+from pytest_crmeval.controller.prefetch import at_once
+from pytest_crmeval.conversations.crm.tools import TOOLS
+from pytest_crmeval.journal.history import history
+from pytest_crmeval.options.environment import addresses_of
+from pytest_crmeval.options.reading import options_of
+from pytest_crmeval.options.values import Options
+from pytest_crmeval.player.models import judge_spec, pricing, role_specs
+from pytest_crmeval.report.estimate import Judging, estimate, lines
+from pytest_crmeval.report.loads import CaseSize, Pace
+from pytest_crmeval.report.role_costs import Cast
+
+
+def forecast(session: pytest.Session) -> Sequence[str]:
+    """Return the estimate of what was collected, as a person wants to read it."""
+    ours = [item for item in session.items if PLANNED in item.stash]
+    planned = [item.stash[PLANNED] for item in ours]
+    options = options_of(session.config)
+    specs = {case.spec for case in planned if is_atlas(case.spec)}
+    workers = session.config.getoption("numprocesses", None) or 1
+    with usage_errors():
+        judge, casts = _judging(options), {spec: _cast(options, spec) for spec in specs}
+    found = estimate(
+        planned,
+        history(options.reports, planned, addresses := addresses_of(session.config)),
+        _sizes(ours),
+        pricing,
+        overhead=len(system_prompt()) + sum(len(repr(entry.tool)) for entry in TOOLS.values()),
+        pace=Pace(
+            at_once=workers * _at_once(session),
+            workers=workers,
+            caps=options.rates,
+            replayed=options.replay is not None,
+        ),
+        judge=judge,
+        casts=casts,
+        addresses=addresses,
+    )
+    return list(lines(found))
+
+
+def _cast(options: Options, spec: str) -> Cast:
+    """Return the models of a learner."""
+    terms = AtlasSpec.parse(spec)
+    return Cast(
+        specs=role_specs(options, spec),
+        samples=terms.samples,
+        learns=terms.learns,
+        is_frozen=terms.learning == "frozen",
+    )
+
+
+def _at_once(session: pytest.Session) -> int:
+    """Return how many cases each worker will have in flight."""
+    ahead = any(item.stash.get(MAY_BE_AHEAD, False) for item in session.items)
+    return at_once(session.config) if ahead else 1
+
+
+def _judging(options: Options) -> Judging | None:
+    if not options.judge:
+        return None
+    spec, samples = judge_spec(options)
+    price = pricing(spec)
+    return Judging(name=options.judge, spec=spec, samples=samples, price=price) if price else None
+
+
+def _sizes(items: Sequence[pytest.Item]) -> dict[str, CaseSize]:
+    """Return how long each case is, by its key; each is read once, whoever plays it."""
+    read: dict[tuple[Path, int], CaseSize] = {}
+    sizes = {}
+    for item in items:
+        param = param_of(item)
+        place = (param.ref.path, param.ref.offset)
+        if place not in read:
+            read[place] = replace(param.kind.size(param.ref), held_out=is_held_out(item))
+        sizes[item.stash[PLANNED].key] = read[place]
+    return sizes

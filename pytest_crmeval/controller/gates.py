@@ -1,0 +1,80 @@
+"""A run before its judges: the baseline, the gates of the project, and those of plugins."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from pytest_crmeval.options.reading import options_of
+from pytest_crmeval.report.baselines import Baseline, BaselineError, is_of_run, load
+from pytest_crmeval.report.gate import Gate, concerned
+from pytest_crmeval.report.gating import judge
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.ruling import Ruling
+
+
+class Court:
+    """Judges one run, once."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._options = options_of(config)
+        self._baseline: Baseline | None = None
+        self.idle: Sequence[Gate] = ()
+        """Gates of what nobody has asked for."""
+        self.note = ""
+        """What the reader has to know of the baseline."""
+
+    def summon(self) -> None:
+        """Have the baseline ready before anything is paid for; UsageError if the one that was named can't be had.
+
+        One that only the project's settings name may be missing: there is none before the first run.
+        """
+        options = self._options
+        given = options.baseline or options.baseline_file
+        if not given:
+            return
+        here = self._config.invocation_params.dir if options.baseline else self._config.rootpath
+        where = "--crmeval-baseline" if options.baseline else "crmeval_baseline"
+        if is_of_run(given, options.reports, options.run, here):
+            raise pytest.UsageError(f"{where} {given!r}: this is the run that is played; name another one")
+        try:
+            root = self._config.rootpath
+            self._baseline = load(given, options.reports, root, here=here, path=options.baseline_file)
+        except BaselineError as error:
+            if options.baseline or (self._config.rootpath / given).exists():
+                raise pytest.UsageError(f"{where} {error}") from None
+            self.note = f"there is no baseline yet: copy a report to {given}"
+
+    def judged(self, report: Report) -> Report:
+        """Return the report with what changed since the baseline, and with what all gates found.
+
+        A part can't be held against another whole, nor against a rule on the whole: crmeval merge does that.
+        """
+        if self._options.shard is not None:
+            return report
+        report = self._compared(report)
+        gates = self._options.gates
+        if not self._config.getoption("crmeval_gate"):  # who names a gate here and now wants it judged, misspelt or not
+            gates, self.idle = concerned(gates, report)
+        baseline = self._baseline.report if self._baseline else None
+        report = replace(report, rulings=tuple(judge(gates, report, baseline)))
+        told = self._config.hook.pytest_crmeval_gate(config=self._config, report=report)
+        return replace(report, rulings=(*report.rulings, *_rulings(told)))
+
+    def _compared(self, report: Report) -> Report:
+        if self._baseline is None:
+            return report
+        from pytest_crmeval.report.compare import compare
+
+        comparison = compare(report, self._baseline.report, source=self._baseline.source)
+        return replace(report, comparison=comparison)
+
+
+def _rulings(told: Iterable[object]) -> list[Ruling]:
+    """Return what plugins have found; UsageError if somebody has returned something else."""
+    found = [ruling for each in told for ruling in (each if isinstance(each, list | tuple) else [each])]
+    for ruling in found:
+        if not isinstance(ruling, Ruling):
+            raise pytest.UsageError(f"pytest_crmeval_gate returns rulings, or None; somebody has returned {ruling!r}")
+    return [replace(ruling, of_plugin=True) for ruling in found if isinstance(ruling, Ruling)]

@@ -1,0 +1,87 @@
+"""What a run says about itself: when it begins, and why it did not go on."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from pytest_crmeval.agents.atlas.specs import models_in
+from pytest_crmeval.domain.checkpoints import by_step, step_of
+from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
+from pytest_crmeval.domain.usage import money
+from pytest_crmeval.models.specs import is_model
+from pytest_crmeval.options.values import DEFAULT_SCORERS, Options
+from pytest_crmeval.render import summary
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.scope import LeftOut, by_reason
+
+
+def announcement(options: Options, cases: Collection[PlannedCase], done: int, server: str, ahead: str) -> Iterator[str]:
+    """Yield what is going to be played, by whom, where, and on what terms."""
+    again = f", resumed: {done} done" if done else ""
+    yield f"crmeval run:    {options.run} ({len(cases)} to play{again})"
+    if not cases or not all(map(is_of_checkpoint, cases)):
+        yield f"crmeval agent:  {', '.join(_named(options, agent) for agent in options.agents)}"
+    if options.selection:
+        yield f"crmeval cases:  {options.selection}"
+    yield f"crmeval server: {server}"
+    if ahead:
+        yield f"crmeval ahead:  {ahead}"
+    yield from _terms(options)
+    if set(options.scorers) != set(DEFAULT_SCORERS):
+        yield f"crmeval scorer: {', '.join(options.scorers)}"
+
+
+def stops(options: Options, stopped: Mapping[str, str], report: Report) -> Iterator[str]:
+    """Yield why trials were not started."""
+    for spec, why in stopped.items():
+        names = [name for name in options.agents if options.spec(name) == spec]
+        missing = sum(standing.not_run for standing in report.standings if standing.subject in names or not names)
+        left = f"; {missing} case{'s were' if missing != 1 else ' was'} not run" if missing else ""
+        yield f"{' and '.join(names) or 'the run'} was stopped: {why}{left}"
+
+
+def omissions(left_out: LeftOut) -> Iterator[str]:
+    """Yield which cases are not played, and why."""
+    for why, count in by_reason(left_out).items():
+        yield f"crmeval leaves out {count} case{'s' * (count != 1)}: {why}"
+
+
+def endings(options: Options, report: Report, *, forgiven: bool) -> Iterator[str]:
+    """Yield what becomes of failed cases, when there are gates; and who judges them, when this is only a part."""
+    if options.shard:
+        rest = f"this is shard {options.shard}: crmeval merge joins it with the others"
+        yield f"{rest}, and judges the gates" if options.gates else rest
+        if forgiven:
+            yield "failed cases are forgiven here, and count there"
+    elif (options.gates or report.rulings) and not report.complete:
+        yield "the run is not complete: no gate can pass"
+    elif forgiven:
+        yield "the gates hold: failed cases are forgiven"
+
+
+def counts(cases: Iterable[PlannedCase]) -> Iterator[str]:
+    """Yield how many cases each suite has for each subject; checkpoints by their steps."""
+    found: dict[tuple[str, str], int] = {}
+    for planned in cases:
+        found[planned.suite, planned.subject] = found.get((planned.suite, planned.subject), 0) + 1
+    for suite, subject in sorted(found, key=lambda each: (each[0], *by_step(each[1], step_of(each[1])))):
+        count = found[suite, subject]
+        yield f"{suite} × {subject}: {count} case{'s' * (count != 1)}"
+
+
+def _terms(options: Options) -> Iterator[str]:
+    """Yield on what terms models are asked, as far as anything was said about that."""
+    named = [model for name in (*options.agents, options.judge) for model in models_in(options.spec(name))]
+    specs = [options.spec(name).partition("?")[0] for name in named]
+    if options.judge:
+        yield f"crmeval judge:  {_named(options, options.judge)}"
+    if options.rates and any(map(is_model, specs)):
+        held = [str(cap) for cap in options.rates if any(map(cap.holds_for, specs))]
+        yield f"crmeval rates:  {', '.join(held) or 'none of crmeval_rates is for a model of this run'}"
+    if options.budget:
+        yield f"crmeval budget: {money(options.budget)}"
+    if tapes := options.replay or options.record:
+        yield f"crmeval {'replay' if options.replay else 'record'}: {summary.short(tapes)}"
+
+
+def _named(options: Options, agent: str) -> str:
+    spec = options.spec(agent)
+    return agent if spec == agent else f"{agent} = {spec}"

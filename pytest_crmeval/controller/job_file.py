@@ -1,0 +1,61 @@
+"""The job of a run, kept up to date while the run goes on: for whoever wants to know from outside how far it is."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_crmeval.journal.counts import dated, end_of, tasks_in
+from pytest_crmeval.journal.jobs import Job, JobError, State, is_job, read_job, write_job
+from pytest_crmeval.journal.locks import now
+from pytest_crmeval.journal.progress import Tally
+
+EVERY = 1.0
+"""Seconds, at least, between two notes."""
+
+
+class JobFile:
+    """``job.json`` of the run of a folder; of a run that nobody submitted there is none, and nothing is written.
+
+    What can't be written is told at the end, and loses nothing: the journal has it.
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._job: Job | None = None
+        self._noted = 0.0
+        self.trouble = ""
+        """Why the job is not up to date; empty if it is."""
+
+    def begin(self, tally: Tally) -> None:
+        """Write that the run goes on, and what there is to do."""
+        if is_job(self._folder):
+            try:
+                job = read_job(self._folder)
+            except JobError as error:
+                self.trouble = str(error)
+                return
+            self._job = replace(job, state=State.RUNNING, started=now(), ended=None, exit_status=None)
+            self._write(tally)
+
+    def note(self, tally: Tally) -> None:
+        """Write how far it is, but not too often."""
+        if self._job is not None and self._clock() - self._noted >= EVERY:
+            self._write(tally)
+
+    def end(self, tally: Tally, *, stopped: bool, status: int) -> None:
+        """Write how it ended."""
+        if self._job is not None:
+            state = end_of(tasks_in(tally), stopped=stopped)
+            self._job = replace(self._job, state=state, ended=now(), exit_status=status)
+            self._write(tally)
+
+    def _write(self, tally: Tally) -> None:
+        if self._job is not None:
+            self._job = replace(self._job, tasks=dated(tasks_in(tally), self._job.tasks, now()))
+            try:
+                write_job(self._folder, self._job)
+            except OSError as error:
+                self.trouble = f"{self._folder / 'job.json'}: {error.strerror}"
+            self._noted = self._clock()

@@ -1,0 +1,145 @@
+"""The parts of a run: what each was asked for, and whether another may go on with it."""
+
+import platform
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+import pytest
+
+from pytest_crmeval.agents.chat import question_prompt, system_prompt
+from pytest_crmeval.controller.shards import other_shard
+from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.journal.provenance import code_of, commit_at, datasets_of, fingerprint_of
+from pytest_crmeval.journal.writer import Past
+from pytest_crmeval.models.specs import is_model
+from pytest_crmeval.options.environment import addresses_of, redactor_of
+from pytest_crmeval.options.reading import is_partial, options_of
+from pytest_crmeval.options.values import Options
+from pytest_crmeval.report.scope import LeftOut
+
+_PACKAGES = ("pytest", "pytest-crmeval", "pytest-xdist", "openai", "anthropic", "genai-prices", "scipy")
+_PROMPTS: Mapping[str, Callable[[], str]] = {"conversations": system_prompt, "questions": question_prompt}
+SECRET_OPTION = "--postgresql-password"  # noqa: S105 (its name, to hide its value)
+
+
+def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: LeftOut) -> JsonObject:
+    """Return what is kept of this part; ``dealt`` is what its shard is a part of."""
+    options = options_of(config)
+    arguments = _without_secret(config.invocation_params.args)
+    return {
+        "started": _now(),
+        "command": redactor_of(config).text(shlex.join(["pytest", *arguments])),
+        "agents": {agent: options.spec(agent) for agent in options.agents},
+        **_given(addresses=dict(addresses_of(config))),
+        **_given(chosen=bool(config.getoption("crmeval_agent")), git=commit_at(config.rootpath)),
+        "version": version("pytest-crmeval"),
+        **_given(code=_code(options)),
+        "prompts": {kind: fingerprint_of(text()) for kind, text in _PROMPTS.items()},
+        "max_steps": options.max_steps,
+        **_given(suites=list(options.suites), partial=is_partial(config), plugin_gates=_have_gates(config)),
+        "tags": list(options.tags),
+        "split": options.split or None,
+        "sample": options.sample,
+        "seed": options.seed,
+        **({"shard": {"index": shard.index, "of": shard.of, **dealt}} if (shard := options.shard) else {}),
+        "scorers": list(options.scorers),
+        "invalid": "play" if options.play_invalid else "report",
+        **_given(
+            trials=options.trials if options.trials > 1 else None,
+            judge=options.judge,
+            budget=options.budget,
+            record=str(options.record or ""),
+            replay=str(options.replay or ""),
+            left_out={suite: dict(reasons) for suite, reasons in left_out.items()},
+        ),
+        "server": server,
+    }
+
+
+def facts_of(past: Past, options: Options) -> JsonObject:
+    """Return what a report tells of the run itself, all its parts together."""
+    return {
+        "id": options.run,
+        "started": past.parts[0]["started"],
+        "ended": _now(),
+        "spent": round(past.spent, 8),
+        "parts": past.parts,
+        "datasets": datasets_of(past.planned.values()),
+        **_given(red=sorted(past.red)),
+        "machine": platform.platform(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in _PACKAGES},
+        },
+    }
+
+
+def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject) -> None:
+    """Refuse to resume a run under other rules: two kinds of verdict do not add up, nor do two kinds of shard."""
+    begun = f"crmeval: the run {options.run!r} was begun"
+    if why := other_shard(parts, options.shard, dealt):
+        raise pytest.UsageError(f"crmeval: the run {options.run!r} {why}, or choose another --crmeval-run")
+    for part in parts:
+        before, now = _scorers_of(part), options.scorers
+        if before and set(before) != set(now):
+            raise pytest.UsageError(
+                f"{begun} with the scorers {', '.join(before)}, and can't go on with {', '.join(now)}: "
+                "choose the same with --crmeval-scorer, or another --crmeval-run"
+            )
+        if part.get("judge", "") != options.judge:
+            raise pytest.UsageError(
+                f"{begun} {_judged(part.get('judge'))}, and can't go on {_judged(options.judge)}: "
+                "choose the same --crmeval-judge, or another --crmeval-run"
+            )
+        if options.learning_from and part.get("learning_from", "") != options.learning_from:
+            raise pytest.UsageError(
+                f"{begun} with other playbooks than those of {options.learning_from}: "
+                "leave out --crmeval-learning-from, or choose another --crmeval-run"
+            )
+        if part.get("invalid") == "play" and not options.play_invalid:
+            raise pytest.UsageError(
+                f"{begun} with --crmeval-invalid=play, and can't go on without: add it, or choose another --crmeval-run"
+            )
+
+
+def _code(options: Options) -> JsonObject:
+    """Return a fingerprint of the code of each of the user's own agents, if its source is found."""
+    own = {agent: spec for agent in options.agents if ":" in (spec := options.spec(agent)) and not is_model(spec)}
+    return _given(**{agent: code_of(spec) for agent, spec in own.items()})
+
+
+def _have_gates(config: pytest.Config) -> bool:
+    """Whether plugins have gates of their own: a report that nobody has asked them about is not judged yet."""
+    return bool(config.hook.pytest_crmeval_gate.get_hookimpls())
+
+
+def _given(**facts: Json) -> JsonObject:
+    """Return those facts that there are."""
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _judged(judge: Json) -> str:
+    return f"with the judge {judge}" if judge else "without a judge"
+
+
+def _scorers_of(part: JsonObject) -> list[str]:
+    """Return the scorers that a part of a run was asked for; none if it is older than the question."""
+    names = part.get("scorers")
+    return list(map(str, names)) if isinstance(names, list) else []
+
+
+def _without_secret(arguments: Sequence[object]) -> Iterator[str]:
+    """Yield the command line as it may be kept: a password is none of the report's business."""
+    before = ""
+    for argument in map(str, arguments):
+        if before == SECRET_OPTION:
+            yield "..."
+        else:
+            yield f"{SECRET_OPTION}=..." if argument.startswith(f"{SECRET_OPTION}=") else argument
+        before = argument

@@ -1,0 +1,96 @@
+"""On the controller: what learners know, from all conversations that are on record."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
+
+import pytest
+
+from pytest_crmeval.agents.atlas.specs import AtlasSpec, is_atlas
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.playbook import Playbook
+from pytest_crmeval.domain.trial import PlannedCase, Trial
+from pytest_crmeval.journal.places import NoRunError
+from pytest_crmeval.journal.writer import JournalError
+from pytest_crmeval.options.values import Options
+from pytest_crmeval.report.files import ReportError
+from pytest_crmeval.report.learning import INHERITED, MET, inherited_in, met_by, met_in, playbooks_of, suited
+from pytest_crmeval.report.sources import SourceError, source_of
+
+
+class RunPlaybooks:
+    """The playbooks of one run: a lesson counts when its trial is in the journal, so what is lost was not learnt."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._inherited: Mapping[str, Playbook] = {}
+        self._met: frozenset[str] = frozenset()
+        """What those were learnt from."""
+        self._found: dict[str, Playbook] = {}
+        self._guard = Lock()
+
+    def begin(self, parts: Sequence[JsonObject], trials: Iterable[Trial], planned: Iterable[PlannedCase]) -> None:
+        """Know what was learnt before this part of the run; UsageError if it is to be taken from where there is none.
+
+        What a run has begun with it goes on with. What was learnt from a case that has changed since was learnt from
+        another one, of which nothing will be on record.
+        """
+        cases = {case.key: case for case in planned}
+        learners = {case.spec: case for case in cases.values() if is_atlas(case.spec)}.values()
+        kept = [trial for trial in trials if trial.planned.same_as(cases.get(trial.planned.key, trial.planned))]
+        with self._guard:
+            self._met = met_in(parts)
+            self._inherited = inherited_in(parts) if parts else self._taken_over(bool(learners))
+            self._found = dict(playbooks_of(kept, self._inherited))
+        for case in learners:
+            self._check(case)
+
+    @property
+    def part(self) -> JsonObject:
+        """What is kept of where this part of the run has its playbooks from; nothing if it began with none."""
+        if not self._inherited:
+            return {}
+        kept = {key: playbook.to_dict() for key, playbook in self._inherited.items()}
+        return {"learning_from": self._options.learning_from, INHERITED: kept, MET: sorted(self._met)}
+
+    def take(self, trial: Trial) -> None:
+        """Learn from a trial that is on record."""
+        lesson = trial.lesson
+        if lesson is not None and lesson.learns:
+            with self._guard:
+                self._found[lesson.key] = self._at(lesson.key).after(lesson)
+
+    def find(self, key: str) -> Playbook:
+        """Return what was learnt under a key."""
+        with self._guard:
+            return self._at(key)
+
+    def _at(self, key: str) -> Playbook:
+        return self._found.get(key) or suited(self._inherited, key) or Playbook()
+
+    def _taken_over(self, wanted: bool) -> Mapping[str, Playbook]:  # noqa: FBT001 (of one's own)
+        name = self._options.learning_from
+        if not name or not wanted:
+            return {}
+        try:
+            past = source_of(name, self._options.reports).past
+        except (NoRunError, SourceError, JournalError, ReportError) as error:
+            raise pytest.UsageError(f"crmeval: --crmeval-learning-from {error}") from None
+        found = playbooks_of(past.trials.values(), inherited_in(past.parts))
+        self._met = met_by(past.trials.values(), past.parts)
+        if not found:
+            raise pytest.UsageError(f"crmeval: --crmeval-learning-from {name}: nobody has learnt anything in this run")
+        return found
+
+    def _check(self, case: PlannedCase) -> None:
+        """Refuse a learner that is to go on with what nobody has learnt."""
+        key, frozen = f"{case.suite}/{case.subject}", AtlasSpec.parse(case.spec).learning == "frozen"
+        known = key in self._found or suited(self._inherited, key) is not None
+        if self._inherited and not known:
+            raise pytest.UsageError(
+                f"crmeval: --crmeval-learning-from: {case.subject} is to learn from one of "
+                f"{', '.join(sorted(self._inherited))}, and none of them is {key}"
+            )
+        if frozen and not known:
+            raise pytest.UsageError(
+                f"crmeval: {case.subject} has nothing that could be frozen: name a run with --crmeval-learning-from"
+            )

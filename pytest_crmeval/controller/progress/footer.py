@@ -1,0 +1,113 @@
+"""Lines at the bottom of a terminal, below whatever pytest writes: moved out of its way, and never in it."""
+
+import os
+import re
+from collections.abc import Sequence
+from threading import RLock
+from typing import Any, TextIO
+
+from pytest_crmeval.render.progress_table import cells
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_SAVE, _BACK = "\x1b7", "\x1b8"
+_DOWN, _UP = "\x1bD", "\x1b[{}A"
+"""Down scrolls at the bottom and keeps the column; up does not scroll."""
+_ERASE = f"{_SAVE}\x1b[B\r\x1b[J{_BACK}"
+"""What is below the cursor's line is ours."""
+USUAL = os.terminal_size((80, 24))
+"""The size of a terminal that does not say what it has."""
+
+
+class Footer:
+    """Stands before a terminal: takes what pytest writes, and keeps its own lines below.
+
+    The cursor is always where pytest left it. Both write to a file of their own, so that pytest's capturing, which
+    takes standard output away while a test runs, takes nothing from the screen.
+    """
+
+    def __init__(self, terminal: TextIO) -> None:
+        terminal.flush()
+        self._terminal = terminal
+        self._descriptor = os.dup(terminal.fileno())
+        self._out = os.fdopen(self._descriptor, "w", encoding=terminal.encoding, errors=terminal.errors)
+        self._guard = RLock()  # a signal may come while it is held, and whoever handles it may write
+        self._lines: Sequence[str] = ()
+        self._drawn = False
+        self._column = 0
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (whatever a file has)
+        """Be the terminal in all other respects."""
+        return getattr(self._terminal, name)
+
+    @property
+    def size(self) -> os.terminal_size:
+        """Columns and lines of the terminal, as it is now."""
+        try:
+            found = os.get_terminal_size(self._descriptor)
+        except OSError:  # it is gone, and whoever writes next will hear of it
+            return USUAL
+        return found if found.columns else USUAL
+
+    def write(self, text: str) -> int:
+        """Write what pytest has to say; the lines below stay below."""
+        with self._guard:
+            width = self.size.columns
+            before, self._column = self._column, _column_after(self._column, text)
+            if self._lines and ("\n" in text or before // width != self._column // width):
+                erasing = _ERASE if self._drawn else ""
+                self._out.write(erasing + text + self._drawing(width))
+            else:
+                self._out.write(text)
+            self._out.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: everything is written at once."""
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Show these lines from now on. If somebody is writing at this moment, nobody waits: there will be others."""
+        if not self._guard.acquire(blocking=False):
+            return
+        try:
+            self._lines = lines
+            erasing = _ERASE if self._drawn else ""
+            self._out.write(erasing + self._drawing(self.size.columns))
+            self._out.flush()
+        finally:
+            self._guard.release()
+
+    def clear(self) -> None:
+        """Take the lines away."""
+        with self._guard:
+            if self._drawn:
+                self._out.write(_ERASE)
+                self._out.flush()
+            self._lines, self._drawn = (), False
+
+    def close(self) -> None:
+        """Take the lines away, and let the terminal go."""
+        try:
+            self.clear()
+        finally:
+            self._out.close()
+
+    def _drawing(self, width: int) -> str:
+        """Return what draws the lines, and know whether there is anything to draw.
+
+        Not when pytest's line is full: what a terminal remembers there is lost by going away and coming back.
+        """
+        lines = [line for line in self._lines if cells(_ESCAPE.sub("", line)) < width]
+        self._drawn = bool(lines) and (self._column % width > 0 or not self._column)
+        if not self._drawn:
+            return ""
+        room = _DOWN * len(lines) + _UP.format(len(lines))
+        encoding = self._out.encoding
+        shown = "".join(f"\r\n{line}" for line in lines).encode(encoding, "replace").decode(encoding)
+        return f"{room}{_SAVE}{shown}{_BACK}"
+
+
+def _column_after(column: int, text: str) -> int:
+    """Return how much of its line is written when ``text`` is; it may be more than a line has."""
+    _, newline, last = text.rpartition("\n")
+    _, returned, last = last.rpartition("\r")
+    return (0 if newline or returned else column) + cells(_ESCAPE.sub("", last))

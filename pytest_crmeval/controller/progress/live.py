@@ -1,0 +1,125 @@
+"""How far the run is, while pytest runs it. What goes wrong here ends the showing, and nothing else."""
+
+import os
+import time
+from collections.abc import Callable, Generator, Mapping
+from enum import Enum, auto
+from threading import Event, Thread
+
+import pytest
+
+from pytest_crmeval.controller.progress.snapshot import Gauge
+from pytest_crmeval.controller.progress.views import Bottom, Log, View
+from pytest_crmeval.options.reading import is_dry_run
+
+EVERY = 0.5
+"""Seconds from one look to the next."""
+PATIENCE = 1.0
+"""Seconds that the last look may take when the run is over: a terminal may have been halted with Ctrl-S."""
+
+
+class Mode(Enum):
+    """Where progress is shown."""
+
+    OFF = auto()
+    LOG = auto()
+    """A line a minute."""
+    BOTTOM = auto()
+    """Lines at the bottom of the terminal."""
+
+
+def mode_of(config: pytest.Config, environment: Mapping[str, str]) -> Mode:
+    """Decide where; ``--crmeval-progress on`` is heard with -q and in CI, too, but makes no terminal of a pipe."""
+    asked = config.getoption("crmeval_progress") or "auto"
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if asked == "off" or reporter is None or is_dry_run(config):
+        return Mode.OFF
+    dumb = bool(reporter.isatty()) and environment.get("TERM", "dumb") == "dumb"
+    if asked == "auto" and (dumb or config.option.verbose < 0):
+        return Mode.OFF
+    in_ci = asked == "auto" and any(environment.get(name) for name in ("CI", "BUILD_NUMBER"))
+    free = reporter.isatty() and not dumb and not in_ci and _is_pytests_alone(config, reporter)
+    return Mode.BOTTOM if free else Mode.LOG
+
+
+class Live:
+    """Shows progress as long as pytest's loop runs.
+
+    One thread looks at the clock. It waits for nobody who runs anything, and nobody waits for it.
+    """
+
+    def __init__(self, config: pytest.Config, gauge: Gauge, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._gauge = gauge
+        self._clock = clock
+        self._view: View | None = None
+        self._over = Event()
+        self._thread: Thread | None = None
+        self._trouble = ""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Show it as long as the loop runs."""
+        self._guarded(self._begin)
+        try:
+            return (yield)
+        finally:
+            self._end()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Know that an item has begun."""
+        self._gauge.started.add(nodeid)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Know that an item is over: pytest is not in the middle of anything now."""
+        self._gauge.started.discard(nodeid)
+        if self._view is not None:
+            self._guarded(self._view.calm)
+        if self._trouble:
+            self._end()
+
+    def pytest_enter_pdb(self) -> None:
+        """Leave the terminal to whoever debugs."""
+        self._end()
+
+    def _begin(self) -> None:
+        mode = mode_of(self._config, os.environ)
+        if mode is Mode.OFF:
+            return
+        self._view = (Bottom if mode is Mode.BOTTOM else Log)(self._config, self._gauge, self._clock)
+        self._thread = Thread(target=self._watch, args=[self._view], name="crmeval-progress", daemon=True)
+        self._thread.start()
+
+    def _watch(self, view: View) -> None:
+        while not (self._trouble or self._over.wait(EVERY)):
+            self._guarded(view.tick)
+
+    def _guarded(self, show: Callable[[], None]) -> None:
+        """Do without, rather than end a run because of what it looks like."""
+        try:
+            show()
+        except Exception as error:  # noqa: BLE001 (told, and not repeated)
+            self._trouble = self._trouble or f"crmeval: progress is no longer shown: {error!r}"
+
+    def _end(self) -> None:
+        """Stop showing, once; say why, if it had to be stopped."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(PATIENCE)
+        view, self._view, self._thread = self._view, None, None
+        if view is not None:
+            self._guarded(view.close)
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if self._trouble and reporter is not None:
+            reporter.write_line(self._trouble)
+            self._trouble = ""
+
+
+def _is_pytests_alone(config: pytest.Config, reporter: object) -> bool:
+    """Whether nobody but pytest's own reporter writes to the terminal."""
+    own = type(reporter).__module__ == "_pytest.terminal" and hasattr(config.get_terminal_writer(), "_file")
+    captured = config.getoption("capture", "no") in {"fd", "sys"}
+    return (
+        own and captured and not (config.getoption("usepdb", default=False) or config.getoption("trace", default=False))
+    )

@@ -1,0 +1,146 @@
+"""Two ways to show progress: at the bottom of a terminal, and line by line in a log."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+import pytest
+
+from pytest_crmeval.controller.progress.footer import Footer
+from pytest_crmeval.controller.progress.snapshot import Gauge
+from pytest_crmeval.render.progress_table import cut, folded, in_words, named, sheet
+
+MINUTE = 60.0
+LATE = 10.0
+"""Seconds that a line for a log waits for a moment at which pytest is not in the middle of one."""
+NARROWEST, LOWEST = 20, 8
+"""Columns and lines: a smaller terminal is left alone."""
+SEVERAL = 6
+"""More of them have one line together."""
+
+
+class View(Protocol):
+    """Shows how far the run is."""
+
+    def tick(self) -> None:
+        """Hear that time goes by; in a thread of its own, while anybody may be writing."""
+        ...
+
+    def calm(self) -> None:
+        """Hear that pytest has ended a line, or could."""
+        ...
+
+    def close(self) -> None:
+        """Leave nothing on the screen, and all as it was."""
+        ...
+
+
+class Bottom:
+    """Lines at the bottom of the terminal."""
+
+    def __init__(self, config: pytest.Config, gauge: Gauge, clock: Callable[[], float]) -> None:
+        self._writer: Any = config.get_terminal_writer()  # its file is its own business: mode_of has looked
+        self._terminal = self._writer._file  # noqa: SLF001
+        self._gauge = gauge
+        self._clock = clock
+        self._footer = Footer(self._terminal)
+        self._writer._file = self._footer  # noqa: SLF001
+
+    def tick(self) -> None:
+        """Draw."""
+        size = self._footer.size
+        fits = size.columns >= NARROWEST and size.lines >= LOWEST
+        self._footer.show(list(self._lines(size.columns - 1, size.lines // 2)) if fits else ())
+
+    def calm(self) -> None:
+        """Do nothing: what is at the bottom is in nobody's way."""
+
+    def close(self) -> None:
+        """Take the lines away."""
+        self._writer._file = self._terminal  # noqa: SLF001
+        self._footer.close()
+
+    def _lines(self, width: int, height: int) -> Iterator[str]:
+        rows, whole = self._gauge.read(self._clock())
+        if not rows:
+            return
+        found = sheet(rows, whole, width)
+        head, *lines = found.lines()
+        if found.heads and len(lines) >= height:
+            lines = [*lines[: height - 3], f"... {len(lines) - height + 2} more ...", lines[-1]]
+        elif len(lines) >= height:
+            head, *lines = folded(in_words(whole).split(", "), width)
+        yield self._dim(head) if found.heads else head
+        yield from lines
+        yield from (self._dim(cut(line, width)) for line in self._gauge.files.told())
+        if traffic := self._gauge.traffic():
+            yield from map(self._dim, folded(traffic, width))
+
+    def _dim(self, text: str) -> str:
+        return f"\x1b[2m{text}\x1b[22m" if self._writer.hasmarkup else text
+
+
+class Log:
+    """A line a minute, for each or for all together."""
+
+    def __init__(self, config: pytest.Config, gauge: Gauge, clock: Callable[[], float]) -> None:
+        self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+        self._writer: Any = config.get_terminal_writer()
+        self._gauge = gauge
+        self._clock = clock
+        self._due = clock() + MINUTE
+        self._is_away = False
+        self._descriptor = _copied(self._writer)
+
+    def tick(self) -> None:
+        """Write even in the middle of pytest's line if it is stalled for long or the server is unreachable."""
+        was_away, outage = self._is_away, self._gauge.outage()
+        self._is_away = bool(outage)
+        if outage and not was_away:
+            self._interject([f"crmeval: {outage}"])
+        if self._clock() >= self._due + LATE:
+            self._interject(self._told())
+
+    def calm(self) -> None:
+        """Write, if it is time."""
+        if self._clock() < self._due:
+            return
+        told = list(self._told())
+        if told:
+            self._reporter.ensure_newline()
+            if self._writer.width_of_current_line:  # xdist's dots
+                self._writer.line()
+        for line in told:
+            self._reporter.write_line(line)
+
+    def close(self) -> None:
+        """Leave all as it was."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _interject(self, lines: Iterable[str]) -> None:
+        if self._descriptor is not None:
+            text = "".join(f"{line}\n" for line in lines)
+            started = "\n" if self._writer.width_of_current_line and text else ""
+            os.write(self._descriptor, f"{started}{text}".encode(errors="replace"))
+            self._writer._current_line = ""  # noqa: SLF001 (it is broken off there)
+
+    def _told(self) -> Iterator[str]:
+        """Yield what there is to say, and when there will be more."""
+        now = self._clock()
+        self._due = now + MINUTE
+        rows, whole = self._gauge.read(now)
+        if 1 < len(rows) <= SEVERAL:
+            yield from (f"crmeval: {named(row)}: {in_words(row)}" for row in rows)
+        elif rows:
+            yield f"crmeval: {', '.join([in_words(whole), *self._gauge.traffic()])}"
+        yield from (f"crmeval: {line}" for line in self._gauge.files.told())
+
+
+def _copied(writer: Any) -> int | None:  # noqa: ANN401 (pytest's own)
+    """Return a way to where pytest writes that its capturing does not take away; None if there is none."""
+    try:
+        return os.dup(writer._file.fileno())  # noqa: SLF001
+    except (OSError, ValueError, AttributeError):  # a test's, for one
+        return None

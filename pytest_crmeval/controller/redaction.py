@@ -1,0 +1,160 @@
+"""No key and no token in what pytest shows or keeps: reports, captured output, tracebacks, logs."""
+
+import logging
+import re
+import traceback
+import warnings
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import pytest
+from _pytest.junitxml import xml_key
+
+from pytest_crmeval.compat.reprs import redact_reprs
+from pytest_crmeval.domain.explanation import plain_lines
+from pytest_crmeval.domain.redaction import Redactor
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.options.environment import redactor_of
+from pytest_crmeval.options.reading import is_colored
+
+_NAME = "crmeval-secrecy"
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+
+
+def keep_secrets(config: pytest.Config) -> None:
+    """Begin to, unless that was done before."""
+    if not config.pluginmanager.has_plugin(_NAME):
+        config.pluginmanager.register(Secrecy(redactor_of(config), colored=is_colored(config)), _NAME)
+
+
+class Secrecy:
+    """Takes secrets out of reports before anybody sees them, and out of log records as they are made."""
+
+    def __init__(self, redactor: Redactor, *, colored: bool = False) -> None:
+        self._redactor = redactor
+        self._colored = colored
+        self._undo = redact_reprs(redactor.text)
+        self._factory = logging.getLogRecordFactory()
+        logging.setLogRecordFactory(self._record)
+
+    def pytest_unconfigure(self) -> None:
+        """Restore logging and reprs."""
+        self._undo()
+        if logging.getLogRecordFactory() == self._record:
+            logging.setLogRecordFactory(self._factory)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Be the last to touch a report: after the trial, the captured output and the traceback were put into it."""
+        report = yield
+        report.sections = [(name, self._redactor.text(content)) for name, content in report.sections]
+        report.user_properties = [(name, self._kept(value)) for name, value in report.user_properties]
+        if "wasxfail" in vars(report):
+            vars(report)["wasxfail"] = self._redactor.text(vars(report)["wasxfail"])
+        if "crmeval_trial" in vars(report):
+            # What it is recognised by is in the plan, which the user has written himself.
+            kept = PlannedCase.__slots__
+            vars(report)["crmeval_trial"] = self._redactor.fields(vars(report)["crmeval_trial"], kept)
+        if isinstance(report.longrepr, tuple):  # a skip: file, line, why
+            *place, why = report.longrepr
+            report.longrepr = (*place, self._redactor.text(why))  # type: ignore[assignment] # as it was
+        else:
+            self._redact(report)
+            self._disarm(report)
+        return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_assertrepr_compare(
+        self, config: pytest.Config, op: str, left: object, right: object
+    ) -> Generator[None, list[list[str] | None], list[list[str] | None]]:
+        """Redact secrets in compared values, because pytest omits equal parts and shortens the rest."""
+        found = yield
+        operands = [self._operand(value) for value in (left, right)]
+        if operands[0] is not left or operands[1] is not right:
+            found = config.hook.pytest_assertrepr_compare(config=config, op=op, left=operands[0], right=operands[1])
+        return [lines and list(map(self._redactor.text, lines)) for lines in found]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """See to a subtest: its report is made from another one, with output and parameters of its own."""
+        if isinstance(report, pytest.SubtestReport):
+            report.sections = [(name, self._redactor.text(content)) for name, content in report.sections]
+            context = report.context
+            told = {name: self._redactor.text(value) for name, value in context.kwargs.items()}
+            object.__setattr__(context, "kwargs", told)  # a new one would quote them once more
+            object.__setattr__(context, "msg", context.msg and self._redactor.text(context.msg))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """See to the properties of the whole suite, which are in no report, before they are written."""
+        if xml := session.config.stash.get(xml_key, None):
+            xml.global_properties = [(name, self._redactor.text(value)) for name, value in xml.global_properties]
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """See to what can't be collected, too."""
+        report = yield
+        if report.failed:
+            self._redact(report)
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        """Change a warning before others hear of it."""
+        text = str(warning_message.message)
+        clean = self._redactor.text(text)
+        if clean != text:
+            warning_message.message = UserWarning(clean)
+
+    def _redact(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        text = str(report.longrepr or "")
+        clean = self._redactor.text(text)
+        if clean != text:  # else its colours stay
+            report.longrepr = clean
+
+    def _disarm(self, report: pytest.TestReport) -> None:
+        """Escape control characters in the report of a case; our own colours are kept if the terminal shows colours.
+
+        An errored trial has none of our colours: its text is an agent's exception.
+        """
+        trial = vars(report).get("crmeval_trial")
+        if trial is None or not report.longrepr:
+            return
+        text = str(report.longrepr)
+        parts = _COLOUR.split(text) if self._colored and trial["verdict"] != Verdict.ERRORED else [text]
+        safe = "".join(part if place % 2 else plain_lines(part) for place, part in enumerate(parts))
+        if safe != text:
+            report.longrepr = safe
+
+    def _operand(self, value: object) -> object:
+        """Return one side of a comparison with secrets redacted; unchanged if there are none or it is not JSON."""
+        if isinstance(value, str):
+            return self._redactor.text(value)
+        return self._redactor.json(value) if isinstance(value, (Mapping, list, tuple)) else value
+
+    def _kept(self, value: object) -> object:
+        """Return what somebody has put into a report; what has no secret in it stays what it is."""
+        clean = self._redactor.text(str(value))
+        return value if clean == str(value) else clean
+
+    def _record(self, *args: Any, **named: Any) -> logging.LogRecord:  # noqa: ANN401 (logging's own)
+        record = self._factory(*args, **named)
+        message = _message(record)
+        clean = self._redactor.text(message)
+        if clean != message:
+            record.msg, record.args = clean, None
+        if record.exc_info:
+            told = "".join(traceback.format_exception(*record.exc_info))
+            clean = self._redactor.text(told)
+            if clean != told:
+                record.exc_info, record.exc_text = None, clean.rstrip()
+        return record
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Return what a record says; of one whose arguments don't fit, as much as there is."""
+    try:
+        return record.getMessage()
+    except Exception:  # noqa: BLE001 (logging itself tells of it when the record is shown)
+        return str(record.msg)

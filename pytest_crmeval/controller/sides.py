@@ -1,0 +1,428 @@
+"""The two sides of a run: the process that owns it, and xdist's workers. Made when there is something to evaluate."""
+
+import math
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, nullcontext
+from threading import Thread
+from typing import Any, Protocol
+
+import pytest
+
+from pytest_crmeval.agents.atlas.specs import is_atlas
+from pytest_crmeval.channel.line import Line, LineToController
+from pytest_crmeval.channel.remote import ControlAnswers, LinkedControl, LinkedLedger, LinkedPlaybooks, LinkedServer
+from pytest_crmeval.channel.trial_transport import Packing, Unpacking
+from pytest_crmeval.collect.context import context_of, usage_errors
+from pytest_crmeval.collect.keys import FINISHING
+from pytest_crmeval.collect.prefetch import Foresight
+from pytest_crmeval.controller.prefetch import GRACE, at_once, described, in_flight, weighed
+from pytest_crmeval.controller.progress.live import Live
+from pytest_crmeval.controller.progress.snapshot import Files, Gauge
+from pytest_crmeval.controller.queue import Ledger
+from pytest_crmeval.controller.recorder import Recorder
+from pytest_crmeval.controller.redaction import keep_secrets
+from pytest_crmeval.controller.server import RunServer
+from pytest_crmeval.controller.signals import Signals
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
+from pytest_crmeval.domain.wire import decoded, encoded
+from pytest_crmeval.models.control import EVERYBODY
+from pytest_crmeval.models.shared_control import SharedControl
+from pytest_crmeval.options.environment import addresses_of
+from pytest_crmeval.options.reading import is_colored, options_of
+
+Plan = list[tuple[str, PlannedCase]]
+
+
+class Node(Protocol):
+    """What we use of an xdist worker's controller."""
+
+    config: pytest.Config
+    workerinput: dict[str, Any]
+
+
+class Controller:
+    """The process that owns the run: its server, its books, and the line on which workers ask."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        options = options_of(config)
+        self.control = SharedControl(options.rates, options.budget, failures=options.max_failures)
+        self.server = RunServer(config, self.control)
+        self.recorder = Recorder(config, self._ready, lambda: str(self.server), self.control)
+        self.control.call_failed = self.recorder.log.call_failed
+        self.playbooks = self.recorder.playbooks
+        self.ledger = Ledger(self.recorder.take)
+        self.recorder.lacking = lambda: self.ledger.lacking
+        self.files = Files()
+        self._signals = Signals()
+        self._signals.take()
+        self._config = config
+        self._run = options.run
+        self._line: Line | None = None
+        self._told: tuple[Plan, Foresight] | None = None
+        self._workers = 0
+        self._failures = self._crashes = 0
+        self._refused = ""
+        self._begun = False
+
+    @property
+    def done(self) -> set[tuple[str, ...]]:
+        """What need not be played again."""
+        return self.recorder.done
+
+    def tell(self, plan: Plan, foresight: Foresight) -> None:
+        """Take the plan of this very process."""
+        self._told = plan, foresight
+        self._understand()
+
+    def deal(self, dealt: JsonObject) -> None:
+        """Take what the shard is a part of."""
+        self.recorder.dealt = dealt
+
+    def foretell(self, lines: Sequence[str]) -> None:
+        """Take what the run would take, for the summary."""
+        self.recorder.forecast = lines
+
+    def refuse(self, why: str) -> None:
+        """End the run before anything is played."""
+        raise pytest.UsageError(why)
+
+    def brief(self, node: Node) -> None:
+        """Tell a worker, also one that replaces a crashed one later, what all workers must know alike."""
+        self._workers += 1
+        if self._line is None:
+            from pytest_crmeval.compat import xdist as dealing
+
+            self._config.pluginmanager.register(dealing, "crmeval-dealing")
+            self._done = encoded(sorted(self.done)).decode()  # one string: execnet's cost is per string
+            shared = ControlAnswers(self.control, self.control.forget)
+            self._line = Line(
+                {
+                    "begin": self._begin,
+                    "address": self._address,
+                    "server_back": lambda _: self.server.wait_until_back(),
+                    "lacks_plan": lambda _: self._told is None,
+                    "plan": self._take,
+                    "deal": self.deal,
+                    "refuse": self._note,
+                    "progress": lambda about: self.progress(*about),
+                    "playbook": lambda key: self.playbooks.find(key).to_dict(),
+                    **shared.answers(),
+                    **self._ledger_answers(),
+                },
+                shared.hung_up,
+            )
+        node.workerinput["crmeval"] = {
+            "run": self._run,
+            "line": self._line.address,
+            "done": self._done,
+            "colored": is_colored(node.config),
+        }
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take away what the recorder has taken over, for the terminal keeps every report; and see the end coming."""
+        vars(report).pop("crmeval_trial", None)
+        if report.failed and not hasattr(report, "wasxfail"):
+            self._failures += 1
+            if 0 < (self._config.getoption("maxfail") or 0) <= self._failures:
+                self.ledger.close()
+        if report.when not in {"setup", "call", "teardown"}:  # the report of a crash
+            self._end(report.nodeid, crashed=True)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Know that an item is over."""
+        self._end(nodeid)
+
+    def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
+        """Hear how far a solution file is."""
+        self.files.note(key, judged, lines, solved)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Begin with the plan that the first worker told before it said that it has collected; or end with its no."""
+        if self._refused:
+            self.refuse(self._refused)
+        if self._told is not None and not self._begun:
+            self._begun = True
+            self._understand()
+            self.recorder.begin()
+            self._take_off()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Node, error: object) -> None:
+        """Know that a worker is gone, with all who played there; and that the run is over, if none replaces it."""
+        self._crashes += error is not None
+        is_last = self._crashes > _replacements(self._config)
+        self.ledger.gone(node.workerinput["workerid"], replaced=error is not None and not is_last)
+        if is_last:
+            self.control.stop(EVERYBODY, "a worker has crashed, and is not replaced")
+            self.ledger.close()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Have cases in flight while the loop runs, in this process if there are no workers; and land them.
+
+        The recorder, which was registered later, is around this: the run has begun, if it is to begin.
+        """
+        with ExitStack() as stack:
+            if self.recorder.has_begun:
+                self._take_off()
+                session.config.stash[FINISHING] = lambda: self._signals.postponed(self._finish_first, GRACE)
+                stack.enter_context(in_flight(session, self.ledger, "main"))
+            stack.callback(self._keep_telemetry)
+            stack.callback(self._land)
+            try:
+                return (yield)
+            except BaseException as error:
+                self.control.stop(EVERYBODY, str(error) or type(error).__name__)
+                raise
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        """Interrupt after a test whose case was finished first, where there are no workers: it has its report."""
+        result = yield
+        self._signals.interrupt()
+        return result
+
+    def pytest_unconfigure(self) -> None:
+        """Leave nothing behind."""
+        hang_up_models()
+        self.control.close()
+        if self._line is not None:
+            self._line.close()
+        self.server.stop()
+        self._signals.give_back()
+
+    def _understand(self) -> None:
+        """Hand the plan over."""
+        plan, foresight = self._plan
+        self.recorder.plan(plan)
+        self.recorder.ahead = described(foresight, at_once(self._config))
+        self.recorder.left_out = foresight.left_out
+
+    @property
+    def _plan(self) -> tuple[Plan, Foresight]:
+        plan, foresight = self._told or ([], Foresight(weights={}, alone={}))
+        if self._config.getoption("dist", "no") == "each":
+            if foresight.streams:
+                raise pytest.UsageError("crmeval: an agent that learns plays each case once: choose another --dist")
+            if any(is_of_checkpoint(planned) for _, planned in plan):
+                raise pytest.UsageError(
+                    "crmeval: a solution file is judged once, into one place: choose another --dist"
+                )
+            alone = {"every worker plays everything": len(plan)}
+            foresight = Foresight(weights={}, alone=alone, left_out=foresight.left_out)
+        return plan, foresight
+
+    def _take_off(self) -> None:
+        """Let cases be begun."""
+        plan, foresight = self._plan
+        self.ledger.open(
+            weighed(
+                foresight,
+                [planned for _, planned in plan],
+                options_of(self._config).reports,
+                addresses_of(self._config),
+            ),
+            at_once=at_once(self._config) * max(1, self._workers),
+            short_sighted=bool(self._config.getoption("maxfail")),
+            far_sighted=any(is_of_checkpoint(planned) for _, planned in plan),
+            streams=foresight.streams,
+            players=max(1, self._workers),
+        )
+
+    def _land(self) -> None:
+        """Begin no more cases, and wait for those in flight: they are paid for."""
+        left = self.ledger.close()
+        if left:
+            self.recorder.say(
+                f"crmeval: {left} case{'s are' if left != 1 else ' is'} in flight, and will be waited for, "
+                f"at most {GRACE:.0f} s; Ctrl-C gives them up"
+            )
+            try:
+                left = self.ledger.close(GRACE)
+            finally:  # also at a second Ctrl-C, which abandons the cases in flight
+                if left and self._workers:
+                    from pytest_crmeval.compat.xdist import end_workers_at_once
+
+                    end_workers_at_once(self._config)
+
+    def _finish_first(self) -> None:
+        """Begin no more cases, and say that the one in this process is finished; in a signal handler."""
+        Thread(target=self.ledger.close, daemon=True).start()  # its lock may be held right now
+        capturing = self._config.pluginmanager.get_plugin("capturemanager")
+        with capturing.global_and_fixture_disabled() if capturing else nullcontext():
+            self.recorder.say(
+                f"crmeval: 1 case is in progress, and will be waited for, at most {GRACE:.0f} s; Ctrl-C gives it up"
+            )
+
+    def _keep_telemetry(self) -> None:
+        """Keep what learners have written down where it would go with the server; all of them are done."""
+        if self.recorder.asks_atlas:
+            from pytest_crmeval.player.telemetry import kept
+
+            self.recorder.telemetry = kept(context_of(self._config))
+
+    def _ready(self) -> None:
+        """Wait for the server, if anybody needs it; and see that there is a sandbox, if anybody needs one."""
+        if self._plan[1].sandboxed:
+            from pytest_crmeval.player.sandboxes import described_sandbox
+
+            with usage_errors():
+                self.recorder.sandbox = described_sandbox(context_of(self._config))
+        if self.server.has_begun:
+            self.server.databases()
+        if any(is_atlas(planned.spec) for _, planned in self._plan[0]):
+            from pytest_crmeval.player.telemetry import check_telemetry
+
+            with usage_errors():
+                check_telemetry(context_of(self._config))
+
+    def _end(self, nodeid: str, *, crashed: bool = False) -> None:
+        if key := self.recorder.key_of(nodeid):
+            self.files.forget(key)
+            self.control.end(key)  # also for an abandoned trial, whose thread may never return
+            self.ledger.reported(key, crashed=crashed)
+
+    def _begin(self, _: object) -> None:
+        self.server.begin()
+
+    def _address(self, _: object) -> tuple[str, bool]:
+        address = self.server.databases().address
+        return address.conninfo, address.embedded
+
+    def _note(self, why: str) -> None:
+        self._refused = why
+
+    def _take(self, about: tuple[list[tuple[str, dict[str, str]]], dict[str, Any]]) -> None:
+        if self._told is None:
+            cases, foresight = about
+            plan = [(nodeid, PlannedCase.from_dict(planned)) for nodeid, planned in cases]
+            # Most node ids equal the key: share one string.
+            plan = [(planned.key if planned.key == nodeid else nodeid, planned) for nodeid, planned in plan]
+            self._told = plan, Foresight.from_dict(foresight)
+
+    def _ledger_answers(self) -> dict[str, Callable[[Any], Any]]:
+        ledger = self.ledger
+        return {
+            "join": lambda about: ledger.join(*about),
+            "quit": lambda about: ledger.quit(*about),
+            "settle": lambda about: ledger.settle(about[0], over=about[1]),
+            "next": ledger.next,
+            "finish": lambda about: ledger.finish(*about),
+            "drop": ledger.drop,
+            "take": lambda about: ledger.take(about[0], about[1], patient=about[2]),
+            "leave": ledger.leave,
+        }
+
+
+class Worker:
+    """An xdist worker."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        told: dict[str, Any] = config.workerinput["crmeval"]  # type: ignore[attr-defined] # xdist's own
+        self._signals = Signals()  # a signal to the whole process group reaches workers as well
+        self._signals.take()
+        self._line = LineToController(*told["line"])
+        self.server = LinkedServer(self._line, told["run"])
+        self.control = LinkedControl(self._line)
+        self.ledger = LinkedLedger(self._line)
+        self.playbooks = LinkedPlaybooks(self._line)
+        self.done = set(map(tuple, decoded(told["done"])))
+        self._id: str = config.workerinput["workerid"]  # type: ignore[attr-defined] # xdist's own
+
+    def tell(self, plan: Plan, foresight: Foresight) -> None:
+        """Tell the controller what is to be played; where it can't be told, nothing is, and the error goes by xdist."""
+        if not self.server.out_of_reach and self._line.ask("lacks_plan", None):
+            self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], foresight.to_dict()])
+
+    def deal(self, dealt: JsonObject) -> None:
+        """Tell the controller what the shard is a part of."""
+        if not self.server.out_of_reach:
+            self._line.ask("deal", dealt)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Have cases in flight while the loop runs, and go on until there are no more: others' items want them.
+
+        When it is interrupted, what is in flight is brought to its end.
+        """
+        if self.server.out_of_reach:
+            return (yield)
+        session.config.stash[FINISHING] = self._signals.postponed
+        with in_flight(session, self.ledger, self._id) as slots:
+            over = True
+            try:
+                result = yield
+                over = bool(session.shouldfail or session.shouldstop)
+            finally:
+                slots.drain(over=over)
+            return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        """Interrupt after a test whose case was finished first; the controller ends the run, and limits the wait."""
+        result = yield
+        self._signals.interrupt()
+        return result
+
+    def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
+        """Tell the controller how far a solution file is."""
+        self._line.ask("progress", [key, judged, lines, solved])
+
+    def foretell(self, lines: Sequence[str]) -> None:
+        """Say nothing: a run that is only estimated has no workers."""
+
+    def refuse(self, why: str) -> None:
+        """Have the controller end the run: a worker's own error would be a crash."""
+        self._line.ask("refuse", why)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take away what xdist has sent: pytest keeps every report to the end."""
+        vars(report).pop("crmeval_trial", None)
+
+    def pytest_unconfigure(self) -> None:
+        """Hang up."""
+        hang_up_models()
+        self._line.close()
+        self._signals.give_back()
+
+
+Side = Controller | Worker
+
+
+def _replacements(config: pytest.Config) -> float:
+    """Return how many crashed workers xdist replaces."""
+    given, workers = config.getoption("maxworkerrestart", None), config.getoption("numprocesses", None)
+    return float(given) if given is not None else 4 * workers if workers else math.inf
+
+
+def hang_up_models() -> None:
+    """Close the connections to models, if there ever were any."""
+    if "pytest_crmeval.models.sdks.wire" in sys.modules:
+        from pytest_crmeval.models.sdks.wire import close
+
+        close()
+
+
+def take_side(config: pytest.Config) -> Side:
+    """Make this process's side, and let it hear the hooks."""
+    keep_secrets(config)
+    if hasattr(config, "workerinput"):
+        worker = Worker(config)
+        config.pluginmanager.register(worker, "crmeval-worker")
+        config.pluginmanager.register(Packing(), "crmeval-packing")
+        return worker
+    controller = Controller(config)
+    config.pluginmanager.register(controller, "crmeval-controller")
+    config.pluginmanager.register(Unpacking(), "crmeval-unpacking")
+    config.pluginmanager.register(controller.recorder, "crmeval-recorder")
+    outage = controller.server.outage
+    gauge = Gauge(
+        controller.recorder, controller.ledger, controller.control, controller.files, outage=lambda: str(outage)
+    )
+    config.pluginmanager.register(Live(config, gauge), "crmeval-live")  # around them: it shows how they end, too
+    return controller

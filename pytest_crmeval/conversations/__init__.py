@@ -1,0 +1,1 @@
+"""CRM dialogues: their dataset, the CRM, how they are played and scored."""

@@ -1,0 +1,325 @@
+"""Corrupted oracles: what one can do wrong to the CRM who otherwise does everything right.
+
+A variant must be a real mistake: what ends the same is left out where it is made, with the reason.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import combinations
+
+from pytest_crmeval.conversations.calibration.rehearsal import (
+    ENTITIES,
+    Rehearsal,
+    entity_named,
+    is_seen_beside,
+    key_of,
+    own_call,
+    sort_of,
+    template,
+)
+from pytest_crmeval.conversations.calibration.variants import Kinds, Variant, at_once, changed, instead
+from pytest_crmeval.conversations.scorers.tool_calls import is_forewarned
+from pytest_crmeval.conversations.scorers.turns import Played
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import ToolCall
+from pytest_crmeval.domain.references import resolve
+from pytest_crmeval.domain.state import TABLES
+
+UNASKED = ToolCall(
+    tool="create_new_client", arguments={"name": "Unasked", "email": "unasked@unasked.example", "status": "Active"}
+)
+SPARE: Mapping[str, tuple[str, str]] = {
+    "Client": ("modify_client", "phone"),
+    "Contact": ("modify_contact", "phone"),
+    "Opportunity": ("modify_opportunity", "notes"),
+    "Quote": ("modify_quote", "version"),
+}
+"""Entity -> how to change it, and a column that cases rarely speak of."""
+LOOKS: Mapping[str, str] = {
+    "Client": "client_search",
+    "Contact": "contact_search",
+    "Opportunity": "view_opportunity_details",
+    "Quote": "quote_details",
+}
+"""Entity -> how to look one up by its id."""
+REPEATABLE = (
+    *("create_new_contact", "create_new_opportunity", "create_quote", "create_contract"),
+    *("clone_", "upload_", "add_"),
+)
+"""Writes that do more when they are done twice. A client's e-mail address can be taken only once, what is deleted is
+gone, and to change a row twice is to change it once."""
+HIJACKED: Mapping[str, Json] = {
+    "text": "Hijacked",
+    "email": "hijacked@unasked.example",
+    "number": 7,
+    "date": "2099-12-31",
+}
+"""What is written besides, by its sort. No moments: when a row was written is not compared."""
+CONFUSED: Mapping[str, Sequence[tuple[str, Mapping[str, Json]]]] = {
+    "delete_quote": [("cancel_quote", {})],
+    "cancel_quote": [("delete_quote", {}), ("modify_quote", {"status": "Rejected"})],
+    "delete_opportunity": [("modify_opportunity", {"stage": "Closed-Lost"}), ("clone_opportunity", {})],
+    "clone_opportunity": [("modify_opportunity", {"notes": "(Clone)"})],
+    "modify_opportunity": [("clone_opportunity", {}), ("delete_opportunity", {})],
+    "modify_quote": [("delete_quote", {})],
+    "create_quote": [("modify_opportunity", {"notes": "Quoted."})],
+    "create_contract": [("create_new_opportunity", {"name": "Contract", "amount": 1000, "stage": "Negotiation"})],
+    "create_new_opportunity": [("create_contract", {})],
+    "create_new_contact": [("create_new_opportunity", {"name": "New", "amount": 1000, "stage": "Prospecting"})],
+    "add_note": [("upload_document", {"file_name": "note.txt"})],
+    "upload_document": [("add_note", {"content": "See the document."})],
+}
+"""Tool -> others that it is taken for, with what they need besides."""
+
+
+def changed_text(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Write one text wrong."""
+    for turn in rehearsal.writes:
+        for name, value in rehearsal.arguments(turn, "text", "email", "file"):
+            yield changed(turn, name, f"x{value}")
+        for name, value in rehearsal.arguments(turn, "text"):
+            yield changed(turn, name, f"{value} II")
+
+
+def changed_choice(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Write another stage, another status."""
+    for turn in rehearsal.writes:
+        for name, value in rehearsal.arguments(turn, "choice"):
+            if name != "entity_type":  # without the id of such an entity it is refused
+                others = rehearsal.choices(turn.expected.tool, name)
+                yield from (changed(turn, name, other) for other in others if other != value)
+
+
+def changed_number(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Write one number wrong: by one, by a cent, by a digit."""
+    for turn in rehearsal.writes:
+        for name, value in rehearsal.arguments(turn, "number"):
+            if isinstance(value, int | float):
+                wrong = (value - 1, value + 2) if name == "probability" else (value + 1, value - 0.01, value / 10)
+                yield from (changed(turn, name, number) for number in wrong if number > 0)
+
+
+def changed_date(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Write one date wrong: by a day, by a year."""
+    for turn in rehearsal.writes:
+        for name, value in rehearsal.arguments(turn, "date"):
+            if day := _day(value):
+                yield from (changed(turn, name, str(day + timedelta(days=days))) for days in (1, 365))
+
+
+def dropped_argument(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Forget one thing that was to be written."""
+    for turn in rehearsal.writes:
+        call = template(turn)
+        for name in call.arguments:
+            if name not in rehearsal.required(call.tool) and not _says_nothing(rehearsal, turn, name):
+                kept = {key: value for key, value in call.arguments.items() if key != name}
+                yield instead(turn, ToolCall(tool=call.tool, arguments=kept), what=f"{call.tool} without {name}")
+
+
+def added_argument(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Write what is asked, and something more into the same row."""
+    for turn in rehearsal.writes:
+        for name, schema in rehearsal.parameters(turn.expected.tool).items():
+            if name not in template(turn).arguments and sort_of(name, schema) in HIJACKED:
+                yield changed(turn, name, HIJACKED[sort_of(name, schema)])
+
+
+def wrong_record(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do it to another row of the same entity."""
+    for turn in rehearsal.writes:
+        if not rehearsal.is_idle(turn):  # whoever changes nothing of another row changes nothing either
+            yield from elsewhere(rehearsal, turn)
+
+
+def wrong_entity(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Put a note or a document on a row of another kind."""
+    for turn in rehearsal.writes:
+        call = template(turn)
+        for entity in rehearsal.choices(call.tool, "entity_type"):
+            for row_id, _ in rehearsal.survivors(str(entity)) if entity != call.arguments["entity_type"] else ():
+                arguments = {**call.arguments, "entity_type": entity, "entity_id": row_id}
+                yield instead(turn, ToolCall(tool=call.tool, arguments=arguments), what=f"{call.tool} on a {entity}")
+
+
+def wrong_tool(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do something else with the right row: cancel what is to be deleted, copy what is to be changed."""
+    for turn in rehearsal.writes:
+        for tool, more in CONFUSED.get(turn.expected.tool, ()):
+            needed = rehearsal.required(tool)
+            kept = {name: value for name, value in template(turn).arguments.items() if name in needed}
+            if kept.keys() | more.keys() >= set(needed):
+                call = ToolCall(tool=tool, arguments={**kept, **more})
+                yield instead(turn, call, what=f"{tool}, not {turn.expected.tool}")
+
+
+def dropped_write(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do nothing, and say that it is done."""
+    for turn in rehearsal.writes:
+        yield instead(turn, what=f"no {turn.expected.tool}", text=turn.exchange.reply)
+
+
+def looked_only(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Look at the row that was to be changed, and say that it is done."""
+    for turn in rehearsal.writes:
+        if rehearsal.is_idle(turn):  # there was nothing to do: to look is enough
+            continue
+        for name, value in rehearsal.arguments(turn, "id"):
+            if (entity := entity_named(turn, name)) in LOOKS:
+                look = ToolCall(tool=LOOKS[entity], arguments={TABLES[entity][1]: value})
+                what = f"{look.tool}, no {turn.expected.tool}"
+                yield instead(turn, look, what=what, text=turn.exchange.reply)
+
+
+def guessed_refusal(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Decline what only the data can tell without looking or trying."""
+    for turn in rehearsal.refusals:
+        if not (turn.is_evident or is_forewarned(turn)):  # what one can tell already need not be looked up
+            yield instead(turn, what=f"{turn.expected.tool} neither tried nor looked up", text=turn.exchange.reply)
+
+
+def doubled_call(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do one thing twice, at once or after the answer."""
+    for turn in rehearsal.writes:
+        if turn.expected.tool.startswith(REPEATABLE):
+            call = turn.expectation.call
+            yield instead(turn, call, call, what=f"{call.tool} twice")
+            yield at_once(turn, call, call)
+
+
+def extra_write(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do what is asked, and something that is not."""
+    for turn in rehearsal.turns:
+        calls = own_call(turn)
+        yield instead(turn, UNASKED, *calls, what=f"{UNASKED.tool} unasked, before")
+        for more in _unasked(rehearsal):
+            yield instead(turn, *calls, more, what=f"{more.tool} unasked")
+
+
+def extra_delete(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do what is asked, and delete a row that is to stay."""
+    for turn in rehearsal.turns:
+        for entity in ("Opportunity", "Quote"):
+            for row_id, _ in rehearsal.survivors(entity):
+                more = ToolCall(tool=f"delete_{entity.lower()}", arguments={TABLES[entity][1]: row_id})
+                yield instead(turn, *own_call(turn), more, what=f"{more.tool} unasked")
+
+
+def swapped_writes(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do two things to one row, each in the turn of the other, where the order matters."""
+    for one, other in combinations(rehearsal.parts, 2):
+        mine, yours = one.expected.arguments, other.expected.arguments
+        same_row = any(name in ENTITIES and mine[name] == yours.get(name) for name in mine)
+        if one.number == other.number:
+            continue  # who wants two things at once has no turns to take them for each other
+        if one.writes and other.writes and same_row and _order_matters(one, other):
+            what = f"what was asked in turn {other.number} first"
+            first, then = (instead(a, b.expectation.call, what=what) for a, b in ((one, other), (other, one)))
+            yield replace(first, steps={**first.steps, **then.steps})
+
+
+def forgotten_request(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do one of several things that are wanted at once, and say that all are done."""
+    for turn in rehearsal.several:
+        for part in turn.parts:
+            if part.made is not None and not rehearsal.is_idle(part) and not is_seen_beside(part):
+                what = f"{part.expected.tool} forgotten"
+                yield instead(part, what=what, text=turn.exchange.reply)
+
+
+def botched_request(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do the first of several things right, and another one wrong."""
+    for make in (changed_text, changed_choice, changed_number, changed_date, wrong_record):
+        yield from (variant for variant in make(rehearsal) if variant.place)
+
+
+def acted_anyway(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Write where there is nothing to be done, or where the user is to be asked first, and keep silent about it."""
+    for turn in rehearsal.turns:
+        for more in _unasked(rehearsal) if turn.calls_nothing or turn.expectation.asks else ():
+            yield instead(turn, *own_call(turn), more, what=f"{more.tool} anyway", text=turn.exchange.reply)
+
+
+FLAWS: Kinds = {
+    "text changed": changed_text,
+    "choice changed": changed_choice,
+    "number changed": changed_number,
+    "date changed": changed_date,
+    "argument dropped": dropped_argument,
+    "argument added": added_argument,
+    "wrong record": wrong_record,
+    "wrong entity": wrong_entity,
+    "wrong tool": wrong_tool,
+    "write dropped": dropped_write,
+    "looked only": looked_only,
+    "refusal guessed": guessed_refusal,
+    "call doubled": doubled_call,
+    "extra write": extra_write,
+    "extra delete": extra_delete,
+    "writes swapped": swapped_writes,
+    "request forgotten": forgotten_request,
+    "request botched": botched_request,
+    "acted anyway": acted_anyway,
+}
+
+
+def elsewhere(rehearsal: Rehearsal, turn: Played) -> Iterator[Variant]:
+    """Yield the variants that name another row of the same entity: a seeded one, or one made earlier."""
+    for name, _ in rehearsal.arguments(turn, "id"):
+        right, entity = turn.expected.arguments[name], entity_named(turn, name)
+        others: list[str] = [row_id for row_id, _ in rehearsal.survivors(entity)]
+        others += [f"{{{{turn_{earlier.number}.{TABLES[entity][1]}}}}}" for earlier in _makers(rehearsal, turn, entity)]
+        for other in others:
+            if resolve(other, turn.outputs) != right:
+                yield changed(turn, name, other)
+
+
+def _makers(rehearsal: Rehearsal, turn: Played, entity: str) -> Iterator[Played]:
+    """Yield the turns before one that have made a row of an entity."""
+    for earlier in rehearsal.writes:
+        made = ENTITIES.get(key_of(earlier.exchange.output or {}))
+        if earlier.number < turn.number and made == entity:
+            yield earlier
+
+
+def _order_matters(one: Played, other: Played) -> bool:
+    """Whether two writes to one row end otherwise in the other order: the last change stays, a copy is of its time."""
+    changes = {"cancel_quote": {"status": "Canceled"}}
+    mine = changes.get(one.expected.tool, one.expected.arguments)
+    yours = changes.get(other.expected.tool, other.expected.arguments)
+    if one.is_evident and other.is_evident:
+        return False  # neither need be tried
+    if other.expected.tool == "clone_opportunity":
+        return one.expected.tool == "modify_opportunity"
+    overwritten = any(mine[name] != yours[name] for name in mine.keys() & yours.keys())
+    return overwritten or (not other.expectation.succeeds and str(mine.get("stage")).startswith("Closed"))
+
+
+def _says_nothing(rehearsal: Rehearsal, turn: Played, name: str) -> bool:
+    """Whether an argument writes what is there without it: already, or by default."""
+    given = turn.expected.arguments
+    if turn.expected.tool.startswith("modify_"):
+        before = rehearsal.row_before(turn) or {}
+        others = [other for other in given if other not in (name, *rehearsal.required(turn.expected.tool))]
+        return before.get(name) == given[name] or not others  # without any change nothing is asked, and that is refused
+    return turn.expected.tool == "create_contract" and (name, given[name]) == ("status", "Pending")
+
+
+def _unasked(rehearsal: Rehearsal) -> Iterator[ToolCall]:
+    """Yield writes that nobody asked for; none that a later turn writes over, so that no trace is left."""
+    yield UNASKED
+    written = {name for turn in rehearsal.writes for name in turn.expected.arguments}
+    for entity, (tool, column) in SPARE.items():
+        for row_id, _ in rehearsal.survivors(entity):
+            if column not in written:
+                yield ToolCall(tool=tool, arguments={TABLES[entity][1]: row_id, column: "Unasked"})
+            note = {"entity_type": entity, "entity_id": row_id, "content": "Nobody asked for this note."}
+            yield ToolCall(tool="add_note", arguments=note)
+
+
+def _day(value: Json) -> date | None:
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError:
+        return None

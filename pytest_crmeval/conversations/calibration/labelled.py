@@ -1,0 +1,75 @@
+"""Replies that people labelled true or false, and how the scorer `reply` judges them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pytest_crmeval.conversations.calibration.variants import revoiced
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.evidence import Evidence
+from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
+
+Faults = Callable[[Conversation, Evidence], Sequence[str]]
+"""Returns for each turn of a trial what is wrong with its reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledTurn:
+    """The calls of one turn, and replies to it that are known to be true or false."""
+
+    steps: Sequence[Sequence[ToolCall]] = ()
+    """Calls of each step; those of one step are made at once."""
+    true: Sequence[str] = ()
+    false: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledPlay:
+    """A conversation with the calls of one play of it, and labelled replies."""
+
+    case: Conversation
+    turns: Sequence[LabelledTurn]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedReply:
+    """How one labelled reply was judged."""
+
+    case: str
+    turn: int
+    text: str
+    is_true: bool
+    fault: str
+    """What the scorer found wrong with it; empty if nothing."""
+
+    @property
+    def right(self) -> bool:
+        """Whether the scorer agrees with the label."""
+        return self.is_true is (not self.fault)
+
+
+class Replayer:
+    """Makes the calls of a labelled play, and says the first true reply of each turn."""
+
+    name = "replayer"
+
+    def __init__(self, turns: Sequence[LabelledTurn]) -> None:
+        self._turns = turns
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Make the calls of the next step of the turn, or say its first true reply."""
+        del tools
+        starts = [place for place, message in enumerate(messages) if message.speaker == "user"]
+        turn = self._turns[len(starts) - 1]
+        step = sum(message.speaker == "agent" for message in messages[starts[-1] :])
+        if step < len(turn.steps):
+            return Reply(calls=tuple(turn.steps[step]))
+        return Reply(text=next(iter(turn.true), "Done."))
+
+
+def judge_replies(play: LabelledPlay, evidence: Evidence, faults: Faults) -> Iterator[JudgedReply]:
+    """Yield how ``faults`` judges each labelled reply; all other turns say their first true one."""
+    for number, turn in enumerate(play.turns, start=1):
+        for is_true, texts in ((True, turn.true), (False, turn.false)):
+            for text in texts:
+                fault = faults(play.case, revoiced(evidence, number, text))[number - 1]
+                yield JudgedReply(case=play.case.id, turn=number, text=text, is_true=is_true, fault=fault)

@@ -1,0 +1,81 @@
+"""Whether a case says of itself what is not so: then nobody can pass it."""
+
+import re
+from collections.abc import Iterator
+
+from pytest_crmeval.conversations.scorers.crm_state import crm_state
+from pytest_crmeval.conversations.scorers.facts import NOTHING
+from pytest_crmeval.conversations.scorers.groundedness import Grounds
+from pytest_crmeval.conversations.scorers.mentions import read
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.evidence import Evidence, Reference
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.references import REFERENCE, resolve
+
+_PLACEHOLDER = re.compile(r"\{\s*[\w.]+\s*\}")
+
+
+def inconsistencies(case: Conversation, reference: Reference) -> Iterator[str]:
+    """Yield what a case expects and its own reference calls don't bring about."""
+    yield from _words(case, reference)
+    yield from _answers(case, reference)
+    yield from _facts(case, reference)
+    yield from _segments(case)
+    if case.expected_state:
+        evidence = Evidence(transcript=reference.transcript, after=reference.after, reference=reference)
+        score = crm_state(case, evidence)
+        yield from (f"expected_state: {line}" for line in score.reason.splitlines())
+
+
+def _words(case: Conversation, reference: Reference) -> Iterator[str]:
+    """Yield what the user would say that no user says: nothing, or a reference that nothing answers."""
+    for number, turn in enumerate(case.turns, start=1):
+        if not turn.utterance.strip():
+            yield f"turn {number}: the user says nothing"
+        for place, name in REFERENCE.findall(turn.utterance):
+            value = reference.transcript.outputs.get(int(place), {}).get(name)
+            if not isinstance(value, str | int | float):
+                yield f"turn {number}: nothing answers {{{{turn_{place}.{name}}}}} in what the user says"
+
+
+def _segments(case: Conversation) -> Iterator[str]:
+    """Yield the segments of a chain that end otherwise than their turns say."""
+    start = 0
+    for number, segment in enumerate(case.segments, start=1):
+        refused = [not turn.expectation.succeeds for turn in case.turns[start : segment.last_turn]]
+        if segment.succeeds is any(refused):
+            says, does = ("success", "a refusal") if segment.succeeds else ("failure", "no refusal")
+            yield f"segment {number}: expected_outcome is {says}, and its turns expect {does}"
+        start = segment.last_turn
+
+
+def _answers(case: Conversation, reference: Reference) -> Iterator[str]:
+    turns = zip(case.turns, reference.transcript.exchanges, strict=True)
+    for number, (turn, exchange) in enumerate(turns, start=1):
+        for part, (call, result) in zip(turn.expectation.parts, exchange.calls, strict=False):
+            unknown = result.error is not None and result.error.kind == "unknown_tool"
+            if unknown or not part.is_met_by(result):
+                said = result.error.message if result.error else f"it returned {result.value!r}"
+                yield f"turn {number}: the case expects otherwise of its own call {call.tool}: {said}"
+
+
+def _facts(case: Conversation, reference: Reference) -> Iterator[str]:
+    """Yield the facts that nobody has said by the time the reply has to."""
+    if not any(turn.expectation.facts for turn in case.turns):
+        return
+    grounds, outputs = Grounds(case.now.date().isoformat()), reference.transcript.outputs
+    for number, (turn, exchange) in enumerate(zip(case.turns, reference.transcript.exchanges, strict=True), start=1):
+        grounds.add(exchange.messages)
+        for fact in turn.expectation.facts or ():
+            meant = resolve(fact, {place: found for place, found in outputs.items() if place <= number})
+            if not _known(meant, grounds):
+                yield f"turn {number}: reply_facts: nobody has said {meant!r}"
+
+
+def _known(fact: Json, grounds: Grounds) -> bool:
+    if fact == NOTHING or isinstance(fact, bool) or not isinstance(fact, str | int | float):
+        return True
+    if isinstance(fact, str) and _PLACEHOLDER.search(fact):
+        return False
+    said = read(str(fact))
+    return not list(grounds.baseless(said)) and (bool(said.numbers or said.dates) or grounds.has_said(str(fact)))

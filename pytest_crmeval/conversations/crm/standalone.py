@@ -1,0 +1,38 @@
+"""A CRM for whoever needs one outside of a test run: on a server that is given, or on one of its own."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pytest_crmeval.conversations.crm.postgres import PostgresCrm
+from pytest_crmeval.postgres.databases import Address, RunDatabases
+from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries
+
+
+@contextmanager
+def standalone_crm(dsn: str | None = None) -> Iterator[PostgresCrm]:
+    """Yield a CRM on the server at ``dsn``, else on an embedded one; nothing of it is left when the context ends.
+
+    ServerUnavailable if there is no server; its message says what to do.
+    """
+    with _server(dsn) as address:
+        databases = RunDatabases(address, f"standalone-{secrets.token_hex(4)}")
+        alive = databases.open()
+        try:
+            with databases.clone("main").connect() as connection:
+                yield PostgresCrm(connection)
+        finally:
+            databases.close(alive)
+
+
+@contextmanager
+def _server(dsn: str | None) -> Iterator[Address]:
+    if dsn:
+        yield Address(dsn)
+        return
+    server = EmbeddedServer(find_binaries())
+    try:
+        server.wait()
+        yield Address(server.conninfo, embedded=True)
+    finally:
+        server.stop()

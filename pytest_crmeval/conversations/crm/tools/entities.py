@@ -1,0 +1,192 @@
+"""What the CRM holds: the columns of each entity, their kinds, and what may be done with them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import LiteralString
+
+from pytest_crmeval.conversations.crm.tools.kinds import (
+    AMOUNT,
+    DAY,
+    EMAIL,
+    FILE_NAME,
+    ID,
+    MOMENT,
+    NUMBER,
+    PROBABILITY,
+    TEXT,
+    TEXTS,
+    Kind,
+    choice,
+)
+from pytest_crmeval.domain.state import TABLES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """One kind of row."""
+
+    name: str
+    columns: Mapping[str, Kind]
+    required: Sequence[str]
+    """What a seeded row must have."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """What a seeded row has if it does not say otherwise."""
+    changeable: Sequence[str] = ()
+    order: LiteralString
+    """Leaves nothing open, on any server: the first row of a search is what later turns refer to."""
+    clock: str | None = None
+    """The column that says when the row was made."""
+
+    @property
+    def table(self) -> str:
+        """Where its rows are."""
+        return TABLES[self.name][0]
+
+    @property
+    def key(self) -> str:
+        """What its rows are known by."""
+        return TABLES[self.name][1]
+
+    def kinds(self, *names: str) -> dict[str, Kind]:
+        """Return some columns with their kinds."""
+        return {name: self.columns[name] for name in names}
+
+
+STAGES = ("Prospecting", "Qualification", "Proposal", "Negotiation", "Closed-Won", "Closed-Lost")
+
+CLIENT = Entity(
+    name="Client",
+    columns={
+        "client_id": ID,
+        "name": TEXT,
+        "industry": TEXT,
+        "email": EMAIL,
+        "phone": TEXT,
+        "address": TEXT,
+        "status": choice("Active", "Prospect", "Inactive"),
+        "created_date": MOMENT,
+        "owner": TEXT,
+    },
+    required=("name",),
+    defaults={"status": "Active"},
+    changeable=("name", "email", "phone", "address", "industry", "status", "owner"),
+    order='name COLLATE "C", client_id',
+    clock="created_date",
+)
+CONTACT = Entity(
+    name="Contact",
+    columns={
+        "contact_id": ID,
+        "first_name": TEXT,
+        "last_name": TEXT,
+        "title": TEXT,
+        "email": EMAIL,
+        "phone": TEXT,
+        "client_id": ID,
+        "notes": TEXT,
+    },
+    required=("first_name", "last_name", "client_id"),
+    changeable=("first_name", "last_name", "title", "email", "phone", "notes"),
+    order='last_name COLLATE "C", first_name COLLATE "C", contact_id',
+)
+OPPORTUNITY = Entity(
+    name="Opportunity",
+    columns={
+        "opportunity_id": ID,
+        "client_id": ID,
+        "name": TEXT,
+        "stage": choice(*STAGES),
+        "amount": AMOUNT,
+        "close_date": DAY,
+        "owner": TEXT,
+        "probability": PROBABILITY,
+        "notes": TEXT,
+        "created_at": MOMENT,
+    },
+    required=("client_id", "name", "amount"),
+    defaults={"stage": "Qualification"},
+    changeable=("name", "stage", "amount", "close_date", "owner", "probability", "notes"),
+    order='name COLLATE "C", opportunity_id',
+    clock="created_at",
+)
+QUOTE = Entity(
+    name="Quote",
+    columns={
+        "quote_id": ID,
+        "opportunity_id": ID,
+        "version": TEXT,
+        "amount": AMOUNT,
+        "status": choice("Draft", "Sent", "Approved", "Rejected", "Canceled"),
+        "valid_until": DAY,
+        "created_date": MOMENT,
+        "quote_prefix": TEXT,
+    },
+    required=("opportunity_id", "amount"),
+    defaults={"status": "Draft"},
+    changeable=("version", "amount", "status", "valid_until", "quote_prefix"),
+    order="amount, quote_id",
+    clock="created_date",
+)
+CONTRACT = Entity(
+    name="Contract",
+    columns={
+        "contract_id": ID,
+        "client_id": ID,
+        "opportunity_id": ID,
+        "start_date": DAY,
+        "end_date": DAY,
+        "value": NUMBER,
+        "status": choice("Active", "Pending", "Expired"),
+        "document_url": TEXT,
+    },
+    required=("client_id",),
+    defaults={"status": "Active"},
+    order="start_date NULLS LAST, value NULLS LAST, contract_id",
+)
+COMPANY = Entity(
+    name="Company",
+    columns={
+        "company_id": ID,
+        "name": TEXT,
+        "type": choice("Partner", "Vendor", "Competitor"),
+        "industry": TEXT,
+        "address": TEXT,
+        "contacts": TEXTS,
+    },
+    required=("name", "type"),
+    order='name COLLATE "C", company_id',
+)
+DOCUMENT = Entity(
+    name="Document",
+    columns={
+        "document_id": ID,
+        "entity_type": choice("Opportunity", "Contract", "Quote", "Client"),
+        "entity_id": ID,
+        "file_name": FILE_NAME,
+        "uploaded_by": TEXT,
+        "uploaded_at": MOMENT,
+        "file_url": TEXT,
+    },
+    required=("entity_type", "entity_id", "file_name"),
+    order='file_name COLLATE "C", document_id',
+    clock="uploaded_at",
+)
+NOTE = Entity(
+    name="Note",
+    columns={
+        "note_id": ID,
+        "entity_type": choice("Opportunity", "Client", "Contact", "Quote", "Contract"),
+        "entity_id": ID,
+        "content": TEXT,
+        "created_by": TEXT,
+        "created_at": MOMENT,
+    },
+    required=("entity_type", "entity_id", "content"),
+    order="created_at, note_id",
+    clock="created_at",
+)
+
+ENTITIES: Mapping[str, Entity] = {
+    entity.name: entity for entity in (CLIENT, COMPANY, CONTACT, OPPORTUNITY, QUOTE, CONTRACT, DOCUMENT, NOTE)
+}
+"""By name, in an order in which each row is known before it is referred to."""

@@ -1,0 +1,282 @@
+"""Conversations in JSON Lines, one case per line."""
+
+import codecs
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+
+from pytest_crmeval.conversations.dataset import records
+from pytest_crmeval.conversations.dataset.chunks import LARGE, Entry, Index, IndexCache, version_of
+from pytest_crmeval.conversations.dataset.defects import defects
+from pytest_crmeval.conversations.dataset.records import ConversationRecord, ExpectedResponse, TurnRecord
+from pytest_crmeval.domain import calls
+from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, Turn
+from pytest_crmeval.domain.dataset_error import SHOWN, DatasetError
+from pytest_crmeval.domain.expectation import Answer, Expectation
+from pytest_crmeval.domain.messages import ToolCall
+
+_DECODER = msgspec.json.Decoder(ConversationRecord)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRef:
+    """Where a case is: light enough to parametrize tens of thousands of tests with."""
+
+    path: Path
+    line: int
+    offset: int
+    id: str
+    fingerprint: str
+    turns: int = 0
+    tags: Sequence[str] = ()
+    split: str = ""
+    judged: ClassVar[bool] = False
+    confidential: ClassVar[bool] = False
+
+    def read(self) -> Conversation:
+        """Return the case itself."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.offset)
+                record = decode(file.readline(), self.path, self.line)
+        except OSError as error:
+            raise DatasetError(f"{self.path}: {error.strerror}, while it was being played") from error
+        except DatasetError as error:
+            raise self._changed() from error
+        if _fingerprint(record) != self.fingerprint:
+            raise self._changed()
+        return _conversation(record, self.fingerprint)
+
+    def _changed(self) -> DatasetError:
+        return DatasetError(f"{self.path}:{self.line}: the file was changed while it was being played")
+
+
+def index(paths: Sequence[Path], cache: IndexCache | None = None) -> list[CaseRef]:
+    """Validate every line of the files and return the locations of the cases.
+
+    Lines of large files that are in the ``cache`` are not validated again.
+    """
+    found: dict[str, CaseRef] = {}
+    problems: list[str] = []
+    for path in paths:
+        before = len(found)
+        for ref in _known(path, cache) or _refs(path, problems):
+            first = found.setdefault(ref.id, ref)
+            if first is not ref:
+                problems.append(
+                    f"{path}:{ref.line}: conversation_id: {ref.id!r} is taken by {first.path}:{first.line}; "
+                    "ids must be unique"
+                )
+        if len(found) == before and not problems:
+            raise DatasetError(f"{path}: the file has no conversation; write one JSON object per line")
+    if problems:
+        more = [f"... and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
+        raise DatasetError("\n".join(problems[:SHOWN] + more))
+    return list(found.values())
+
+
+def index_cache(folder: Path, share: float = 0.0) -> IndexCache:
+    """Return the cache in a folder, for a worker that starts at ``share`` of each file."""
+    version = version_of([__file__, records.__file__, calls.__file__])
+    return IndexCache(folder=folder, version=version, share=share)
+
+
+def _known(path: Path, cache: IndexCache | None) -> list[CaseRef] | None:
+    """Return the cases of a large file from its cached index; None if the file is small or has an error to report."""
+    try:
+        if cache is None or path.stat().st_size < LARGE:
+            return None
+        indexes = cache.indexes(path, _indexed)
+    except OSError:
+        return None
+    found, before, shared = [], 0, dict[tuple[str, ...], tuple[str, ...]]()
+    for start, chunk in indexes or ():
+        found += [
+            CaseRef(
+                path=path,
+                line=before + entry.line,
+                offset=start + entry.offset,
+                id=entry.id,
+                fingerprint=entry.fingerprint,
+                turns=entry.turns,
+                tags=shared.setdefault(entry.tags, entry.tags),
+                split=entry.split,
+            )
+            for entry in chunk.entries
+        ]
+        before += chunk.lines
+    return found or None
+
+
+def _indexed(content: bytes) -> Index | None:
+    """Return the index of a chunk; None if one of its lines is invalid."""
+    entries, offset, number = [], 0, 0
+    for number, line in enumerate(BytesIO(content), start=1):
+        start, offset = offset, offset + len(line)
+        if not line.strip():
+            continue
+        try:
+            record = decode(line, Path(), number)
+        except DatasetError:
+            return None
+        tags = tuple(record.tags)
+        told = (record.conversation_id, _fingerprint(record), len(record.turns), tags, record.split or "")
+        entries.append(Entry(number, start, *told))
+    return Index(number, entries)
+
+
+def _refs(path: Path, problems: list[str]) -> Iterator[CaseRef]:
+    offset = 0
+    for number, line in enumerate(_lines(path), start=1):
+        start, offset = offset, offset + len(line)
+        if not line.strip():
+            continue
+        try:
+            record = decode(line, path, number)
+        except DatasetError as error:
+            problems.append(str(error))
+            continue
+        yield CaseRef(
+            path=path,
+            line=number,
+            offset=start,
+            id=record.conversation_id,
+            fingerprint=_fingerprint(record),
+            turns=len(record.turns),
+            tags=tuple(record.tags),
+            split=record.split or "",
+        )
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield from file
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror}; give the path of a JSON Lines file") from error
+
+
+def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
+    """Return one line of a file as a record; DatasetError says where it is wrong."""
+    try:
+        record = _DECODER.decode(line.removeprefix(codecs.BOM_UTF8))
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at ")
+        field = place.removeprefix("`key` in ").strip("`$.")
+        raise DatasetError(f"{path}:{number}: {field or 'line'}: {what}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DatasetError(f"{path}:{number}: this line is not JSON: {error}") from error
+    ids = [turn.turn_id for turn in record.turns]
+    if ids != list(range(1, len(ids) + 1)):
+        raise DatasetError(f"{path}:{number}: turns: turn_id must count 1, 2, 3 …, found {ids}")
+    if problem := next(filter(None, map(_nonsense, record.turns)), ""):
+        raise DatasetError(f"{path}:{number}: turns: {problem}")
+    if record.segment_boundaries and (problem := _boundaries(record.segment_boundaries, len(ids))):
+        raise DatasetError(f"{path}:{number}: segment_boundaries: {problem}")
+    if (record.contains_failure or record.failure_turn is not None) and record.failure_turn not in ids:
+        raise DatasetError(f"{path}:{number}: failure_turn: must be one of the turns {ids}")
+    return record
+
+
+def conversation_from(line: bytes, path: Path, number: int) -> Conversation:
+    """Return the conversation of one line; DatasetError says where it is wrong."""
+    record = decode(line, path, number)
+    return _conversation(record, _fingerprint(record))
+
+
+def _nonsense(turn: TurnRecord) -> str:
+    """Return what can't be meant by a turn; empty if everything can."""
+    called = [each.expected_tool for each in turn.further_calls]
+    done = [turn.expected_tool, *called] if turn.expect_success else called
+    if not all(called):
+        problem = "further_calls: expected_tool must not be empty"
+    elif not turn.expected_tool:
+        problem = _uncalled(turn)
+    elif turn.reply_asks and (written := next(filter(writes, done), "")):
+        problem = f"reply_asks: {written} is to succeed, and who still has to ask can't have written yet"
+    else:
+        return ""
+    return problem and f"turn {turn.turn_id}: {problem}"
+
+
+def _uncalled(turn: TurnRecord) -> str:
+    """Return what can't be meant by a turn without a tool."""
+    if turn.expect_success and not turn.reply_asks:
+        return (
+            'expected_tool: when empty, needs "expect_success": false (to decline) or "reply_asks": true (to ask back)'
+        )
+    if turn.expected_args or turn.further_calls:
+        return f"{'expected_args' if turn.expected_args else 'further_calls'}: must be empty where expected_tool is"
+    if turn.expected_error_substring:
+        return "expected_error_substring: nothing is called, so nothing is refused by the CRM; leave it out"
+    return ""
+
+
+def _boundaries(boundaries: Sequence[int], turns: int) -> str:
+    rising = list(boundaries) == sorted(set(boundaries))
+    return "" if rising and boundaries[-1] == turns else f"must rise to the last turn, {turns}, found {boundaries}"
+
+
+def _fingerprint(record: ConversationRecord) -> str:
+    plain = msgspec.to_builtins(record, str_keys=True)
+    return sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:16]
+
+
+def _conversation(record: ConversationRecord, fingerprint: str) -> Conversation:
+    return Conversation(
+        id=record.conversation_id,
+        fingerprint=fingerprint,
+        turns=tuple(_turn(turn) for turn in record.turns),
+        seed=msgspec.to_builtins(record.initial_entities.seed_data, str_keys=True),
+        complexity=record.complexity_level,
+        category=record.workflow_category,
+        tags=tuple(record.tags),
+        split=record.split or "",
+        now=record.now or NOW,
+        segments=_segments(record) if record.chain_id else (),
+        chain=record.chain_id or "",
+        expected_state=msgspec.to_builtins(record.expected_state) if record.expected_state else {},
+        defects=tuple(map(str, defects(record))),
+    )
+
+
+def _turn(record: TurnRecord) -> Turn:
+    return Turn(
+        utterance=record.user_utterance,
+        expectation=Expectation(
+            call=ToolCall(tool=record.expected_tool, arguments=record.expected_args),
+            further=tuple(record.calls[1:]),
+            succeeds=record.expect_success,
+            refusal=record.expected_error_substring or "",
+            facts=None if record.reply_facts is None else tuple(record.reply_facts),
+            asks=record.reply_asks,
+            answer=_answer(record.expected_response) if record.expected_response else None,
+        ),
+    )
+
+
+def _answer(record: ExpectedResponse) -> Answer:
+    text = record.text.strip()
+    others = [answer.strip() for answer in record.answers if answer.strip()]
+    judged = record.requires_judge or record.evaluation.lower() == "judge"
+    return Answer(text=text, others=tuple(others), judged=judged)
+
+
+def _segments(record: ConversationRecord) -> tuple[Segment, ...]:
+    summaries = record.cumulative_context.segment_summaries
+    given = [one.segment_id if one.segment_number is None else one.segment_number for one in summaries]
+    first = 0 if 0 in given else 1  # some count from 0
+    outcomes = {
+        place if number is None else number: summary.expected_outcome == "success"
+        for place, (number, summary) in enumerate(zip(given, summaries, strict=True), start=first)
+    }
+    return tuple(
+        Segment(last_turn=last, succeeds=outcomes.get(number, True))
+        for number, last in enumerate(record.segment_boundaries or (), start=first)
+    )

@@ -1,0 +1,28 @@
+"""The JSON Schema of a conversation file's lines, for editors and for other people's generators.
+
+python -m pytest_crmeval.conversations.dataset.schema > pytest_crmeval/conversations/dataset/conversation.schema.json
+"""
+
+import json
+import sys
+from typing import Any
+
+import msgspec
+
+from pytest_crmeval.conversations.dataset.records import ConversationRecord
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema of one line."""
+    (reference,), definitions = msgspec.json.schema_components([ConversationRecord], ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "crmeval.conversation/1",
+        "title": "One conversation: a line of a JSON Lines file",
+        **reference,
+        "$defs": definitions,
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n")

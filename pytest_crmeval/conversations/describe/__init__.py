@@ -1,0 +1,1 @@
+"""The distribution of a set of conversations."""

@@ -1,0 +1,186 @@
+"""The distribution of a set of conversations as a person wants to read it in a terminal."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+from pytest_crmeval.conversations.describe.description import ANY, Calls, Counts, Description, Histogram
+from pytest_crmeval.conversations.describe.sketches import (
+    LOOKED_UP,
+    NO_CALL,
+    NOTHING,
+    QUESTION,
+    REFUSAL,
+    SAID,
+    SHOWN,
+)
+from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.domain.cutting import cut
+
+WIDTH = 100
+"""Of a page."""
+BAR = 40
+_BEHAVIOURS = {
+    REFUSAL: "the CRM refuses",
+    QUESTION: "the reply asks back",
+    NOTHING: "there is nothing to find",
+    NO_CALL: "there is nothing to call",
+    ANY: "any of these",
+}
+_WAYS = {
+    SAID: "by an id that the user says",
+    SHOWN: "otherwise, and an earlier turn was about it",
+    LOOKED_UP: "otherwise, and it has to be looked up",
+}
+Row = Sequence[str]
+
+
+def page(found: Description, *, examples: int) -> Iterator[str]:
+    """Yield the lines of the page, with some of the most frequent wordings and of the conversations that are alike."""
+    sections = (
+        _turns(found),
+        _shares("complexity", found.complexity, found.conversations),
+        _shares("category", found.categories, found.conversations),
+        _shares("split", found.splits, found.conversations),
+        _calls(found),
+        _labelled("turns in which", found.behaviours, _BEHAVIOURS, found.turns),
+        _tags(found.tags, found.conversations),
+        _wordings(found, examples),
+        _rows(found),
+        _names(found.names),
+        _labelled("turns that refer to a record", found.ways, _WAYS, sum(found.ways.values())),
+        _times(found),
+        _alike(found, examples),
+    )
+    yield f"{_many(found.conversations, 'conversation')}, {_many(found.turns, 'turn')}"
+    for section in sections:
+        yield ""
+        yield from section
+
+
+def _turns(found: Description) -> Iterator[str]:
+    yield f"turns per conversation: {found.mean:.2f} on average"
+    yield from _bars(found.lengths)
+
+
+def _bars(histogram: Histogram) -> Iterator[str]:
+    total, most = sum(histogram.values()), max(histogram.values())
+    for size, number in histogram.items():
+        bar = "#" * max(1, round(number * BAR / most))
+        yield f"{size:>7}  {bar:<{BAR}}{number:>7}{_share(number, total)}"
+
+
+def _shares(head: str, counts: Counts, total: int) -> Iterator[str]:
+    yield head
+    yield from _aligned([(name, str(count), _share(count, total).strip()) for name, count in counts.items()])
+
+
+def _labelled(head: str, counts: Counts, labels: Mapping[str, str], total: int) -> Iterator[str]:
+    return _shares(head, {label: counts[name] for name, label in labels.items()}, total)
+
+
+def _calls(found: Description) -> Iterator[str]:
+    yield (
+        f"{_many(found.calls, 'call')}: {found.writes} write ({found.writes / (found.calls or 1):.1%}), "
+        f"{found.calls - found.writes} read; of which further calls of a turn: "
+        f"{sum(calls.further for calls in found.tools.values())}"
+    )
+    reads = [_tool(*item) for item in found.tools.items() if not writes(item[0])]
+    changes = [_tool(*item) for item in found.tools.items() if writes(item[0])]
+    columns = ("main", "further")
+    left, right = _aligned([("reads", *columns), *reads]), _aligned([("writes", *columns), *changes])
+    yield from _side_by_side(list(left), list(right))
+    never = [name for name, calls in found.tools.items() if not calls.total]
+    if never:
+        yield from _wrapped("never called: ", never)
+
+
+def _tool(name: str, calls: Calls) -> Row:
+    return name, str(calls.main), str(calls.further)
+
+
+def _tags(tags: Counts, total: int) -> Iterator[str]:
+    if not tags:
+        yield "no tags"
+        return
+    rows = list(_aligned([(tag, str(count), _share(count, total).strip()) for tag, count in tags.items()]))
+    half = (len(rows) + 1) // 2
+    yield f"{_many(len(tags), 'tag')}"
+    yield from _side_by_side(rows[:half], rows[half:])
+
+
+def _wordings(found: Description, examples: int) -> Iterator[str]:
+    yield f"{len(found.wordings)} wordings in {_many(found.turns, 'utterance')}, up to names and numbers; most often"
+    for said, count in list(found.wordings.items())[:examples]:
+        yield _cut(f"{count:>7}  {said}")
+
+
+def _rows(found: Description) -> Iterator[str]:
+    head = ("rows at the start", "min", "mean", "max", "total")
+    cells = (
+        (entity, str(spread.least), f"{spread.mean:.2f}", str(spread.most), str(spread.total))
+        for entity, spread in found.rows.items()
+    )
+    yield from _aligned([head, *cells], indent="")
+
+
+def _names(names: Counts) -> Iterator[str]:
+    yield "different names, seeded or created"
+    yield from _aligned([(kind, str(count)) for kind, count in names.items()])
+
+
+def _times(found: Description) -> Iterator[str]:
+    clock = found.clock
+    if clock.first and clock.last:
+        yield f"now: {_many(clock.days, 'day')} from {clock.first.date()} to {clock.last.date()}"
+    if clock.unsaid:
+        yield f"now: {_many(clock.unsaid, 'conversation')} without"
+    told = ", ".join(f"{number} of {_many(size, 'segment')}" for size, number in found.chains.items())
+    yield f"chains: {sum(found.chains.values())}{told and f' ({told})'}"
+
+
+def _alike(found: Description, examples: int) -> Iterator[str]:
+    likeness = found.likeness
+    groups = ((str(size), str(number), str(size * number)) for size, number in likeness.sizes.items())
+    yield f"{likeness.shapes} of {_many(found.conversations, 'conversation')} are different up to names and numbers"
+    yield from _aligned([("alike", "groups", "conversations"), *groups])
+    if likeness.most > 1:
+        more = [f"... and {likeness.most - examples} more"] if likeness.most > examples else []
+        yield from _wrapped("the most: ", [*likeness.largest[:examples], *more])
+
+
+def _aligned(rows: Sequence[Row], *, indent: str = "  ") -> Iterator[str]:
+    """Yield the rows of a table: the name to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *numbers in rows:
+        cells = [f"{number:>{width}}" for number, width in zip(numbers, widths[1:], strict=True)]
+        yield "  ".join([f"{indent}{name:<{widths[0]}}", *cells])
+
+
+def _side_by_side(left: Sequence[str], right: Sequence[str]) -> Iterator[str]:
+    width = max(map(len, left), default=0)
+    for one, other in zip_longest(left, right, fillvalue=""):
+        yield f"{one:<{width}}    {other}".rstrip()
+
+
+def _wrapped(head: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield a list of words on as many lines as it takes."""
+    line = f"  {head}"
+    for place, word in enumerate(words):
+        part = word if place == len(words) - 1 else f"{word}, "
+        if len(line) + len(part.rstrip()) > WIDTH and line.strip():
+            yield line.rstrip()
+            line = "    "
+        line += part
+    yield line
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else cut(line, WIDTH - 1)
+
+
+def _share(number: int, total: int) -> str:
+    return f"{number / (total or 1):>8.1%}"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,140 @@
+"""Days as people say them: to the letter, or counted from today."""
+
+import calendar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from pytest_crmeval.conversations.generator.figures import count
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """A day and how it is said."""
+
+    value: date
+    said: str
+    relative: bool = False
+    """Whether one has to know what day it is."""
+
+    @property
+    def iso(self) -> str:
+        """The day as the CRM writes it."""
+        return self.value.isoformat()
+
+
+def written(dice: Dice, day: date, *, year: bool = True) -> str:
+    """Return a day to the letter, in one of the forms that nobody can misread."""
+    month = MONTHS[day.month - 1]
+    if not year:
+        return dice.one_of((f"{day.day} {month}", f"{month} {day.day}", f"the {ordinal(day.day)} of {month}"))
+    return dice.one_of(
+        (
+            day.isoformat(),
+            f"{day.day} {month} {day.year}",
+            f"{month} {day.day}, {day.year}",
+            f"{day.day} {month[:3]} {day.year}",
+            f"the {ordinal(day.day)} of {month} {day.year}",
+        )
+    )
+
+
+def today(dice: Dice, day: date) -> str:
+    """Return what day it is, with its year."""
+    weekday, month = WEEKDAYS[day.weekday()], MONTHS[day.month - 1]
+    return dice.one_of(
+        (
+            f"{weekday}, {day.day} {month} {day.year}",
+            f"{weekday}, {month} {day.day}, {day.year}",
+            f"{day.day} {month} {day.year}",
+            f"{weekday} the {ordinal(day.day)} of {month} {day.year}",
+            day.isoformat(),
+        )
+    )
+
+
+def ahead(dice: Dice, now: date, *, near: int = 5, far: int = 300) -> Day:
+    """Return a day that is still to come, to the letter or counted from today."""
+    if dice.chance(0.45):
+        return dice.one_of(_RELATIVE)(dice, now)
+    return written_ahead(dice, now, near=near, far=far)
+
+
+def written_ahead(dice: Dice, now: date, *, near: int = 5, far: int = 300) -> Day:
+    """Return a day that is still to come, to the letter."""
+    day = now + timedelta(days=dice.between(near, far))
+    return Day(value=day, said=written(dice, day))
+
+
+def past(dice: Dice, now: date) -> Day:
+    """Return a day that is over, to the letter."""
+    day = now - timedelta(days=dice.between(20, 400))
+    return Day(value=day, said=written(dice, day))
+
+
+def ordinal(number: int) -> str:
+    """Return 1st, 2nd, 3rd, 11th."""
+    teens = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+
+
+def months_on(day: date, months: int) -> date:
+    """Return the same day so many months later, or the last one of that month."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
+
+
+def _in_days(dice: Dice, now: date) -> Day:
+    days = dice.one_of((10, 14, 20, 30, 45, 60, 75, 90, 120))
+    said = dice.one_of((f"in {days} days", f"{days} days from today", f"{days} days from now"))
+    return Day(value=now + timedelta(days=days), said=said, relative=True)
+
+
+def _in_weeks(dice: Dice, now: date) -> Day:
+    weeks = dice.between(2, 8)
+    said = dice.one_of(("in {} weeks", "{} weeks from today", "{} weeks from now")).format(count(dice, weeks))
+    return Day(value=now + timedelta(weeks=weeks), said=said, relative=True)
+
+
+def _end_of_month(dice: Dice, now: date) -> Day:
+    months = dice.between(1, 2)
+    later = months_on(now.replace(day=1), months)
+    day = later.replace(day=calendar.monthrange(later.year, later.month)[1])
+    said = (
+        ("the last day of next month", "the end of next month")
+        if months == 1
+        else ("the last day of the month after next",)
+    )
+    return Day(value=day, said=dice.one_of(said), relative=True)
+
+
+def _first_of_month(dice: Dice, now: date) -> Day:
+    day = months_on(now.replace(day=1), 1)
+    return Day(value=day, said=dice.one_of(("the first of next month", "the 1st of next month")), relative=True)
+
+
+def _end_of_year(dice: Dice, now: date) -> Day:
+    said = dice.one_of(("the last day of this year", "the end of this year", "year-end"))
+    return Day(value=date(now.year, 12, 31), said=said, relative=True)
+
+
+def _in_a_year(dice: Dice, now: date) -> Day:
+    return Day(value=months_on(now, 12), said=dice.one_of(("a year from today", "one year from today")), relative=True)
+
+
+def _day_of_next_month(dice: Dice, now: date) -> Day:
+    number = dice.between(5, 28)
+    day = months_on(now.replace(day=1), 1).replace(day=number)
+    return Day(value=day, said=f"the {ordinal(number)} of next month", relative=True)
+
+
+_RELATIVE: Sequence[Callable[[Dice, date], Day]] = (
+    *(_in_days, _in_weeks, _end_of_month, _first_of_month, _end_of_year, _in_a_year, _day_of_next_month),
+)

@@ -1,0 +1,154 @@
+"""What users ask for, and its form is wrong: files, addresses, and notes on what can't have any."""
+
+from pytest_crmeval.conversations.generator import vocabulary
+from pytest_crmeval.conversations.generator.intents import Beat, Move, Slot
+from pytest_crmeval.conversations.generator.mail import domain, mailbox
+from pytest_crmeval.conversations.generator.rows import Row
+from pytest_crmeval.conversations.generator.scenarios import recovery, strangers
+from pytest_crmeval.conversations.generator.scenarios.limits import CHOICE, REFUSED, changed
+from pytest_crmeval.conversations.generator.scenarios.papers import note_text
+from pytest_crmeval.conversations.generator.scenarios.unsettled import Unsettled
+from pytest_crmeval.conversations.generator.story import Story
+
+NO_FILE = "File name must consist of"
+NO_ADDRESS = "Invalid email format"
+_FORBIDDEN = ("exe", "zip", "jpg", "png", "mp4", "html", "rar", "eml")
+_FILED = ("Opportunity", "Client", "Quote", "Contract")
+
+
+def _unfiled(story: Story, row: Row, name: str, allowed: str) -> Beat:
+    return Unsettled(
+        tool="upload_document",
+        args={"entity_type": row.entity, "entity_id": row.ref, "file_name": name},
+        slots={"record": story.call(row), "file": name},
+        error=NO_FILE,
+        skills=REFUSED | {"document"},
+        about=row,
+        given={"file_name": allowed},
+        settle=recovery.with_another_file,
+    )
+
+
+def forbidden_file_type(story: Story) -> Beat | None:
+    """Want a file on record of a type that the CRM does not keep."""
+    row = story.pick(story.dice.one_of(_FILED))
+    if row is None:
+        return None
+    names = vocabulary.files(row.entity)
+    stem = story.dice.one_of(names.stems)
+    name = f"{stem}.{story.dice.one_of(_FORBIDDEN)}"
+    return _unfiled(story, row, name, f"{stem}.{story.dice.one_of(names.extensions)}")
+
+
+def forbidden_file_name(story: Story) -> Beat | None:
+    """Want a file on record with blanks in its name."""
+    row = story.pick(story.dice.one_of(_FILED))
+    if row is None:
+        return None
+    names = vocabulary.files(row.entity)
+    stem = story.dice.one_of([stem for stem in names.stems if "-" in stem or "_" in stem])
+    allowed = f"{stem}.{story.dice.one_of(names.extensions)}"
+    return _unfiled(story, row, allowed.replace("-", " ").replace("_", " "), allowed)
+
+
+def note_on_file(story: Story) -> Beat | None:
+    """Want a note on a file, which can't have any."""
+    known = [row.ref for row in story.world.rows if row.entity in _FILED]
+    files = [row for row in story.world.of("Document") if row["entity_id"] in known]
+    if not files:
+        return None
+    file = story.dice.one_of(files)
+    owner = story.world.row(file["entity_id"])
+    text = note_text(story, owner.entity)
+    return Unsettled(
+        tool="add_note",
+        args={"entity_type": "Document", "entity_id": file.ref, "content": text},
+        slots={"file": file["file_name"], "note": text},
+        error=CHOICE,
+        skills=REFUSED | {"note"},
+        looked_at=(file,),
+        rows=(owner,),
+        settle=recovery.on_what_it_belongs_to,
+    )
+
+
+def note_on_company(story: Story) -> Beat | None:
+    """Want a note on a partner, which can't have any."""
+    company = story.pick("Company")
+    if company is None:
+        return None
+    text = story.dice.one_of(vocabulary.notes("competition" if company["type"] == "Competitor" else "call"))
+    return Beat(
+        tool="add_note",
+        args={"entity_type": "Company", "entity_id": company.ref, "content": text},
+        slots={"company": story.call(company), "kind": company["type"].lower(), "note": text},
+        error=CHOICE,
+        skills=REFUSED | {"note"},
+        looked_at=(company,),
+    )
+
+
+def _malformed(story: Story, address: str) -> str:
+    """Return an address as a bad scan has it."""
+    room, _, where = address.partition("@")
+    return story.dice.one_of((f"{room}@{where.removesuffix('.example')}", f"{room}.{where}", f"{room}@@{where}"))
+
+
+def malformed_contact_email(story: Story) -> Beat | None:
+    """Want an address for a person that is none."""
+    person = story.pick("Contact")
+    if person is None:
+        return None
+    where = domain(story.world.client_of(person).full_name)
+    address = mailbox(story.dice, person["first_name"], person["last_name"], where)
+    wrong = _malformed(story, address)
+    settle = None if address == person["email"] else recovery.with_the_right_address
+    given = {"email": address}
+    said: dict[str, Slot] = {"email": wrong}
+    return changed(story, person, "contact", {"email": wrong}, said, error=NO_ADDRESS, given=given, settle=settle)
+
+
+def malformed_client_email(story: Story) -> Beat | None:
+    """Want an address for a client that is none."""
+    client = story.pick("Client")
+    if client is None:
+        return None
+    address = strangers.mailbox(story, client.full_name)
+    wrong = _malformed(story, address)
+    given, settle = {"email": address}, recovery.with_the_right_address
+    return changed(
+        story, client, "client", {"email": wrong}, {"email": wrong}, error=NO_ADDRESS, given=given, settle=settle
+    )
+
+
+def new_contact_with_malformed_email(story: Story) -> Beat | None:
+    """Want a new person saved with an address that is none."""
+    client = story.pick("Client")
+    if client is None:
+        return None
+    first, last, feminine = strangers.person(story)
+    address = mailbox(story.dice, first, last, domain(client.full_name))
+    wrong = _malformed(story, address)
+    return Unsettled(
+        tool="create_new_contact",
+        args={"first_name": first, "last_name": last, "client_id": client.ref, "email": wrong},
+        slots={"client": story.call(client), "first": first, "last": last, "email": wrong},
+        error=NO_ADDRESS,
+        skills=REFUSED | {"creation"},
+        given={"email": address},
+        feminine=feminine,
+        settle=recovery.with_the_right_address,
+    )
+
+
+MOVES = (
+    Move(make=forbidden_file_type, entity="Document", tools=["upload_document"], weight=0.7, trouble=True),
+    Move(make=forbidden_file_name, entity="Document", tools=["upload_document"], weight=0.7, trouble=True),
+    Move(make=note_on_file, entity="Document", tools=["add_note"], weight=0.5, trouble=True),
+    Move(make=note_on_company, entity="Company", tools=["add_note"], weight=0.6, trouble=True),
+    Move(make=malformed_contact_email, entity="Contact", tools=["modify_contact"], weight=0.8, trouble=True),
+    Move(make=malformed_client_email, entity="Client", tools=["modify_client"], weight=0.5, trouble=True),
+    Move(
+        make=new_contact_with_malformed_email, entity="Contact", tools=["create_new_contact"], weight=0.6, trouble=True
+    ),
+)

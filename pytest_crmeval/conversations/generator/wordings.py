@@ -1,0 +1,176 @@
+"""Words for what is meant: banks of wordings, the user's voice, and typing mistakes."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from pytest_crmeval.conversations.generator.intents import Slot
+from pytest_crmeval.conversations.generator.naming import Referent
+from pytest_crmeval.conversations.generator.seeded_random import Dice
+
+VOICES = ("plain", "terse", "chatty", "indirect")
+_SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
+_CHOICE = re.compile(r"\[([^\[\]{}]*(?:\{[\w.]+\}[^\[\]{}]*)*)\]")
+_LONG = re.compile(r"(?<![\w@.'-])[a-z]{5,}(?![\w@.'-])")
+"""A word that can be mistyped without being a name or a value."""
+_PLAIN = re.compile(r"[a-z][a-z'-]*[,:;.!?]?(?:\s|$)")
+_MEANT = re.compile(
+    r"draft|sen[dt]|approv|reject|cancel|clos|(?:de|re|in)?activ|prospect|qualif|propos|negot|pend|expir|sign"
+    r"|partner|vendor|compet|hal[fv]|doubl|tripl|twice|third|quarter|fifth|tenth|percent|today|week|month|year|days"
+    r"|forget|besid|addition|apart|while|since"
+)
+"""How words begin that stand for a value, or for the seam between two requests."""
+_OF_IT = re.compile(
+    r"\b(?:[Tt]he )?(?P<what>[Aa]mount|(?:close|end|expiry|start) date|name|notes field|owner|prefix|probability|price"
+    r"|[Ss]tage|[Ss]tatus|total|value|validity|version(?: number)?|title|phone(?: number)?|e-mail(?: address)?|address)"
+    r" of (?P<whom>it|them|him|her)(?=[.,;:!?]|$| (?:to|is|are|was|should|has|now|by|from|at|as|and|for|up|down|in)\b)"
+)
+_OWN = {"it": "its", "them": "their", "him": "his", "her": "her"}
+_OWN_CAPITAL = re.compile(r"I\b|[A-Z]{2}|OK\b")
+"""Words that have a capital wherever they stand."""
+_EXCLAIMS = re.compile(r"(?:[A-Z]\w+[,!.]|[^.?!]*!) ")
+"""Begins with a word or two to the reader: OK, this one is for the files."""
+_HEADING = re.compile(r"\{(\w+)\}\s*[:=/,-]")
+_BEGINS = re.compile(r"[.!?]\s+$")
+TRIES = 3
+LONG = 4
+"""Spaces in a name that makes no good possessive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One way to say something, with places for what it is said of."""
+
+    text: str
+    voice: str
+
+    @property
+    def slots(self) -> frozenset[str]:
+        """What it has a place for, whatever is chosen."""
+        fixed = _CHOICE.sub(" ", self.text)
+        return frozenset(match[1] for match in _SLOT.finditer(fixed))
+
+    @property
+    def all_slots(self) -> frozenset[str]:
+        """What it may have a place for."""
+        return frozenset(match[1] for match in _SLOT.finditer(self.text))
+
+
+@cache
+def banks() -> Mapping[str, Sequence[Wording]]:
+    """Return all wordings by the name of what they say."""
+    found: dict[str, tuple[Wording, ...]] = {}
+    for file in sorted(files(__package__).joinpath("phrases").iterdir(), key=lambda each: each.name):
+        if file.name.endswith(".toml"):
+            for name, voices in tomllib.loads(file.read_text(encoding="utf-8")).items():
+                if name in found:
+                    raise ValueError(f"{file.name}: {name} has wordings elsewhere already")
+                found[name] = tuple(Wording(text, voice) for voice, texts in voices.items() for text in texts)
+    return found
+
+
+class Speech:
+    """Chooses words; what has been said often is said less."""
+
+    def __init__(self) -> None:
+        self.said: Counter[Wording] = Counter()
+        """How often each wording was used."""
+        self.voice = ""
+        """Of what was said last."""
+
+    def say(  # noqa: PLR0913 (two of them have defaults)
+        self,
+        dice: Dice,
+        name: str,
+        slots: Mapping[str, Slot],
+        voice: str,
+        *,
+        optional: Collection[str] = (),
+        inside: bool = False,
+    ) -> str:
+        """Return a sentence with everything in it that has to be said; ``inside`` another one it begins small."""
+        must = {slot for slot, value in slots.items() if slot not in optional and not _is_known(value)}
+        fitting = [one for one in banks()[name] if must <= one.slots and one.all_slots <= slots.keys()]
+        fitting = [
+            one for one in fitting if not (_is_clumsy(one, slots) or (inside and _EXCLAIMS.match(one.text)))
+        ] or fitting
+        if not fitting:
+            raise LookupError(f"no wording of {name} says {sorted(must)} and nothing but {sorted(slots)}")
+        own = [one for one in fitting if one.voice == voice]
+        usual = own if own and dice.chance(0.8) else fitting
+        wording = min(dice.some(usual, TRIES), key=lambda one: self.said[one])
+        self.said[wording] += 1
+        self.voice = wording.voice
+        return _filled(dice, wording.text, slots, inside=inside)
+
+
+def _is_clumsy(wording: Wording, slots: Mapping[str, Slot]) -> bool:
+    """Whether a pronoun would stand like a heading (It: approved), or a long name would be a possessive."""
+    heading = _HEADING.match(wording.text)
+    if heading is not None and _is_pronoun(slots[heading[1]]):
+        return True
+    owners = [slots[match[1]] for match in _SLOT.finditer(wording.text) if match[2] == "own"]
+    return any(isinstance(owner, Referent) and owner.own.count(" ") > LONG for owner in owners)
+
+
+def _is_pronoun(value: Slot) -> bool:
+    return isinstance(value, Referent) and "pronoun" in value.skills
+
+
+def _is_known(value: Slot) -> bool:
+    return isinstance(value, Referent) and value.known
+
+
+def _filled(dice: Dice, text: str, slots: Mapping[str, Slot], *, inside: bool) -> str:
+    while match := _CHOICE.search(text):
+        text = text[: match.start()] + dice.one_of(match[1].split("|")) + text[match.end() :]
+    if inside and not _OWN_CAPITAL.match(text):
+        text = text[:1].lower() + text[1:]
+    said = _SLOT.sub(lambda match: _form(match, slots[match[1]]), text).strip()
+    said = _OF_IT.sub(_owned, said)
+    return said if inside else capitalized(said)
+
+
+def _owned(match: re.Match[str]) -> str:
+    """Return its amount for the amount of it."""
+    said = f"{_OWN[match['whom']]} {match['what'].lower()}"
+    return capitalized(said) if match[0][0].isupper() else said
+
+
+def _form(match: re.Match[str], value: Slot) -> str:
+    """Return what is said in a place; what begins a sentence has a capital."""
+    said = value if isinstance(value, str) else str(getattr(value, match[2] or "object"))
+    return capitalized(said) if _BEGINS.search(match.string, 0, match.start()) else said
+
+
+def capitalized(text: str) -> str:
+    """Return a text with a capital at its start, unless it starts with an address or the name of a file."""
+    return text[:1].upper() + text[1:] if _PLAIN.match(text) else text
+
+
+def mistyped(dice: Dice, text: str, kept: Sequence[str]) -> str:
+    """Return a text with a slip of the finger or two, none of them in what has to be ``kept``."""
+    spans = [match.span() for value in kept for match in re.finditer(re.escape(value), text, re.IGNORECASE)]
+    words = [
+        match.span()
+        for match in _LONG.finditer(text)
+        if not _MEANT.match(match[0]) and not any(start < match.end() and match.start() < end for start, end in spans)
+    ]
+    for start, end in sorted(dice.some(words, dice.between(1, 2)), reverse=True):
+        text = text[:start] + _slip(dice, text[start:end]) + text[end:]
+    return text
+
+
+def _slip(dice: Dice, word: str) -> str:
+    at = dice.between(1, len(word) - 2)
+    return dice.one_of(
+        (
+            word[:at] + word[at + 1] + word[at] + word[at + 2 :],
+            word[:at] + word[at + 1 :],
+            word[: at + 1] + word[at] + word[at + 1 :],
+        )
+    )

@@ -1,0 +1,1 @@
+"""Errors and oddities in files of conversations."""

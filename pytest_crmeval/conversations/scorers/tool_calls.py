@@ -1,0 +1,236 @@
+"""Whether the CRM was asked what the user wanted to know."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from pytest_crmeval.conversations.scorers.facts import facts_of
+from pytest_crmeval.conversations.scorers.groundedness import follows_from, kind_of, rows_in
+from pytest_crmeval.conversations.scorers.turns import Played, Remembered, told, turns_of
+from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.evidence import Evidence
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import ToolCall, ToolResult
+from pytest_crmeval.domain.references import Answered
+from pytest_crmeval.domain.score import Score
+from pytest_crmeval.domain.state import CLOCKS, TABLES, meant
+
+Shown = frozenset[tuple[str, str]]
+"""A row as it can be compared between two worlds."""
+LISTS: Mapping[str, str] = {f"list_{table}": f"{entity.lower()}_search" for entity, (table, _) in TABLES.items()}
+"""Tools that show the same rows as a search."""
+OVERVIEWS: Mapping[str, str] = {"summarize_opportunities": "opportunity_search", "quote_prefixes": "quote_search"}
+"""Tools that tell something about the rows of a search."""
+EXACT = ("status", "stage", "type", "entity_type")
+"""Filters that find what is equal; those that name an id, a number or a day do so, too."""
+
+
+def tool_calls(case: Conversation, evidence: Evidence) -> Score:
+    """Score the share of turns whose calls are right; all of them must be."""
+    faults = call_faults(case, evidence)
+    return Score(name="calls", value=faults.count("") / len(faults), reason=told(faults))
+
+
+@Remembered
+def call_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
+    """Yield for each turn what is wrong with its calls; empty if nothing is.
+
+    What is to be read must be read in its turn: by the expected call, or by any that shows the same rows. What is to be
+    written must be there at the end of its turn, however it came there: a later turn may write over it, and then the
+    state no longer tells. What is to be refused must be tried as expected, or looked up, unless anybody can tell
+    without. Of several things that are wanted in one turn each is judged for itself.
+    """
+    seeded = {row_id for rows in case.seed.values() for row_id in rows}
+    for turn in turns_of(case, evidence):
+        faults = (_fault(part, seeded, case.expected_state) for part in turn.parts if not part.calls_nothing)
+        yield next(filter(None, faults), "") or _unasked(turn)
+
+
+def _fault(turn: Played, seeded: set[str], told_apart: Collection[str]) -> str:
+    done = [(call, result) for call, result in turn.calls if not result.refused]
+    reads = [(call, result) for call, result in done if not writes(call.tool)]
+    if not turn.expectation.succeeds:
+        return "" if turn.is_evident else _unproven(turn, reads)
+    if turn.writes:
+        exact = not any(entity.lower() in turn.expected.tool for entity in told_apart)
+        written = turn.made is not None or not exact or _written(done, turn, seeded)
+        return "" if done and written else f"not written: {_told(turn.expected)}"
+    shown = turn.made is not None or _shows(reads, turn, seeded) or is_remembered(turn, seeded)
+    return "" if shown else f"not made: {_told(turn.expected)}"
+
+
+def _unasked(turn: Played) -> str:
+    """Return what was written in a turn that only asks, or that there is nothing to be done in."""
+    if any(part.writes and part.expectation.succeeds for part in turn.parts):
+        return ""  # the state tells
+    done = [call for call, result in turn.calls if not result.refused]
+    return next((f"written, and nobody asked for it: {_told(call)}" for call in done if writes(call.tool)), "")
+
+
+def _unproven(turn: Played, reads: Answered) -> str:
+    """Return that a refusal which only the data can tell was merely guessed."""
+    tried = any(_tries(call, result, turn.expected) for call, result in turn.calls)
+    met = tried or is_forewarned(turn) or any(_looks_up(call, result, turn.expected) for call, result in reads)
+    met = met or _is_sought(turn)
+    return "" if met else f"neither tried nor looked up: {_told(turn.expected)}, which the CRM refuses"
+
+
+def is_forewarned(turn: Played) -> bool:
+    """Whether an earlier turn has shown what a refusal is about: that very row, or who has the address."""
+    error = turn.reference_result.error
+    rows = [row for _, result in turn.before for row in rows_in(result.value)]
+    if error is not None and error.kind == "conflict":
+        sought = {text.casefold() for text in _texts(turn.expected) if "@" in text}
+        return not sought.isdisjoint(str(row.get("email")).casefold() for row in rows)
+    return not _texts(turn.expected).isdisjoint(str(row[kind_of(row)]) for row in rows)
+
+
+def _is_sought(turn: Played) -> bool:
+    """Whether somebody looked for what is not there, and was told so."""
+    ids = _texts(turn.expected)
+    return any(
+        not writes(call.tool)
+        and result.error is not None
+        and result.error.kind == "not_found"
+        and isinstance(call.arguments, Mapping)
+        and not ids.isdisjoint(_texts(call))
+        for call, result in turn.calls
+    )
+
+
+def _texts(call: ToolCall) -> set[str]:
+    return {value for value in call.arguments.values() if isinstance(value, str)}
+
+
+def _tries(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
+    """Whether a call asks for what is to be refused; it may ask for more, and is refused all the same."""
+    if call.tool != expected.tool or not isinstance(call.arguments, Mapping):
+        return False
+    if not result.refused:
+        return call == expected
+    given = {name: _small(value) for name, value in call.arguments.items()}
+    return all(name in given and given[name] == _small(value) for name, value in expected.arguments.items())
+
+
+def _looks_up(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
+    """Whether a read looks at what is to be refused: at that very row, or at rows of its kind."""
+    ids = _texts(expected)
+    shown = {str(item) for row in rows_in(result.value) for name, item in row.items() if name.endswith("_id")}
+    return not ids.isdisjoint(shown) or not _kinds(call).isdisjoint(_kinds(expected))
+
+
+def _kinds(call: ToolCall) -> set[str]:
+    """Return the entities that a call is about."""
+    return {
+        entity
+        for entity, (table, key) in TABLES.items()
+        if entity.lower() in call.tool
+        or table in call.tool
+        or key in call.arguments
+        or entity == call.arguments.get("entity_type")
+    }
+
+
+def _shows(reads: Answered, turn: Played, seeded: set[str]) -> bool:
+    """Whether other reads have shown what the expected one shows."""
+    if _is_empty(turn.reference_value):
+        return any(_proves_absence(call, result, turn.expected) for call, result in reads)
+    if any(rows_in(turn.reference_value)):
+        return _is_among(reads, turn, seeded)
+    return _tells(reads, turn)
+
+
+def is_remembered(turn: Played, seeded: set[str]) -> bool:
+    """Whether a call of an earlier turn has shown the rows that a turn asks for, all of them, as they still are.
+
+    Or that there are none, if there are none still.
+    """
+    done = [pair for pair in turn.before if not pair[1].refused]
+    if _is_empty(turn.reference_value):
+        reads = [pair for pair in done if not writes(pair[0].tool)]
+        return any(_proves_absence(call, result, turn.expected) for call, result in reads)
+    return any(rows_in(turn.reference_value)) and any(_is_among([pair], turn, seeded) for pair in done)
+
+
+def _is_among(done: Answered, turn: Played, seeded: set[str]) -> bool:
+    rows = set(_comparable(turn.reference_value, seeded))
+    return rows <= {row for _, result in done for row in _comparable(result.value, seeded)}
+
+
+def _written(done: Answered, turn: Played, seeded: set[str]) -> bool:
+    """Whether the row that the expected call leaves behind was seen in the turn: written in parts, or there already.
+
+    Or as the later requests of the turn leave it: whoever changes a row twice may do so at once.
+    """
+    shown = {row for _, result in done for row in _comparable(result.value, seeded)}
+    left = [list(_comparable(value, seeded)) for value in _left_behind(turn)]
+    return any(set(rows) <= shown for rows in left)
+
+
+def _left_behind(turn: Played) -> Iterator[Json]:
+    """Yield the row that a turn writes, as each of its reference calls from this one on leaves it."""
+    ids = {str(row[kind_of(row)]) for row in rows_in(turn.reference_value)}
+    yield turn.reference_value
+    for _, result in turn.reference.calls[turn.place + 1 :]:
+        if any(str(row[kind_of(row)]) in ids for row in rows_in(result.value)):
+            yield result.value
+
+
+def _is_empty(value: Json) -> bool:
+    return value in ([], {}) or (isinstance(value, Mapping) and value.get("total_count") == 0)
+
+
+def _tells(reads: Answered, turn: Played) -> bool:
+    """Whether reads tell, or let one count or add up, what an overview tells."""
+    tool = turn.expected.tool
+    if any(call.tool == tool and result.value == turn.reference_value for call, result in reads):
+        return True
+    values = [
+        result.value
+        for call, result in reads
+        if tool == "summarize_counts" or (call.tool != tool and _search(call.tool) == _search(tool))
+    ]
+    facts = facts_of(turn.expectation, tool, turn.reference_value, turn.outputs)
+    return bool(facts) and all(any(follows_from(value, fact) for value in values) for fact in facts)
+
+
+def _proves_absence(call: ToolCall, result: ToolResult, expected: ToolCall) -> bool:
+    """Whether a read goes through all rows that the expected one could find: if they were there, they would be seen."""
+    if _search(call.tool) != _search(expected.tool) or result.note:
+        return False
+    if call.tool in OVERVIEWS and not _is_empty(result.value):
+        return False
+    filters = {name: value for name, value in call.arguments.items() if _small(value) != ""}
+    wanted = expected.arguments
+    return all(name in wanted and _wider(name, value, wanted[name]) for name, value in filters.items())
+
+
+def _search(tool: str) -> str:
+    """Return the search that goes through the same rows."""
+    return LISTS.get(tool) or OVERVIEWS.get(tool, tool)
+
+
+def _wider(name: str, value: Json, expected: Json) -> bool:
+    """Whether a filter lets through all that another one does."""
+    one, other = _small(value), _small(expected)
+    if isinstance(one, str) and isinstance(other, str) and name not in EXACT and not name.endswith(("_id", "_date")):
+        return one in other
+    return one == other
+
+
+def _small(value: Json) -> Json:
+    return value.strip().casefold() if isinstance(value, str) else value
+
+
+def _comparable(value: Json, seeded: set[str]) -> Iterator[Shown]:
+    """Yield the rows in a result without clocks, and with new ids by role."""
+    for row in rows_in(value):
+        said = {name: meant(name, item) for name, item in row.items() if name not in CLOCKS}
+        yield frozenset((name, _by_role(name, item, seeded)) for name, item in said.items())
+
+
+def _by_role(name: str, item: Json, seeded: set[str]) -> str:
+    return "new" if name.endswith("_id") and item is not None and str(item) not in seeded else repr(item)
+
+
+def _told(call: ToolCall) -> str:
+    return f"{call.tool}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"

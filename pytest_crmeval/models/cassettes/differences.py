@@ -1,0 +1,124 @@
+"""What differs between a request and the one that was recorded in its place."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import groupby, takewhile, zip_longest
+from typing import Any
+
+from pytest_crmeval.domain.cutting import redacted
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.prompt import ModelIdentity, Prompt
+from pytest_crmeval.domain.wire import encoded
+from pytest_crmeval.models.cassettes.exchanges import Recorded, prompt_id, tools_of
+
+_WIDTH, _LINES = 100, 6
+_DIFF_HEAD = 3
+"""Lines of a diff before the first that differs: two names, and a place."""
+_LOOK = 200
+"""Lines that are compared from the first difference on: to find the shortest way through a book takes long."""
+HIDDEN = "what was recorded holds a secret, which was not recorded; record it again without"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked now."""
+
+    identity: ModelIdentity
+    prompt: Prompt
+    messages: Sequence[Json]
+    """Those of the prompt, written down."""
+
+
+def difference(request: Request, exchanges: Sequence[Recorded], place: int, prompts: Mapping[str, Any]) -> str:
+    """Tell what is not as it was recorded: the first field that differs, and a few lines of how.
+
+    ``prompts`` are the recorded system prompts and tools, as far as they are there.
+    """
+    if place >= len(exchanges):
+        return f"the recording ends before it; its last message is\n{_last(request)}"
+    line = exchanges[place].line
+    told = [*_in_identity(request, line), *_in_prompt(request, line, prompts)]
+    told += [HIDDEN] if exchanges[place].redacted else []
+    told += [] if told else _in_messages(request.messages, _messages(exchanges[: place + 1]))
+    return told[0] if told else "it is the same as a recorded one, but was recorded less often than it is asked"
+
+
+def _in_identity(request: Request, line: Mapping[str, Any]) -> Iterator[str]:
+    identity = request.identity
+    fields: dict[str, tuple[str, Json]] = {
+        "provider": ("the provider differs", identity.provider),
+        "model": ("the model differs", identity.model),
+        "settings": ("the settings differ", identity.settings),
+        "must_call": ("the tool that has to be called differs", request.prompt.must_call),
+    }
+    for name, (what, now) in fields.items():
+        if _differ(before := line.get(name, ""), now):
+            yield f"{what} from what was recorded\n{_diff(before, now)}"
+
+
+def _in_prompt(request: Request, line: Mapping[str, Any], prompts: Mapping[str, Any]) -> Iterator[str]:
+    before, now = line["prompt"], prompt_id(request.prompt)
+    if before == now:
+        return
+    known = prompts.get(before)
+    if known is None:
+        yield f"the system prompt or the tools differ from what was recorded (prompts/{before}.json is not there)"
+        return
+    if known["system"] != request.prompt.system:
+        yield f"the system prompt differs from what was recorded\n{_diff(known['system'], request.prompt.system)}"
+    yield f"the tools differ from what was recorded\n{_diff(known['tools'], tools_of(request.prompt))}"
+
+
+def _in_messages(now: Sequence[Json], before: Sequence[Json]) -> Iterator[str]:
+    for number, (was, is_now) in enumerate(zip_longest(before, now), start=1):
+        if was is None:
+            yield f"message {number} of {len(now)} was not there when it was recorded\n{_diff('', is_now)}"
+        elif is_now is None:
+            yield f"message {number} of {len(before)} was recorded, and is missing\n{_diff(was, '')}"
+        elif _differ(was, is_now):
+            yield f"message {number} of {len(now)} differs from what was recorded\n{_diff(was, is_now)}"
+
+
+def _messages(exchanges: Sequence[Recorded]) -> Sequence[Json]:
+    """Return all messages of the last request."""
+    messages: list[Json] = []
+    for exchange in exchanges:
+        line = exchange.line
+        messages = [*messages, *line["added"]] if "added" in line else list(line.get("messages", ()))
+    return messages
+
+
+def _differ(before: Json, now: Json) -> bool:
+    return encoded(before, canonical=True) != encoded(now, canonical=True)
+
+
+def _last(request: Request) -> str:
+    return _diff("", request.messages[-1]) if request.messages else ""
+
+
+def _diff(before: Json, now: Json) -> str:
+    """Return the lines around the first difference."""
+    old, new = _lines(before), _lines(now)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    shown = slice(max(0, same - 1), same + _LOOK)
+    found = list(unified_diff(old[shown], new[shown], n=1, lineterm=""))[_DIFF_HEAD:]
+    first = takewhile(lambda line: not line.startswith("@@"), found)
+    return "\n".join(["--- recorded", "+++ asked", *_shortened(first)])
+
+
+def _shortened(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the first lines of each kind: what was there must not hide what is there now."""
+    for _, kind in groupby(lines, key=lambda line: line[0]):
+        several = list(kind)
+        yield from several[:_LINES]
+        if len(several) > _LINES:
+            yield f"  ({len(several) - _LINES} more lines)"
+
+
+def _lines(value: Json) -> list[str]:
+    """Return a value as lines that are short enough to be compared and to be read."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=dict)
+    lines = redacted(text).split("\n") if text else []
+    return [line[at : at + _WIDTH] for line in lines for at in range(0, len(line) or 1, _WIDTH)]

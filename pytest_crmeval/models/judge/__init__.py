@@ -1,0 +1,1 @@
+"""What judges of all kinds of case have in common."""

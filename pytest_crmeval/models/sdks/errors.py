@@ -1,0 +1,293 @@
+"""From an SDK's exception to a typed error that says who said what, and never the key."""
+
+import json
+import math
+import re
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from pytest_crmeval.domain.cutting import cut, redacted
+from pytest_crmeval.models.sdks.wire import TooLargeError
+from pytest_crmeval.ports.chat_model import Cause, ModelError
+
+LONGEST = 500
+_EXCERPT = 200
+_LIMITS = frozenset({"retry-after", "retry-after-ms", "date"})
+"""What is kept besides what has its name from it; the date is the server's clock."""
+_SHORTEST_KEY = 8
+"""Shorter ones are the placeholders of servers that want none; they are ordinary words."""
+_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk)-[\w*.-]{4,}")
+_NO_MONEY = re.compile(
+    r"""insufficient_quota|credit\ balance\ is\ too\ low|insufficient\ (?:credit|balance|funds)
+    |\b(?:run|ran|are|is)\ out\ of\ (?:\w+\ )?(?:credit|funds|money)
+    |\b(?:no|used\ (?:up\ )?all|exhausted)\ (?:(?:of|your|its|the|more|available|remaining|prepaid)\ )*credits?\b
+    |\bcredits?(?:\ balance|\ limit)?\ (?:(?:is|are|was|were|has|have|been)\ )*(?:exhausted|exceeded|depleted|used\ up)
+    |\b(?:purchase|buy|add)\ (?:more\ |additional\ )?credits?\b|\btop\ up\ your\b
+    |\bspending\ limit\ (?:(?:is|was|has|been)\ )*(?:reached|exceeded)|\breach\w*\ (?:\w+\ ){0,2}spending\ limit""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NO_CARD = re.compile(r"\b(?:add|set up|provide|no)\b(?: an?| your)?(?: valid)? payment method\b", re.IGNORECASE)
+_TOO_FAST_WORDS = re.compile(r"rate.?limit|too many requests|per minute", re.IGNORECASE)
+"""Words of a rate limit whose message only recommends a payment method."""
+_BILLING = re.compile("billing", re.IGNORECASE)
+_NO_MONEY_CODE = re.compile(r"insufficient_quota|billing_\w+")
+_TOO_FAST_CODES = frozenset({"rate_limit_exceeded", "requests", "tokens"})
+_SOON = re.compile(r"(?:try again|retry) in\b", re.IGNORECASE)
+_FILTER = re.compile(
+    r"content[ _]?(?:filter|policy|management|moderation)|usage polic|safety system|flagged|policy_violation",
+    re.IGNORECASE,
+)
+_NO_MODEL = re.compile(
+    r"""model_not_found|\binvalid_model\b|\bmodel\ not\ exist
+    |\bmodel\b.{0,100}\bdoes\ not\ exist
+    |\bmodel:?(?:\ \S{1,100})?(?:\ was|\ is|\ could)?\ not\ (?:be\ )?found
+    |\binvalid\ model(?:\ (?:name|id|identifier)\b|:|\ ?['"`])  # not: invalid model parameter
+    |\bnot\ a\ valid\ model\ (?:name|id|identifier)\b""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+_TOO_LONG = re.compile(
+    r"""context_length_exceeded|\bcontext\ (?:length|window|size|limit)\b|\bmaximum\ context\b|\bmax_model_len\b
+    |\b(?:prompt|input|request|message)s?\ (?:is|are|was)\ too\ (?:long|large)\b|request_too_large
+    |\btoo\ many\ (?:input\ )?tokens\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_BAD_KEY = re.compile(
+    r"\bapi[ _-]key(?: is)?[ _](?:not valid|invalid)\b|\b(?:incorrect|invalid)[ _]api[ _-]key\b", re.IGNORECASE
+)
+_NAMES_NOTHING = frozenset({"", "None", "null"})
+"""How servers say that their refusal is about no parameter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Whom we asked: what a message names, and the key that it must not."""
+
+    provider: str
+    model: str
+    address: str
+    key_name: str
+    key: str = field(repr=False)
+
+    def __str__(self) -> str:
+        """Return provider:model."""
+        return f"{self.provider}:{self.model}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complaint:
+    """A server's refusal, in its own words."""
+
+    status: int
+    words: str
+    code: str = ""
+    """Its code and its type, where it has them."""
+    param: str = ""
+    """The parameter that it is about, where it says so."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def complaint_of(error: BaseException) -> Complaint | None:
+    """Return what a server said; None if there was no answer."""
+    status, response = getattr(error, "status_code", None), getattr(error, "response", None)
+    if not isinstance(status, int) or response is None:
+        return None
+    said = _inner(getattr(error, "body", None))
+    told = [each for each in (said, _inner(_behind(said))) if isinstance(each, dict)]
+    params = [param for each in told if (param := str(each.get("param") or "")) not in _NAMES_NOTHING]
+    return Complaint(
+        status=status,
+        words=_all_words(said) or str(response.headers.get("location", "")),
+        code=" ".join(str(each[name]) for each in told for name in ("code", "type") if each.get(name)),
+        param=params[0] if params else "",
+        headers=response.headers,
+    )
+
+
+def explained(error: BaseException, asked: Asked) -> ModelError:
+    """Return why there is no answer."""
+    complaint = complaint_of(error)
+    if complaint is not None:
+        return _refused(complaint, asked)
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, TooLargeError):
+            return failed(Cause.TOO_LARGE, str(cause), asked)
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            advice = "; SSL_CERT_FILE may name the authorities that you trust"
+            return failed(Cause.UNREACHABLE, f"{asked.address}: {cause}", asked, advice=advice)
+    if any("Timeout" in type(cause).__name__ for cause in causes):
+        return failed(Cause.TIMEOUT, f"no whole answer from {asked.address} in time", asked)
+    said = next((text for cause in reversed(causes) if (text := str(cause))), "")
+    return failed(Cause.CONNECTION, f"{asked.address}: {type(causes[-1]).__name__} {said}", asked)
+
+
+def failed(cause: Cause, what: str, asked: Asked, *, advice: str = "", retry_after: float | None = None) -> ModelError:
+    """Return an error with one line: whom we asked, what happened, what to do."""
+    said = _excerpt(f"{asked}: {what}", asked.key, LONGEST - len(advice))
+    return ModelError(cause, said + advice, retry_after=retry_after)
+
+
+def excerpt(text: str, asked: Asked) -> str:
+    """Return how a text begins, in one line; cut when the key is out of it, for half a key is too much."""
+    return _excerpt(text, asked.key, _EXCERPT)
+
+
+def limits(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that speak of limits, names in lower case."""
+    named = {name.lower(): value for name, value in headers.items()}
+    return {name: value for name, value in named.items() if "ratelimit" in name or name in _LIMITS}
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server wants us to wait; None if it does not say, or not so that one can tell."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    asked = headers.get("retry-after")
+    seconds = _number(asked)
+    return _until(asked, headers.get("date", "")) if seconds is None and asked else seconds
+
+
+def shown(address: str) -> str:
+    """Return an address without a password."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _refused(complaint: Complaint, asked: Asked) -> ModelError:
+    cause = _cause(complaint)
+    advice = ""
+    if cause is Cause.AUTHENTICATION:
+        advice = f"; check {asked.key_name}"
+    elif cause is Cause.UNKNOWN_MODEL:
+        advice = cut(f"; is there a model {asked.model} at {asked.address}?", LONGEST // 2)
+    what = f"the server answered {complaint.status}: {complaint.words}"
+    error = failed(cause, what, asked, advice=advice, retry_after=retry_after(complaint.headers))
+    error.overloaded, error.headers = complaint.status in _TOO_MUCH_WORK, limits(complaint.headers)
+    error.too_long = cause is Cause.BAD_REQUEST and _is_about_length(complaint)
+    return error
+
+
+def _cause(complaint: Complaint) -> Cause:
+    status, text = complaint.status, f"{complaint.code} {complaint.words}"
+    if status == _PAYMENT_REQUIRED or _is_about_money(complaint):
+        return Cause.QUOTA
+    if status in _ABOUT_CONTENT and _FILTER.search(text):
+        return Cause.FILTERED
+    if status == _BAD_REQUEST and _BAD_KEY.search(text):
+        return Cause.AUTHENTICATION
+    is_no_model = status == _BAD_REQUEST and complaint.param in {"", "model"} and _NO_MODEL.search(text)
+    if is_no_model or status < _BAD_REQUEST:  # a redirect is not followed: the key stays here
+        return Cause.UNKNOWN_MODEL
+    return _BY_STATUS.get(status, Cause.OVERLOADED if status >= _SERVER_ERROR else Cause.BAD_REQUEST)
+
+
+def _is_about_length(complaint: Complaint) -> bool:
+    """Whether the dialogue does not fit into the model's context, or into a request."""
+    too_large = complaint.status == _CONTENT_TOO_LARGE
+    return too_large or bool(_TOO_LONG.search(f"{complaint.code} {complaint.words}"))
+
+
+def _is_about_money(complaint: Complaint) -> bool:
+    """Whether the account has none left: waiting does not help.
+
+    A 429 speaks of billing also where it only tells how to be allowed more: there its code decides, where it has one.
+    """
+    if complaint.status != _TOO_FAST:
+        text = f"{complaint.code} {complaint.words}"
+        return complaint.status in _ABOUT_MONEY and bool(_speaks_of_money(text) or _BILLING.search(text))
+    codes = complaint.code.lower().split()
+    if any(map(_NO_MONEY_CODE.fullmatch, codes)):
+        return True
+    if not _TOO_FAST_CODES.isdisjoint(codes):
+        return False
+    return _speaks_of_money(complaint.words) and not _SOON.search(complaint.words)
+
+
+def _speaks_of_money(text: str) -> bool:
+    """Whether a server says that the account has no money left, or no way to pay."""
+    return bool(_NO_MONEY.search(text) or (_NO_CARD.search(text) and not _TOO_FAST_WORDS.search(text)))
+
+
+_BAD_REQUEST, _PAYMENT_REQUIRED, _CONTENT_TOO_LARGE, _TOO_FAST, _SERVER_ERROR = 400, 402, 413, 429, 500
+_TOO_MUCH_WORK = frozenset({503, 529})
+_ABOUT_MONEY = frozenset({400, 401, 403, 412})
+_ABOUT_CONTENT = frozenset({400, 403, 422})
+_BY_STATUS: Mapping[int, Cause] = {
+    401: Cause.AUTHENTICATION,
+    403: Cause.AUTHENTICATION,
+    404: Cause.UNKNOWN_MODEL,
+    405: Cause.UNKNOWN_MODEL,
+    408: Cause.OVERLOADED,
+    409: Cause.OVERLOADED,
+    429: Cause.RATE_LIMITED,
+}
+
+
+def _inner(body: object) -> object:
+    return body.get("error", body) if isinstance(body, dict) else body
+
+
+def _behind(told: object) -> object:
+    """Return what the server behind a gateway said, which OpenRouter has in its metadata, as text; None if nothing."""
+    metadata = told.get("metadata") if isinstance(told, dict) else None
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    try:
+        return json.loads(raw) if isinstance(raw, str) else raw
+    except (ValueError, RecursionError):
+        return raw
+
+
+def _all_words(told: object) -> str:
+    """Return the words of the server, those of the one behind it first: they say what is wrong."""
+    words, behind = _words(told), _words(_inner(_behind(told)))
+    return f"{behind} ({words})" if behind else words
+
+
+def _words(told: object) -> str:
+    """Return what a server wants people to read, out of the shapes that are in use."""
+    if isinstance(told, dict):
+        found = (told[name] for name in ("message", "detail", "msg", "error") if told.get(name))
+        return str(next(found, told or ""))
+    return re.sub(r"<[^>]*>", " ", str(told or "")).strip()
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen = 0
+    while error is not None and seen < 20:  # noqa: PLR2004 (no chain is that long)
+        yield error
+        error, seen = error.__cause__ or error.__context__, seen + 1
+
+
+def _excerpt(text: str, key: str, room: int) -> str:
+    """Return a text in one line that fits, without any key."""
+    if len(key) >= _SHORTEST_KEY:
+        text = text.replace(key, "[key]")
+    line = " ".join(_LIKE_A_KEY.sub("[key]", redacted(text)).split())
+    return line if len(line) <= room else cut(line, room - 1)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _until(date: str, now: str) -> float | None:
+    """Return the seconds until ``date``, by the server's clock if it shows it: ours may be wrong."""
+    end, start = _moment(date), _moment(now)
+    return None if end is None else max(0.0, end - (time.time() if start is None else start))
+
+
+def _moment(date: str) -> float | None:
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None

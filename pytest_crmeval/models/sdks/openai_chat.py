@@ -1,0 +1,185 @@
+"""OpenAI's Chat Completions, which most other servers speak too."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from pytest_crmeval.domain.messages import Message, Reply, Tool
+from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
+from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.models.once import Once
+from pytest_crmeval.models.sdks.dialect import UnusableError, count, is_counted, part, shaped, spelled
+from pytest_crmeval.models.sdks.settings import TOOL_CHOICE, Settings
+from pytest_crmeval.models.sdks.wording import call_id, called, called_name, result_text, text_of_arguments
+from pytest_crmeval.models.specs import ModelSpec
+from pytest_crmeval.ports.chat_model import Cause
+
+
+class Chat:
+    """Chat Completions of one model; ``own``: at OpenAI's own address."""
+
+    path = "/chat/completions"
+
+    def __init__(self, spec: ModelSpec, *, own: bool) -> None:
+        tokens = ("max_completion_tokens", "max_tokens")
+        sent = {"temperature": spec.temperature, tokens[0 if own else 1]: spec.max_output_tokens}
+        self.settings = Settings(spec.model, sent, swaps={tokens[0]: tokens[1], tokens[1]: tokens[0]})
+        self._model = spec.model
+        self._own = own
+        self._tools = Once(_tools)
+
+    def body(self, prompt: Prompt) -> Mapping[str, Any]:
+        """Return the request."""
+        body: dict[str, Any] = {"model": self._model, **self.settings.values, "messages": self._messages(prompt)}
+        if prompt.tools:
+            body["tools"] = self._tools.of(prompt.tools)
+        if prompt.must_call and self.settings.forces_tools:
+            body[TOOL_CHOICE] = {"type": "function", "function": {"name": prompt.must_call}}
+        return body
+
+    def headers(self, body: Mapping[str, Any]) -> Mapping[str, str]:  # noqa: ARG002 (the dialect's signature)
+        """Return nothing: the SDK knows them all."""
+        return {}
+
+    def read(self, answer: object) -> Completion:
+        """Return the first choice."""
+        found = shaped(answer, _Answer)
+        if not found.choices:
+            raise UnusableError(Cause.MALFORMED, "there is no choice in it")
+        choice = found.choices[0]
+        if choice.finish_reason == "content_filter":
+            raise UnusableError(Cause.FILTERED, "the provider's filter took the answer away")
+        if choice.error or choice.finish_reason in _BROKEN_OFF:
+            raise UnusableError(Cause.OVERLOADED, "the server broke off")
+        reply, usage = _reply(choice), _usage(answer)
+        return Completion(reply=reply, usage=usage, ending=_ending(choice, reply))
+
+    def usage(self, answer: object) -> Usage | None:
+        """Return what the server counted; None if it says nothing about that."""
+        return _usage(answer) if is_counted(answer) else None
+
+    def _messages(self, prompt: Prompt) -> list[dict[str, Any]]:
+        system = [{"role": "system", "content": prompt.system}] if prompt.system else []
+        said = [entry for place, message in enumerate(prompt.messages) for entry in self._said(place, message)]
+        return [*system, *said]
+
+    def _said(self, place: int, message: Message) -> list[dict[str, Any]]:
+        if message.speaker == "crm":
+            return [
+                {"role": "tool", "tool_call_id": call_id(place - 1, number), "content": result_text(result)}
+                for number, result in enumerate(message.results)
+            ]
+        if message.speaker == "user":
+            return [{"role": "user", "content": message.text}]
+        calls = [
+            {
+                "id": call_id(place, number),
+                "type": "function",
+                "function": {"name": called_name(call), "arguments": text_of_arguments(call, verbatim=self._own)},
+            }
+            for number, call in enumerate(message.calls)
+        ]
+        said = {"role": "assistant", "content": message.text or None}
+        return [{**said, "tool_calls": calls}] if calls else [{**said, "content": message.text}]
+
+
+def _tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+        }
+        for tool in tools
+    ]
+
+
+class _Function(msgspec.Struct):
+    name: str
+    arguments: Any = ""
+
+
+class _Call(msgspec.Struct):
+    function: _Function | None = None
+    """None: a kind of call that was not offered."""
+
+
+class _Part(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    thinking: Any = None
+
+    @property
+    def thoughts(self) -> str:
+        """Thoughts of a part that is not text; Mistral sends a list of texts."""
+        return spelled(self.thinking or self.text) if self.type in _THINKING else ""
+
+
+class _Message(msgspec.Struct):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+    reasoning: Any = None
+    reasoning_content: Any = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "".join(part.text or "" for part in self.content if part.type not in _THINKING)
+        return self.content or ""
+
+    @property
+    def thoughts(self) -> str:
+        parts = [part.thoughts for part in self.content] if isinstance(self.content, list) else []
+        return "\n\n".join(filter(None, [spelled(self.reasoning_content or self.reasoning), *parts]))
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+    error: Any = None
+    """Why it is not whole, in the words of some gateways."""
+
+
+class _Answer(msgspec.Struct):
+    choices: list[_Choice]
+
+
+_THINKING = frozenset({"thinking", "reasoning"})
+"""Types of message parts that are not part of the reply."""
+_BROKEN_OFF = frozenset({"error", "abort", "cancelled", "canceled"})
+"""How gateways and vLLM tell that the model did not end what it said: the half of it is not its fault."""
+_FINISHED = frozenset({"stop", "length"})
+"""How a model ends that may have had nothing to say; what ends otherwise with nothing in it broke off."""
+
+
+def _reply(choice: _Choice) -> Reply:
+    message = choice.message
+    calls = tuple(
+        called(call.function.name, call.function.arguments) for call in message.tool_calls or () if call.function
+    )
+    text = message.text or message.refusal or ""
+    if not (text or calls or message.thoughts or choice.finish_reason in _FINISHED):
+        raise UnusableError(Cause.MALFORMED, "the choice has neither content nor calls, and no end")
+    return Reply(text=text, calls=calls, thoughts=message.thoughts)
+
+
+def _ending(choice: _Choice, reply: Reply) -> Ending:
+    if choice.finish_reason == "length":
+        return "length"
+    if choice.message.refusal:
+        return "refusal"
+    return "calls" if reply.calls else "said"
+
+
+def _usage(answer: object) -> Usage:
+    usage = part(answer, "usage")
+    read, written = part(usage, "prompt_tokens_details"), part(usage, "completion_tokens_details")
+    return Usage(
+        input=count(usage.get("prompt_tokens")),
+        cached=count(read.get("cached_tokens")),
+        cache_written=count(read.get("cache_write_tokens")),
+        output=count(usage.get("completion_tokens")),
+        reasoning=count(written.get("reasoning_tokens")),
+        calls=1,
+    )

@@ -1,0 +1,192 @@
+"""OpenAI's Responses."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from pytest_crmeval.domain.messages import Message, Reply, Tool
+from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
+from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.models.once import Once
+from pytest_crmeval.models.sdks.dialect import UnusableError, count, is_counted, of_type, part, shaped, spelled
+from pytest_crmeval.models.sdks.settings import TOOL_CHOICE, Settings
+from pytest_crmeval.models.sdks.wording import call_id, called, called_name, result_text, text_of_arguments
+from pytest_crmeval.models.specs import ModelSpec
+from pytest_crmeval.ports.chat_model import Cause
+
+
+class Responses:
+    """Responses of one model, which are told everything each time and keep nothing; ``own``: at OpenAI's address."""
+
+    path = "/responses"
+
+    def __init__(self, spec: ModelSpec, *, own: bool) -> None:
+        sent = {"temperature": spec.temperature, "max_output_tokens": spec.max_output_tokens, "store": False}
+        self.settings = Settings(spec.model, sent, needed=frozenset({"store"}))
+        self._model = spec.model
+        self._own = own
+        self._tools = Once(_tools)
+
+    def body(self, prompt: Prompt) -> Mapping[str, Any]:
+        """Return the request."""
+        said = [entry for place, message in enumerate(prompt.messages) for entry in self._said(place, message)]
+        body: dict[str, Any] = {"model": self._model, **self.settings.values, "input": said}
+        if prompt.system:
+            body["instructions"] = prompt.system
+        if prompt.tools:
+            body["tools"] = self._tools.of(prompt.tools)
+        if prompt.must_call and self.settings.forces_tools:
+            body[TOOL_CHOICE] = {"type": "function", "name": prompt.must_call}
+        return body
+
+    def headers(self, body: Mapping[str, Any]) -> Mapping[str, str]:  # noqa: ARG002 (the dialect's signature)
+        """Return nothing: the SDK knows them all."""
+        return {}
+
+    def read(self, answer: object) -> Completion:
+        """Return all that was put out, in one reply."""
+        found = shaped(answer, _Answer)
+        _check(found)
+        messages = of_type("message", found.output, _Message)
+        calls = of_type("function_call", found.output, _Call)
+        text = "\n".join(said for message in messages if (said := message.said))
+        thoughts = [spelled(item.get("content") or item.get("summary")) for item in found.output if _thinks(item)]
+        reply = Reply(
+            text=text,
+            calls=tuple(called(call.name, call.arguments) for call in calls),
+            thoughts="\n\n".join(filter(None, thoughts)),
+        )
+        ending = _ending(found, reply, refused=any(message.refuses for message in messages))
+        return Completion(reply=reply, usage=_usage(answer), ending=ending)
+
+    def usage(self, answer: object) -> Usage | None:
+        """Return what the server counted; None if it says nothing about that."""
+        return _usage(answer) if is_counted(answer) else None
+
+    def _said(self, place: int, message: Message) -> list[dict[str, Any]]:
+        if message.speaker == "crm":
+            return [
+                {"type": "function_call_output", "call_id": call_id(place - 1, number), "output": result_text(result)}
+                for number, result in enumerate(message.results)
+            ]
+        if message.speaker == "user":
+            return [{"role": "user", "content": message.text}]
+        calls = [
+            {
+                "type": "function_call",
+                "call_id": call_id(place, number),
+                "name": called_name(call),
+                "arguments": text_of_arguments(call, verbatim=self._own),
+            }
+            for number, call in enumerate(message.calls)
+        ]
+        said = [{"role": "assistant", "content": message.text}] if message.text or not calls else []
+        return [*said, *calls]
+
+
+def _tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+            "strict": False,  # here it is on unless one says so
+        }
+        for tool in tools
+    ]
+
+
+class _Part(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    refusal: str | None = None
+
+
+class _Message(msgspec.Struct):
+    content: list[_Part]
+
+    @property
+    def said(self) -> str:
+        return "".join(part.text or part.refusal or "" for part in self.content)
+
+    @property
+    def refuses(self) -> bool:
+        return any(part.type == "refusal" for part in self.content)
+
+
+class _Call(msgspec.Struct):
+    name: str
+    arguments: Any = ""
+
+
+class _Failure(msgspec.Struct):
+    code: str | None = None
+    message: str | None = None
+
+
+class _Reason(msgspec.Struct):
+    reason: str | None = None
+
+
+class _Answer(msgspec.Struct):
+    output: list[dict[str, Any]]
+    status: str | None = None
+    error: _Failure | None = None
+    incomplete_details: _Reason | None = None
+
+    @property
+    def stopped_by(self) -> str:
+        return (self.incomplete_details and self.incomplete_details.reason) or ""
+
+
+_FAILURES: Mapping[str, Cause] = {
+    "rate_limit_exceeded": Cause.RATE_LIMITED,
+    "invalid_prompt": Cause.FILTERED,
+    "bio_policy": Cause.FILTERED,
+    "misalignment_policy_violation": Cause.FILTERED,
+}
+
+
+_BROKEN_OFF = frozenset({"cancelled", "in_progress", "queued"})
+"""What is not whole, and was not to be had otherwise: the half of it is not the model's fault."""
+_FINISHED = frozenset({"completed", "incomplete"})
+"""How a response ends that may have nothing in it: the model had nothing to say."""
+
+
+def _thinks(item: Mapping[str, Any]) -> bool:
+    return item.get("type") == "reasoning"
+
+
+def _check(answer: _Answer) -> None:
+    if answer.error is not None or answer.status == "failed":
+        error = answer.error or _Failure()
+        raise UnusableError(_FAILURES.get(error.code or "", Cause.OVERLOADED), f"{error.code}: {error.message}")
+    if answer.stopped_by == "content_filter":
+        raise UnusableError(Cause.FILTERED, "the provider's filter took the answer away")
+    if answer.status in _BROKEN_OFF:
+        raise UnusableError(Cause.OVERLOADED, f"the server broke off: it is {answer.status}")
+    if not answer.output and answer.status not in _FINISHED:
+        raise UnusableError(Cause.MALFORMED, "there is no output in it, and no end")
+
+
+def _ending(answer: _Answer, reply: Reply, *, refused: bool) -> Ending:
+    if answer.status == "incomplete":
+        return "length"
+    if refused:
+        return "refusal"
+    return "calls" if reply.calls else "said"
+
+
+def _usage(answer: object) -> Usage:
+    usage = part(answer, "usage")
+    read, written = part(usage, "input_tokens_details"), part(usage, "output_tokens_details")
+    return Usage(
+        input=count(usage.get("input_tokens")),
+        cached=count(read.get("cached_tokens")),
+        cache_written=count(read.get("cache_write_tokens")),
+        output=count(usage.get("output_tokens")),
+        reasoning=count(written.get("reasoning_tokens")),
+        calls=1,
+    )

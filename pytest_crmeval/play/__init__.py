@@ -1,1 +1,0 @@
-"""Playing cases: pure, synchronous, no I/O of its own."""

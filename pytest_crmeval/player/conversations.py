@@ -1,0 +1,136 @@
+"""A conversation from the dataset to its trial."""
+
+import time
+from dataclasses import replace
+
+from pytest_crmeval.conversations.consistency import inconsistencies
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, refer
+from pytest_crmeval.conversations.scorers.outcomes import outcomes_of
+from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.evidence import Evidence, Reference
+from pytest_crmeval.domain.judgement import Judgement, decided
+from pytest_crmeval.domain.learning import Lesson
+from pytest_crmeval.domain.score import Verdict, verdict_of
+from pytest_crmeval.domain.trial import Labels, Trial
+from pytest_crmeval.models.usage_meter import opened
+from pytest_crmeval.player.evaluation import Evaluation
+from pytest_crmeval.player.learners import studied
+from pytest_crmeval.player.models import judge_of
+from pytest_crmeval.player.outcome import Ending
+from pytest_crmeval.player.subjects import HELD_OUT
+from pytest_crmeval.ports.chat_model import ModelError
+from pytest_crmeval.ports.crm import Crm, CrmConnectionLost, CrmUnavailable, SeedError
+
+
+class ConversationEvaluation(Evaluation[Conversation]):
+    """Plays a conversation with one agent on one CRM, scores it, and keeps its books."""
+
+    _lesson: Lesson | None = None
+    _seconds = _learning_seconds = 0.0
+    """What the conversation took, and learning from it."""
+
+    def _evaluated(self, case: Conversation) -> Ending:
+        """Play the conversation; repeat it once from the beginning if the connection to the database is lost."""
+        try:
+            try:
+                return self._attempted(case)
+            except CrmConnectionLost as error:
+                self._books.begin_again(f"played again: {error}")
+                return self._attempted(case)
+        except CrmUnavailable as error:
+            return Ending(skipped=f"not run: {error}")
+
+    def _attempted(self, case: Conversation) -> Ending:
+        try:
+            reference = self._reference(case)
+        except _InvalidError as error:
+            reason = f"{self._setting.where}: {error}"
+            trial = Trial.invalid(self._books.planned, reason, _labels(case))
+            return Ending(trial=trial, skipped=f"invalid: {reason}")
+        start = time.perf_counter()
+        try:
+            evidence = self._played(case, reference)
+        except ModelError as error:
+            return self._given_up(error, time.perf_counter() - start)
+        return self._kept(Ending(trial=self._scored(case, evidence)))
+
+    @property
+    def _crm(self) -> Crm:
+        assert self._cast.crm is not None  # noqa: S101 (a conversation has one)
+        return self._cast.crm
+
+    def _reference(self, conversation: Conversation) -> Reference:
+        """Return what the reference calls do; _InvalidError if the answer key leads nowhere."""
+        options = self._setting.options
+        if conversation.defects and not options.play_invalid:
+            raise _InvalidError("; ".join(conversation.defects))
+        try:
+            reference = refer(conversation, Oracle(conversation), self._crm)
+        except SeedError as error:
+            raise _InvalidError(str(error)) from error
+        if not options.play_invalid and (found := list(inconsistencies(conversation, reference))):
+            raise _InvalidError("; ".join(found))
+        return reference
+
+    def _played(self, conversation: Conversation, reference: Reference) -> Evidence:
+        held_out = conversation.split == HELD_OUT
+        context, books = self._setting.context, self._books
+        with (
+            opened(books.open_account()),
+            studied(context, books, self._cast.agent, held_out=held_out) as study,
+        ):
+            start = time.perf_counter()
+            evidence = observe(
+                conversation,
+                study.agent,
+                self._crm,
+                reference,
+                max_steps=self._setting.options.max_steps,
+                messages=books.said,
+            )
+            over = time.perf_counter()
+            # Before it is scored: who learns is not to know what the answer key says.
+            self._lesson = study.finish(books.said)
+            self._seconds = over - start
+            self._learning_seconds = time.perf_counter() - over if self._lesson and self._lesson.learns else 0.0
+        return evidence
+
+    def _scored(self, conversation: Conversation, evidence: Evidence) -> Trial:
+        scores = tuple(scorer(conversation, evidence) for scorer in self._cast.scorers)
+        judgement = self._second_opinion(conversation, evidence)
+        verdict = decided(verdict_of(scores), judgement)
+        trial = Trial(
+            planned=self._books.planned,
+            verdict=verdict,
+            scores=scores,
+            reason=f"not graded: {judgement.trouble}" if judgement and verdict is Verdict.ERRORED else "",
+            seconds=self._seconds,
+            judgement=judgement,
+            labels=_labels(conversation),
+            learning=self._lesson,
+            learning_seconds=self._learning_seconds,
+            turns=tuple(outcomes_of(conversation, evidence)),
+            transcript=evidence.transcript,
+        )
+        billed = self._billed(trial)
+        return replace(billed, notes=(*billed.notes, *self._lesson.trouble)) if self._lesson else billed
+
+    def _second_opinion(self, conversation: Conversation, evidence: Evidence) -> Judgement | None:
+        """Return what the judge thinks; None if there is no judge."""
+        judge = judge_of(self._setting.context)
+        return None if judge is None else self._judged(lambda: judge(conversation, evidence))
+
+
+class _InvalidError(Exception):
+    """Nobody can pass the case; the message says why."""
+
+
+def _labels(conversation: Conversation) -> Labels:
+    return Labels(
+        complexity=conversation.complexity,
+        category=conversation.category,
+        tags=tuple(conversation.tags),
+        split=conversation.split,
+        chain=conversation.chain,
+    )

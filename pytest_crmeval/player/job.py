@@ -1,0 +1,36 @@
+"""One case to be played."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.player.agents import agent_of
+from pytest_crmeval.player.context import Context
+from pytest_crmeval.player.kinds import Kind, Ref
+from pytest_crmeval.ports.agent import Agent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One case to be played by one subject."""
+
+    planned: PlannedCase
+    kind: Kind
+    ref: Ref
+    settings: Mapping[str, Any]
+    """What the marker says beside the path."""
+    file_name: str = ""
+    """What the files of the trial are called; empty: as the case."""
+
+    @property
+    def where(self) -> str:
+        """File, line and id of the case."""
+        return f"{self.ref.path}:{self.ref.line}: {self.ref.id}"
+
+
+def agent_for(context: Context, kind: Kind, spec: str, case: Any) -> Agent:  # noqa: ANN401 (of this kind)
+    """Return the agent that plays a case; each case has an oracle of its own."""
+    if spec == "oracle" or not kind.has_agent:
+        return kind.oracle(context.options, case)
+    return kind.instructed(agent_of(context, spec))

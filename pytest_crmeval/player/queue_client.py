@@ -1,0 +1,51 @@
+"""What players and items ask of whoever keeps the ledger."""
+
+from typing import Literal, Protocol
+
+from pytest_crmeval.domain.json import JsonObject
+
+Told = tuple[Literal["played", "alone", "over"], JsonObject | None]
+"""What an item is told: how it was played; that it is to play itself; or that nothing is begun any more."""
+
+
+class ControllerGoneError(Exception):
+    """The controller can't be reached any more, or has answered with an error."""
+
+
+class Book(Protocol):
+    """The ledger, or a worker's line to it."""
+
+    def join(self, player: str, slots: int) -> None:
+        """Know that somebody is going to play so many cases at the same time."""
+        ...
+
+    def quit(self, player: str, why: str = "") -> None:
+        """Know that he plays one less from now on; and why, if not because there is no more."""
+        ...
+
+    def settle(self, player: str, *, over: bool) -> None:
+        """Wait until somebody, whose own items are done, has played what there is to play; ``over``: for anybody."""
+        ...
+
+    def next(self, player: str) -> str | None:
+        """Wait for a case to play; None when there is no more."""
+        ...
+
+    def finish(self, key: str, outcome: JsonObject) -> None:
+        """Tell how a case was played."""
+        ...
+
+    def drop(self, key: str) -> None:
+        """Give a case back that could not be played: its item will do it."""
+        ...
+
+    def take(self, key: str, player: str, *, patient: bool) -> Told:
+        """Return how a case was played, as soon as it is; who is told "alone" plays it himself.
+
+        Who is ``patient`` has it played next by somebody else, if nobody has begun.
+        """
+        ...
+
+    def leave(self, key: str) -> None:
+        """Have nothing more played ahead for the test of this case."""
+        ...

@@ -1,0 +1,290 @@
+"""The databases of a run on a server: a template, one clone per worker, and none left behind."""
+
+import os
+import re
+import secrets
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from pytest_postgresql.janitor import DatabaseJanitor
+
+from pytest_crmeval.postgres.embedded import ServerUnavailable
+
+SCHEMA = Path(__file__).with_name("schema.sql")
+CONNECT_SECONDS = 3
+PREFIX = "crmeval_"
+MARK = "made by pytest-crmeval for one run; may be dropped when that run is over"
+"""The comment of every database that we make. What carries neither it nor the name of one that is being made is
+somebody else's and is left alone."""
+
+_NO_LIMITS = {
+    "idle_in_transaction_session_timeout": 90_600,
+    "idle_session_timeout": 140_000,
+    "transaction_timeout": 170_000,
+}
+"""Session time-outs that a server may set, with the version that introduced them. We turn them off: a trial waits for
+models, and the connection that marks a run as alive is idle until the run ends."""
+
+_NOTICED = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
+"""A host that is gone without a word (no power, no network) is noticed within a minute, not after two hours."""
+
+Connection = psycopg.Connection[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a database is."""
+
+    conninfo: str
+    embedded: bool = False
+    """Whether it is our own: then the PG* variables of the user's environment, which libpq reads, don't concern it."""
+
+    def __str__(self) -> str:
+        """Return what may be printed: no password."""
+        try:
+            parts = conninfo_to_dict(self.conninfo)
+        except (psycopg.ProgrammingError, UnicodeError):
+            return "PostgreSQL at an address that is no conninfo"
+        return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)}"
+
+    def connect(self, *, dbname: str | None = None, name: str | None = None) -> Connection:
+        """Connect in autocommit mode; closing is the caller's."""
+        parts = self._parts()
+        asked = {"dbname": dbname, "application_name": name}
+        parts.update({key: value for key, value in asked.items() if value is not None})
+        with _no_environment() if self.embedded else nullcontext():
+            connection = psycopg.connect(make_conninfo("", **parts), autocommit=True, prepare_threshold=None)
+        try:
+            version = connection.info.server_version
+            known = [name for name, since in _NO_LIMITS.items() if version >= since]
+            connection.execute("; ".join(f"SET {name} = 0" for name in known).encode())
+        except psycopg.Error:
+            connection.close()
+            raise
+        return connection
+
+    def answers(self) -> bool:
+        """Whether the server is running, even if it refuses our connection because there are too many."""
+        conninfo = make_conninfo("", **self._parts())
+        with _no_environment() if self.embedded else nullcontext():
+            try:
+                psycopg.connect(conninfo).close()
+            except psycopg.errors.ConnectionTimeout:
+                return False  # a ping would block the whole process for as long again
+            except psycopg.OperationalError:
+                return psycopg.pq.PGconn.ping(conninfo.encode()) == psycopg.pq.Ping.OK
+        return True
+
+    def _parts(self) -> dict[str, Any]:
+        given = conninfo_to_dict(self.conninfo)
+        return {"dbname": "postgres", **_NOTICED, **given, "connect_timeout": CONNECT_SECONDS}
+
+    def connect_apart(self, schema: str) -> Connection:
+        """Connect to a copy of the CRM's tables in a schema of its own, which is made anew."""
+        connection = self.connect()
+        try:
+            name = sql.Identifier(schema)
+            make = "DROP SCHEMA IF EXISTS {0} CASCADE; CREATE SCHEMA {0}; SET search_path = {0}"
+            connection.execute(sql.SQL(make).format(name))
+            connection.execute(SCHEMA.read_bytes())
+        except psycopg.Error:
+            connection.close()
+            raise
+        return connection
+
+    def at(self, dbname: str) -> "Address":
+        """Return the address of another database on the same server."""
+        return replace(self, conninfo=make_conninfo(self.conninfo, dbname=dbname))
+
+
+class Janitor(DatabaseJanitor):
+    """pytest-postgresql's janitor on any address: it knows host, port, user and password, but no ``sslmode``."""
+
+    def __init__(
+        self, address: Address, dbname: str, *, template: str | None = None, as_template: bool = False
+    ) -> None:
+        super().__init__(user="", host="", port="", dbname=dbname, template_dbname=template, as_template=as_template)
+        self._address = address
+
+    def init(self) -> None:
+        """Make the database under a name that is nobody else's, mark it as ours, and only then give it its own name.
+
+        Whatever is killed in between leaves a database that the next run knows and drops.
+        """
+        final, self.dbname = self.dbname, f"{_prefix(self.dbname)}new-{secrets.token_hex(4)}"
+        super().init()
+        made, self.dbname = sql.Identifier(self.dbname), final
+        with self.cursor() as cursor:
+            cursor.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(made, MARK))
+            cursor.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(made, sql.Identifier(final)))
+
+    @contextmanager
+    def cursor(self, dbname: str | None = None) -> Iterator[psycopg.Cursor[Any]]:
+        """Return a cursor outside any transaction: databases can't be made inside one."""
+        with self._address.connect(dbname=dbname) as connection, connection.cursor() as cursor:
+            yield cursor
+
+
+@dataclass(frozen=True, slots=True)
+class RunDatabases:
+    """Names and life of one run's databases."""
+
+    address: Address
+    run: str
+
+    @property
+    def prefix(self) -> str:
+        """What all names of the run start with."""
+        return f"{PREFIX}{self.run}_"
+
+    @property
+    def template(self) -> str:
+        """The database that workers clone."""
+        return f"{self.prefix}template"
+
+    def open(self) -> Connection:
+        """Sweep what dead runs left, make the template, and return the connection that says: this run is alive."""
+        try:
+            alive = self._reached()
+        except (psycopg.Error, UnicodeError) as error:
+            raise ServerUnavailable(f"{self.address} can't be reached: {self._told(error)}") from error
+        try:
+            self._fit(alive)
+            self._sweep(alive)
+            Janitor(self.address, self.template, as_template=True).init()
+            with self.address.connect(dbname=self.template) as connection:
+                connection.execute(SCHEMA.read_bytes())
+        except psycopg.Error as error:
+            alive.close()
+            raise ServerUnavailable(f"{self.address} can't be used: {self._told(error)}") from error
+        except ServerUnavailable:
+            alive.close()
+            raise
+        return alive
+
+    def clone(self, worker: str) -> Address:
+        """Make the database of one worker and return its address."""
+        name = f"{self.prefix}{worker.replace('_', '-')}"
+        with self.address.connect() as connection:
+            if name in _databases(connection):  # a plugin that repeats the last test of a session sets up again
+                self._drop(name)
+        Janitor(self.address, name, template=self.template).init()
+        return self.address.at(name)
+
+    def close(self, alive: Connection) -> None:
+        """Drop every database of the run, also those of workers that crashed, unless the server goes with them."""
+        if self.address.embedded:
+            alive.close()
+            return
+        try:
+            with self.reopened(alive) as connection:
+                for name in _databases(connection):
+                    if _prefix(name) == self.prefix:
+                        self._drop(name)
+        except psycopg.Error as error:
+            sys.stderr.write(f"crmeval: databases {self.prefix}* are left for the next run: {self._told(error)}\n")
+
+    def reopened(self, alive: Connection) -> Connection:
+        """Return the connection that marks this run as alive, or a new one if it was lost."""
+        try:
+            alive.execute("SELECT 1")
+        except psycopg.Error:
+            alive.close()
+            return self._reached()
+        return alive
+
+    def _reached(self) -> Connection:
+        """Connect within the deadline, however many hosts the address names: libpq's own deadline is for each."""
+        if self.address.embedded:
+            return self.address.connect(name=self.prefix)
+        connected: Future[Connection] = Future()
+
+        def call() -> None:
+            try:
+                connected.set_result(self.address.connect(name=self.prefix))
+            except Exception as error:  # noqa: BLE001 (handed over whole)
+                connected.set_exception(error)
+
+        threading.Thread(target=call, daemon=True).start()
+        try:
+            return connected.result(CONNECT_SECONDS + 0.2)
+        except TimeoutError as error:
+            raise psycopg.OperationalError(f"no answer within {CONNECT_SECONDS} s") from error
+
+    def _fit(self, connection: Connection) -> None:
+        """Refuse a role that may not create databases, and a locale that would make searches differ."""
+        role, may, lower = connection.execute(
+            "SELECT rolname, rolcreatedb OR rolsuper, lower('Ü') FROM pg_roles WHERE rolname = current_user"
+        ).fetchone() or ("?", False, "")
+        if not may:
+            raise ServerUnavailable(
+                f"{self.address}: the role {role!r} may not create databases; ask for: ALTER ROLE {role} CREATEDB"
+            )
+        if lower != "ü":
+            raise ServerUnavailable(f"{self.address}: its locale knows no letters beyond ASCII; give one with UTF-8")
+
+    def _sweep(self, connection: Connection) -> None:
+        """Drop the databases of runs that nobody is connected for any more."""
+        connection.execute("SELECT pg_advisory_lock(hashtext(%s))", [PREFIX])  # one sweeper at a time
+        living = _living(connection)
+        if self.prefix in living:
+            raise ServerUnavailable(f"{self.address}: run {self.run!r} is already using it")
+        for name in _databases(connection):
+            if _prefix(name) not in living:
+                self._drop(name)
+        connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", [PREFIX])
+
+    def _drop(self, name: str) -> None:
+        Janitor(self.address, name, as_template=True).drop()  # as_template: whether it is one or not
+
+    def _told(self, error: Exception) -> str:
+        """Return the first line of what went wrong; what libpq says of a conninfo may quote a password."""
+        if "is no conninfo" in str(self.address):
+            return "write postgresql://user@host:port/ or host=... user=..."
+        return str(error).strip().splitlines()[0]
+
+
+_HIDING = threading.Lock()
+
+
+@contextmanager
+def _no_environment() -> Iterator[None]:
+    """Take the PG* variables away for a moment; libpq looks at them while it connects. One at a time."""
+    with _HIDING:
+        hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PG")}
+        try:
+            yield
+        finally:
+            os.environ.update(hidden)
+
+
+def _databases(connection: Connection) -> list[str]:
+    """Return our databases: those of this role that carry our mark, or the name of one that is being made."""
+    rows = connection.execute(
+        "SELECT datname FROM pg_database JOIN pg_roles ON pg_roles.oid = datdba "
+        "WHERE rolname = current_user AND starts_with(datname, %s) AND datname <> current_database() "
+        "AND (shobj_description(pg_database.oid, 'pg_database') = %s OR datname ~ '_new-[0-9a-f]{8}$') "
+        "ORDER BY datname",
+        [PREFIX, MARK],
+    )
+    return [name for (name,) in rows]
+
+
+def _living(connection: Connection) -> set[str]:
+    """Return the prefixes of the runs that somebody else is connected for, or to a database of."""
+    rows = connection.execute("SELECT application_name, datname FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    return {_prefix(name) for row in rows for name in row if name and name.startswith(PREFIX)}
+
+
+def _prefix(name: str) -> str:
+    """Return the run's part of a name: everything up to the last underscore."""
+    return re.sub(r"[^_]*$", "", name)

@@ -1,0 +1,1 @@
+"""Single questions: their datasets and graders."""

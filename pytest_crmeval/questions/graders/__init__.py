@@ -1,0 +1,1 @@
+"""Graders that need no judge: exact, numeric, choice."""

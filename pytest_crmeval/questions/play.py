@@ -1,0 +1,51 @@
+"""One question, one answer."""
+
+from pytest_crmeval.domain.messages import (
+    Message,
+    ToolError,
+    ToolResult,
+    agent_says,
+    copy_of,
+    crm_says,
+    shown_to_agent,
+    user_says,
+)
+from pytest_crmeval.domain.transcript import Exchange, Transcript
+from pytest_crmeval.ports.agent import Agent
+from pytest_crmeval.questions.question import Grader, Question
+
+_LAST_LINE = {
+    Grader.EXACT: 'Think as long as you need. End with a line "Answer: X", where X is the answer and nothing else.',
+    Grader.NUMERIC: 'Think as long as you need. End with a line "Answer: X", where X is a number in digits.',
+    Grader.CHOICE: 'Think as long as you need. End with a line "Answer: X", where X is the letter of your choice.',
+    Grader.JUDGE: """Answer in this form:
+Explanation: how you come to your answer
+Exact Answer: the answer, as short as it can be
+Confidence: how sure you are, from 0% to 100%""",
+}
+_DONT_GUESS = "If you do not know, say so instead of guessing."
+_NO_TOOLS = ToolError(kind="unknown_tool", message="there are no tools here; answer in words")
+
+
+def prompt_of(question: Question) -> str:
+    """Return what the agent is asked: the question, its choices, and in which form to answer."""
+    choices = [f"{letter}) {choice}" for letter, choice in question.lettered]
+    abstaining = [_DONT_GUESS] if question.may_abstain else []
+    told = [*choices, "", _LAST_LINE[question.grader], *abstaining]
+    return "\n".join([question.text, "", *told] if choices else [question.text, *told])
+
+
+def ask(question: Question, agent: Agent, *, max_steps: int, messages: list[Message] | None = None) -> Transcript:
+    """Ask ``agent`` and return the transcript; who calls tools, which there are not, is told so.
+
+    ``messages``, an empty list, holds the dialogue as it grows: what is left if it breaks off.
+    """
+    messages = [] if messages is None else messages
+    messages.append(user_says(prompt_of(question)))
+    for _ in range(max_steps):
+        reply = agent.reply(tuple(map(shown_to_agent, messages)), ())
+        messages.append(copy_of(agent_says(reply)))
+        if not reply.calls:
+            return Transcript(exchanges=(Exchange(messages=tuple(messages)),))
+        messages.append(crm_says([ToolResult(error=_NO_TOOLS)] * len(reply.calls)))
+    return Transcript(exchanges=(Exchange(messages=tuple(messages), cut=True),))

@@ -1,0 +1,1 @@
+"""Reports and progress for readers: terminal, Markdown, HTML."""

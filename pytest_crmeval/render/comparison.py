@@ -1,0 +1,99 @@
+"""A comparison as a person wants to read it in a terminal."""
+
+from collections.abc import Iterator, Sequence
+
+from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
+from pytest_crmeval.report.tables import Row, aligned
+
+LONGEST = 160
+_HEAD = (
+    "suite",
+    "subject",
+    "paired",
+    "before",
+    "after",
+    "difference",
+    "95 % interval",
+    "better",
+    "worse",
+    "p",
+    "detectable",
+)
+
+
+def lines(comparison: Comparison, most: int | None = None) -> Iterator[str]:
+    """Yield a comparison: a row per contrast, the correction of p-values, and which cases changed, ``most`` a list."""
+    yield f"compared with {_named(comparison)}"
+    if comparison.contrasts:
+        yield from aligned([_HEAD, *map(_row, comparison.contrasts)], names=2)
+    if comparison.correction:
+        yield f"p-values are corrected: {comparison.correction}"
+    yield from comparison.cautions
+    yield from comparison.missing
+    for contrast in comparison.contrasts:
+        yield from _scores(contrast)
+        for name in LISTS:
+            yield from _changes(contrast, name, most)
+
+
+def _named(comparison: Comparison) -> str:
+    other = comparison.baseline
+    commit = f" at {str(other['commit'])[:12]}" if "commit" in other else ""
+    return f"{other['id']} ({other['started']}{commit})"
+
+
+def _row(contrast: Contrast) -> Row:
+    difference = contrast.difference
+    star = " *" if contrast.significant else ""
+    return (
+        contrast.suite,
+        subjects(contrast),
+        str(contrast.paired),
+        _told(contrast.before),
+        _told(contrast.after),
+        f"{difference.value:+.3f}" if difference else "-",
+        _interval(difference),
+        str(contrast.better),
+        str(contrast.worse),
+        f"{_told(contrast.p_holm)}{star}",
+        _told(contrast.detectable),
+    )
+
+
+def subjects(contrast: Contrast) -> str:
+    """Return who is compared."""
+    same = contrast.subject == contrast.baseline_subject
+    return contrast.subject if same else f"{contrast.subject} against {contrast.baseline_subject}"
+
+
+def _scores(contrast: Contrast) -> Iterator[str]:
+    told = [f"{name} {figure.value:+.3f} ({_interval(figure)})" for name, figure in contrast.scores.items()]
+    if told:
+        yield f"{contrast.suite}, {subjects(contrast)}: {', '.join(told)}"
+
+
+def _changes(contrast: Contrast, name: str, most: int | None) -> Iterator[str]:
+    changes: Sequence[CaseChange] = getattr(contrast, name)
+    if not changes:
+        return
+    yield f"{name.replace('_', ' ')} in {contrast.suite}, {subjects(contrast)}: {len(changes)}"
+    for change in changes[:most]:
+        shares = f" ({change.shares})" if change.shares else ""
+        yield _cut(f"  {change.case}{shares}{f': {change.reason}' if change.reason else ''}")
+    if most is not None and len(changes) > most:
+        yield f"  ... and {len(changes) - most} more: crmeval compare tells all"
+
+
+def _interval(figure: Figure | None) -> str:
+    return f"{figure.low:+.3f} to {figure.high:+.3f}" if figure and figure.interval else "-"
+
+
+def _told(number: float | None) -> str:
+    return "-" if number is None else f"{number:.3f}"
+
+
+def _cut(line: str) -> str:
+    shown = line if line.isprintable() else ascii(line)[1:-1]
+    return shown if len(shown) <= LONGEST else cut(shown, LONGEST - 1)

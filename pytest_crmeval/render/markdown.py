@@ -1,0 +1,201 @@
+"""A report and a comparison in Markdown: for step summaries and comments on pull requests."""
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+
+from pytest_crmeval.domain.json import TURNING
+from pytest_crmeval.domain.shard import objects
+from pytest_crmeval.render.summary import found
+from pytest_crmeval.report.compare import commit_told
+from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
+from pytest_crmeval.report.costs import dollars
+from pytest_crmeval.report.outcome import outcome_of
+from pytest_crmeval.report.report import Report, Standing
+from pytest_crmeval.report.ruling import Ruling
+
+_COUNTS = ("passed", "failed", "errored", "invalid", "not run")
+_TRIES = ("pass@1", "solved_of_all")
+_RATE, *_TRIED = (f"{name} (95 %)" for name in ("pass rate", *_TRIES))
+_COLUMNS = ("suite", "subject", "cases", *_COUNTS, _RATE, *_TRIED, "cost", "per pass", "p95")
+_ALWAYS = frozenset(_COLUMNS) - {"invalid", _RATE, *_TRIED, "cost", "per pass", "p95"}
+SHOWN = 10
+"""How many cases of a list, and reasons, are shown."""
+_MARKS = TURNING | str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"})
+
+
+def report_page(report: Report) -> str:
+    """Return a whole run: gates, a table of subjects, why trials did not pass, and what changed since the baseline."""
+    figures = [*_head(report), *_gates(report.rulings), *_table(report)]
+    return "\n".join([*figures, *_since(report), *_reasons(report), *_origin(report)]) + "\n"
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """Return a comparison: a row per suite and subject, then which cases changed."""
+    return "\n".join(_comparison(comparison)) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Return text as it is read, on one line: nothing in it is markup, and nobody is mentioned."""
+    return " ".join(text.split()).translate(_MARKS).replace("@", "@\u200b")
+
+
+def _in_html(text: str) -> str:
+    """Return the same inside of HTML, where Markdown's own escapes are none."""
+    return html.escape(" ".join(text.split()).translate(TURNING)).replace("@", "@\u200b")
+
+
+def told(value: float | None, interval: tuple[float, float] | None = None) -> str:
+    """Return a figure with its interval; what is not known is a dash."""
+    if value is None:
+        return "-"
+    return f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})" if interval else f"{value:.3f}"
+
+
+def _head(report: Report) -> Iterator[str]:
+    outcome = outcome_of(report)
+    mark = {"good": "✅ ", "bad": "❌ ", "warn": "⚠️ "}.get(outcome.mood, "")
+    yield f"## {mark}crmeval {escaped(str(report.run['id']))}: {escaped(_small(outcome.told))}"
+    yield ""
+    if not report.complete:
+        yield "**The run is not complete: no gate can pass.**"
+        yield ""
+
+
+def _gates(rulings: Sequence[Ruling]) -> Iterator[str]:
+    for ruling in rulings:
+        mark = "✅" if ruling.holds else "❌"
+        whose = f" ({escaped(ruling.subject)})" if ruling.subject and f"[{ruling.subject}]" not in ruling.gate else ""
+        yield f"- {mark} `{ruling.gate.replace('`', '')}`{whose}: {escaped(found(ruling))}"
+    if rulings:
+        yield ""
+
+
+def _table(report: Report) -> Iterator[str]:
+    """Yield a row per suite and subject; columns without values are omitted (checkpoints have no pass rate)."""
+    rows = [_row(standing) for standing in report.standings]
+    always = _ALWAYS if any(standing.checkpoint for standing in report.standings) else {*_ALWAYS, _RATE}
+    names = [name for name in _COLUMNS if name in always or any(row.get(name, "0") not in {"0", "-"} for row in rows)]
+    yield f"| {' | '.join(names)} |"
+    yield f"|---|---|{'--:|' * (len(names) - 2)}"
+    for row in rows:
+        yield f"| {' | '.join(row.get(name, '-') for name in names)} |"
+    yield ""
+
+
+def _row(standing: Standing) -> Mapping[str, str]:
+    figures = standing.figures
+    rate, slow = figures.get("pass_rate"), figures.get("latency_p95")
+    cost, per_pass = standing.cost, standing.cost_per_pass
+    return {
+        "suite": escaped(standing.suite),
+        "subject": escaped(standing.subject),
+        "cases": str(standing.planned if standing.cases is None else standing.cases),
+        **{name: str(getattr(standing, name.replace(" ", "_"))) for name in _COUNTS},
+        _RATE: told(standing.pass_rate, rate.interval if rate else None),
+        **{f"{name} (95 %)": told(each.value, each.interval) for name in _TRIES if (each := figures.get(name))},
+        **({"cost": dollars(cost)} if standing.bill else {}),
+        **({"per pass": dollars(per_pass)} if standing.bill and per_pass is not None else {}),
+        **({"p95": f"{slow.value:.3g} s"} if slow else {}),
+    }
+
+
+def _reasons(report: Report) -> Iterator[str]:
+    """Yield why trials did not pass, folded: the reader knows already how many."""
+    for standing in report.standings:
+        if standing.reasons:
+            count = sum(reason.count for reason in standing.reasons)
+            whose = f"{_in_html(standing.subject)} in {_in_html(standing.suite)}"
+            yield f"<details><summary>why {count} trials of {whose} did not pass</summary>"
+            yield ""
+            for reason in standing.reasons[:SHOWN]:
+                yield f"- {reason.count} × {reason.verdict}: {escaped(reason.text)}"
+            yield from _more(len(standing.reasons))
+            yield from ["", "</details>", ""]
+
+
+def _origin(report: Report) -> Iterator[str]:
+    """Yield where the figures come from."""
+    parts, commit = objects(report.run.get("parts")), commit_told(report)
+    spent = report.run.get("spent")
+    facts = [
+        f"begun {escaped(str(report.run['started']))}",
+        *([f"commit {escaped(commit)}"] if commit else []),
+        *([f"spent {dollars(spent)}"] if isinstance(spent, int | float) and spent else []),
+        *([f"`{_code(parts[-1].get('command'))}`"] if parts and parts[-1].get("command") else []),
+    ]
+    yield f"<sub>{' · '.join(facts)}</sub>"
+
+
+def _code(text: object) -> str:
+    """Return text as it may stand between two backticks, on one line."""
+    return " ".join(str(text).replace("`", "'").split()).translate(TURNING)
+
+
+def _small(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+def _since(report: Report) -> Iterator[str]:
+    if report.comparison:
+        yield from _comparison(report.comparison)
+
+
+def _comparison(comparison: Comparison) -> Iterator[str]:
+    yield f"### {escaped(str(comparison.run['id']))} against {escaped(str(comparison.baseline['id']))}"
+    yield ""
+    yield "| suite | subject | paired | before | after | difference (95 %) | better | worse | p | detectable |"
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+    for contrast in comparison.contrasts:
+        yield f"| {' | '.join(_contrast(contrast))} |"
+    yield ""
+    if comparison.correction:
+        yield f"p-values are corrected: {comparison.correction}."
+        yield ""
+    for line in (*comparison.cautions, *comparison.missing):
+        yield f"- {escaped(line)}"
+    for contrast in comparison.contrasts:
+        yield from _changes(contrast)
+
+
+def _contrast(contrast: Contrast) -> Sequence[str]:
+    difference = contrast.difference
+    return (
+        escaped(contrast.suite),
+        escaped(_subjects(contrast)),
+        str(contrast.paired),
+        told(contrast.before),
+        told(contrast.after),
+        told(difference.value, difference.interval) if difference else "-",
+        str(contrast.better),
+        str(contrast.worse),
+        told(contrast.p_holm) + (" **significant**" if contrast.significant else ""),
+        told(contrast.detectable),
+    )
+
+
+def _subjects(contrast: Contrast) -> str:
+    same = contrast.subject == contrast.baseline_subject
+    return contrast.subject if same else f"{contrast.subject} against {contrast.baseline_subject}"
+
+
+def _changes(contrast: Contrast) -> Iterator[str]:
+    for name in LISTS:
+        changes: Sequence[CaseChange] = getattr(contrast, name)
+        if changes:
+            what = name.replace("_", " ")
+            opened = " open" if name == "newly_failing" else ""
+            yield f"<details{opened}><summary>{what} in {_in_html(contrast.suite)}: {len(changes)}</summary>"
+            yield ""
+            for change in changes[:SHOWN]:
+                reason = f": {escaped(change.reason)}" if change.reason else ""
+                shares = f" ({change.shares})" if change.shares else ""
+                yield f"- {escaped(change.case)}{shares}{reason}"
+            yield from _more(len(changes))
+            yield ""
+            yield "</details>"
+            yield ""
+
+
+def _more(count: int) -> Iterator[str]:
+    if count > SHOWN:
+        yield f"- … and {count - SHOWN} more"

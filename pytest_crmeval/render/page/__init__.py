@@ -1,0 +1,125 @@
+"""A run as a page: one file that a browser opens from a disk, with no network, and the dialogues of its trials."""
+
+from base64 import b64encode
+from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_crmeval.domain.json import TURNING, JsonObject
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.wire import encoded
+from pytest_crmeval.journal.ids import LATEST
+from pytest_crmeval.journal.index import point
+from pytest_crmeval.render.page.baseline import Changes, Earlier, changes_of, earlier_dialogues
+from pytest_crmeval.render.page.beside import baseline_beside, folder_beside
+from pytest_crmeval.render.page.dialogues import dialogue, kept
+from pytest_crmeval.render.page.packs import Packs, lay_beside, packed
+from pytest_crmeval.render.page.rows import rows_of
+from pytest_crmeval.render.page.view import view_of
+from pytest_crmeval.report.report import Report
+
+__all__ = ["baseline_beside", "folder_beside", "rendered", "save", "write"]
+
+if TYPE_CHECKING:  # it takes as long to import as a small run takes to be summed up
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+"""What JSON may not have inside a script: a parser of HTML, or an old one of JavaScript, would read it as something."""
+
+
+def write(report: Report, reports: Path) -> Path:
+    """Write ``<run>.html`` beside the report, and what it loads into the folder of the run; OSError if it can't be."""
+    run = str(report.run["id"])
+    path = reports / f"{run}.html"
+    save(report, reports / run, path, baseline_beside(path, report))
+    point(reports / f"{LATEST}.html", path.name)
+    return path
+
+
+def save(report: Report, run: Path, path: Path, baseline: tuple[Report, Path] | None = None) -> None:
+    """Write the page of a run, whole or not at all; ``run`` is its folder."""
+    earlier = earlier_dialogues(report.comparison, baseline)
+    packs = packed(_dialogues(report, run, earlier))
+    lay_beside(packs, path)
+    draft = path.with_name(f"{path.name}.part")
+    try:
+        draft.write_text(rendered(report, packs, path.stem), encoding="utf-8", errors="backslashreplace")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def rendered(report: Report, packs: Packs, folder: str) -> str:
+    """Return the page; ``folder`` is what the folder beside it is called."""
+    from markupsafe import Markup
+
+    script = _text("page.js")
+    changes = _numbered(report, changes_of(report.comparison))
+    data = {**rows_of(report.trials), "changes": changes, "packs": list(packs.starts), "folder": folder}
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            view=view_of(report),
+            data=Markup(in_script(data)),  # noqa: S704 (nothing in it ends a script)
+            packs=packs.contents if packs.fit else (),
+            css=Markup(_text("page.css")),  # noqa: S704 (ours)
+            script=Markup(script),  # noqa: S704 (ours)
+            policy=_policy(script),
+        )
+    )
+
+
+def in_script(value: JsonObject) -> str:
+    """Return JSON that may stand inside a script of a page, whatever is in it."""
+    return encoded(value).decode().translate(_UNSAFE)
+
+
+def _dialogues(report: Report, run: Path, earlier: Earlier) -> Iterator[JsonObject]:
+    for trial in report.trials:
+        told = dialogue(trial, kept(run, trial))
+        before = earlier.get(_place(trial))
+        yield {**told, "before": before} if before else told
+
+
+def _numbered(report: Report, changes: Changes) -> JsonObject:
+    """Return how trials have changed, by their number in the list; most have not."""
+    found = ((number, changes.get(_place(trial))) for number, trial in enumerate(report.trials))
+    return {str(number): name for number, name in found if name}
+
+
+def _place(trial: Trial) -> tuple[str, str, str]:
+    return trial.planned.suite, trial.planned.subject, trial.planned.case
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_readable
+    )
+
+
+def _readable(value: object) -> object:
+    """Return what a page shows: what would turn the rest of a line around, our numbers included, is spelled out."""
+    from markupsafe import Markup
+
+    return value.translate(TURNING) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def _text(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    """Return what the browser may do for the page: run our script and the packs beside it, and ask nobody anything."""
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}' 'self' file:; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,256 @@
+"""Charts, as far as numbers go: where everything is, what is written beside it. The templates draw them as SVG."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from pytest_crmeval.render.page.scales import Scale, linear, logarithmic, stretched
+from pytest_crmeval.render.page.words import dollars, interval, rate, seconds, whole
+
+WIDTH, HEIGHT = 400, 264
+LEFT, RIGHT, TOP, BOTTOM = 40, 14, 12, 40
+ROW = 30
+"""Height of a row of a strip."""
+APART = 13
+"""How far two labels are from each other, at least."""
+MUCH = 20
+"""A largest value that is so many times the smallest is shown on a logarithmic scale."""
+_RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """A place on an axis, and its value."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    """A value with its interval."""
+
+    x: float
+    y: float
+    low: float
+    """Where the interval ends, above or below, as places of the chart."""
+    high: float
+    colour: int
+    label: str = ""
+    label_x: float = 0.0
+    label_y: float = 0.0
+    anchor: str = "start"
+    told: str = ""
+    """All of it in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A curve with the band of its intervals."""
+
+    name: str
+    colour: int
+    points: str
+    band: str
+    dots: Sequence[Dot]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """A row: a name, a bar from a value to another, marks on it."""
+
+    name: str
+    colour: int
+    y: float
+    start: float
+    end: float
+    marks: Sequence[Tick]
+    told: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A drawing, and the same in a table for those who can't see it."""
+
+    title: str
+    told: str
+    """What is to be seen, in a sentence."""
+    across: str
+    """What the horizontal axis shows."""
+    x: Sequence[Tick]
+    y: Sequence[Tick] = ()
+    height: float = HEIGHT
+    dots: Sequence[Dot] = ()
+    lines: Sequence[Line] = ()
+    strips: Sequence[Strip] = ()
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+
+    width: float = field(default=WIDTH, init=False)
+    left: float = field(default=LEFT, init=False)
+    right: float = field(default=WIDTH - RIGHT, init=False)
+    top: float = field(default=TOP, init=False)
+
+    @property
+    def bottom(self) -> float:
+        """Where the horizontal axis is."""
+        return self.height - BOTTOM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A rate somewhere on an axis, and how far it can be believed."""
+
+    x: float
+    rate: float
+    low: float
+    high: float
+    name: str = ""
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Points of one subject."""
+
+    name: str
+    colour: int
+    points: Sequence[Point]
+
+
+_UP = Scale(low=0.0, high=1.0, start=HEIGHT - BOTTOM, end=TOP)
+
+
+def cost_against_quality(points: Sequence[tuple[Point, int]]) -> Chart:
+    """Return what a trial of each subject costs, and how often it passes; ``points`` come with their colours."""
+    values = [point.x for point, _ in points]
+    scale = _fitting(values, LEFT + 8, WIDTH - RIGHT)
+    dots = [_dot(point, scale, colour) for point, colour in points]
+    return Chart(
+        title="Cost against quality",
+        told="Up is better, left is cheaper; the whiskers are 95 % intervals.",
+        across="dollars per trial",
+        x=[Tick(at=scale(value), label=dollars(value)) for value in scale.ticks()],
+        y=_rates(),
+        dots=_labelled(dots, points),
+        head=("subject", "cost per trial", "pass rate", "95 % interval"),
+        rows=[(point.name, dollars(point.x), rate(point.rate), interval(point.low, point.high)) for point, _ in points],
+    )
+
+
+def latency(spans: Sequence[tuple[str, int, Sequence[tuple[str, float]]]]) -> Chart:
+    """Return how long trials take: for each subject, its colour, and percentiles by name, in rising order."""
+    values = [value for _, _, marks in spans for _, value in marks if value > 0]
+    scale = _fitting(values or [1.0], LEFT, WIDTH - RIGHT - 10)
+    height = TOP + ROW * len(spans) + BOTTOM
+    strips = [_strip(span, scale, TOP + ROW * (number + 0.72)) for number, span in enumerate(spans)]
+    return Chart(
+        title="Latency",
+        told=f"How long a trial takes: the dot is the median, the marks are {_listed(spans[0][2][1:])}.",
+        across="seconds per trial",
+        x=[Tick(at=scale(value), label=seconds(value)) for value in scale.ticks()],
+        height=height,
+        strips=strips,
+        head=("subject", *(name for name, _ in spans[0][2])),
+        rows=[(name, *(seconds(value) for _, value in marks)) for name, _, marks in spans],
+    )
+
+
+def curve(title: str, told: str, across: str, series: Sequence[Series]) -> Chart:
+    """Return rates along an axis, a line per subject."""
+    places = [point.x for one in series for point in one.points]
+    scale = stretched(places, LEFT + 8, WIDTH - RIGHT - 6)
+    return Chart(
+        title=title,
+        told=told,
+        across=across,
+        x=[Tick(at=scale(value), label=whole(value)) for value in _stations(places, scale)],
+        y=_rates(),
+        lines=[_line(one, scale) for one in series],
+        head=(across, "subject", "rate", "95 % interval"),
+        rows=[
+            (point.name or whole(point.x), one.name, rate(point.rate), interval(point.low, point.high))
+            for one in series
+            for point in one.points
+        ],
+    )
+
+
+def _listed(marks: Sequence[tuple[str, float]]) -> str:
+    return ", ".join(name for name, _ in marks)
+
+
+def _fitting(values: Sequence[float], start: float, end: float) -> Scale:
+    """Return a scale on which small values can be told apart, too."""
+    is_wide = min(values) > 0 and max(values) / min(values) > MUCH
+    return logarithmic(values, start, end) if is_wide else linear(values, start, end)
+
+
+def _stations(places: Sequence[float], scale: Scale) -> Sequence[float]:
+    """Return the places themselves if they are few and not too near to each other, else round ones."""
+    own = sorted(set(places))
+    gaps = [scale(after) - scale(before) for before, after in pairwise(own)]
+    return own if min(gaps, default=WIDTH) >= 3 * APART else scale.ticks()
+
+
+def _rates() -> Sequence[Tick]:
+    return [Tick(at=_UP(value), label=f"{value:.0%}") for value in _RATES]
+
+
+def _dot(point: Point, scale: Scale, colour: int) -> Dot:
+    return Dot(
+        x=scale(point.x), y=_UP(point.rate), low=_UP(point.low), high=_UP(point.high), colour=colour, told=point.told
+    )
+
+
+def _labelled(dots: Sequence[Dot], points: Sequence[tuple[Point, int]]) -> Sequence[Dot]:
+    """Return dots with their names beside them, no name upon another."""
+    done: list[Dot] = []
+    lowest = {"start": float("-inf"), "end": float("-inf")}
+    for dot, (point, colour) in sorted(zip(dots, points, strict=True), key=lambda pair: pair[0].y):
+        anchor = "end" if dot.x > WIDTH * 0.6 else "start"
+        place = max(dot.y + 4, lowest[anchor] + APART)
+        lowest[anchor] = place
+        beside = dot.x - 9 if anchor == "end" else dot.x + 9
+        done.append(
+            Dot(
+                x=dot.x,
+                y=dot.y,
+                low=dot.low,
+                high=dot.high,
+                colour=colour,
+                label=point.name,
+                label_x=round(beside, 1),
+                label_y=round(place, 1),
+                anchor=anchor,
+                told=dot.told,
+            )
+        )
+    return done
+
+
+def _line(series: Series, scale: Scale) -> Line:
+    dots = [_dot(point, scale, series.colour) for point in series.points]
+    above = [f"{dot.x},{dot.high}" for dot in dots]
+    below = [f"{dot.x},{dot.low}" for dot in reversed(dots)]
+    return Line(
+        name=series.name,
+        colour=series.colour,
+        points=" ".join(f"{dot.x},{dot.y}" for dot in dots),
+        band=" ".join([*above, *below]),
+        dots=dots,
+    )
+
+
+def _strip(span: tuple[str, int, Sequence[tuple[str, float]]], scale: Scale, y: float) -> Strip:
+    name, colour, marks = span
+    places = [Tick(at=scale(max(value, scale.low)), label=f"{mark} {seconds(value)}") for mark, value in marks]
+    return Strip(
+        name=name,
+        colour=colour,
+        y=round(y, 1),
+        start=places[0].at,
+        end=places[-1].at,
+        marks=places,
+        told=f"{name}: {', '.join(place.label for place in places)}",
+    )

@@ -1,0 +1,134 @@
+"""A trial as the page shows it when somebody opens it: who said what, what came back, what is wrong with it."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.faults import Fault, faults_of
+from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.judgement import Judgement
+from pytest_crmeval.domain.paths import own_name
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.wire import decoded
+from pytest_crmeval.journal.transcripts import ENCRYPTED, name_of
+
+TRANSCRIPTS = "transcripts"
+LONGEST = 20_000
+"""Characters of a text that are shown; the file has all of them."""
+MOST = 200
+"""Items of a list, or of an object, that are shown."""
+
+TOLD = ("answer", "bill", "notes", "labels", "solutions", "learning")
+"""What is told as the report has it, of whatever kind the case is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What is kept of the dialogue of a trial."""
+
+    turns: Sequence[Mapping[str, Any]] = ()
+    where: str = ""
+    """The file, as it is called from the folder of the run; empty if there is none."""
+    closed: bool = False
+    """Whether it is confidential: nobody reads it by accident, on no page."""
+    trouble: str = ""
+    """Why it can't be read."""
+
+
+def kept(run: Path, trial: Trial) -> Kept:
+    """Return what the folder of a run has of a trial; of one that was invalid there may be nothing."""
+    root = os.path.join(run, "")  # noqa: PTH118 (a page reads as many files as there are trials)
+    found = _read(root, name_of(trial), trial)
+    if found is None:
+        found = _read(root, name_of(trial, name=own_name(trial.planned.case, trial.planned.key)), trial)
+    return found or Kept()
+
+
+def dialogue(trial: Trial, found: Kept) -> JsonObject:
+    """Return all that the page tells of a trial; what there is nothing of is left out."""
+    faults, record = list(faults_of(trial.scores)), replace(trial, scores=(), turns=()).to_dict()
+    told: dict[str, Json] = {
+        "turns": [_turn(turn, number, faults) for number, turn in enumerate(found.turns, start=1)],
+        "faults": [_fault(fault) for fault in faults if _is_of_no_turn(fault, len(found.turns))],
+        "scores": [[score.name, round(score.value, 4), score.threshold] for score in trial.scores],
+        "reason": _cut(trial.reason),
+        "judge": _judge(trial.judgement) if trial.judgement else None,
+        **{name: record.get(name) for name in TOLD},
+        "key": trial.planned.key,
+        "spec": trial.planned.spec,
+        "fingerprint": trial.planned.fingerprint,
+        "where": found.where,
+        "closed": found.closed,
+        "trouble": found.trouble,
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def _read(root: str, name: str, trial: Trial) -> Kept | None:
+    """Return what a file has; None if there is no file, or if it is of another test that plays the same case."""
+    where = f"{TRANSCRIPTS}/{name}"
+    try:
+        with open(root + where, "rb", buffering=0) as file:  # noqa: PTH123 (see kept)
+            content = file.read()
+        document = decoded(content)
+        if ENCRYPTED in document:
+            return Kept(where=where, closed=True)
+        # In a short file there is no long text; to look for one takes longer than everything else.
+        turns = list(document["turns"] if len(content) <= LONGEST else map(_cut, document["turns"]))
+        return Kept(turns=turns, where=where) if document["record"]["key"] == trial.planned.key else None
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return Kept(where=where, trouble=f"it can't be read: {error.strerror}")
+    except (ValueError, KeyError, TypeError) as error:
+        return Kept(where=where, trouble=f"not a transcript: {cut(repr(error), 200)}")
+
+
+def _turn(turn: Mapping[str, Any], number: int, faults: Sequence[Fault]) -> JsonObject:
+    wrong: list[Json] = [_fault(fault, beside=True) for fault in faults if fault.turn == number]
+    return {
+        "said": list(turn.get("messages", ())),
+        **({"cut": True} if turn.get("cut") else {}),
+        **({"faults": wrong} if wrong else {}),
+    }
+
+
+def _is_of_no_turn(fault: Fault, turns: int) -> bool:
+    """Whether a fault has no turn beside which it is shown."""
+    return fault.turn is None or not 1 <= fault.turn <= turns
+
+
+def _fault(fault: Fault, *, beside: bool = False) -> JsonObject:
+    """Return a fault as it is shown, with its turn unless it stands beside it."""
+    turn = {"turn": fault.turn} if fault.turn is not None and not beside else {}
+    if fault.difference:
+        where, expected, actual = fault.difference
+        return {"score": fault.score, **turn, "text": _cut(where), "expected": _cut(expected), "actual": _cut(actual)}
+    return {"score": fault.score, **turn, "text": _cut(fault.text), **({"lack": True} if fault.is_lack else {})}
+
+
+def _judge(judgement: Judgement) -> JsonObject:
+    score = judgement.score
+    return {
+        **({"value": score.value, "passed": score.passed} if score else {}),
+        "grades": [grade.to_dict() for grade in judgement.grades],
+        **({"trouble": judgement.trouble} if judgement.trouble else {}),
+        **({"cached": True} if judgement.cached else {}),
+    }
+
+
+def _cut(value: Json) -> Json:
+    """Return as much of a value as can be read on a page; what is left out is told."""
+    if isinstance(value, str):
+        return cut(value, LONGEST, f"… ({len(value) - LONGEST:,} more characters)")
+    if isinstance(value, Mapping):
+        more = len(value) - MOST
+        shown = {name: _cut(item) for name, item in list(value.items())[:MOST]}
+        return shown if more <= 0 else {**shown, "…": f"{more:,} more"}
+    if isinstance(value, Sequence):
+        more = len(value) - MOST
+        return [*map(_cut, value[:MOST]), *([f"… {more:,} more"] if more > 0 else [])]
+    return value

@@ -1,0 +1,103 @@
+"""Gates as the page shows them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pytest_crmeval.render.page.words import NOTHING, dollars, rate, seconds, signed
+from pytest_crmeval.report.ruling import Ruling
+
+_UNITS = {".latency_": seconds, ".cost": dollars}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateView:
+    """What a gate found."""
+
+    found: Ruling
+
+    @property
+    def text(self) -> str:
+        """The rule; of one that is held against each subject, with the subject."""
+        gate, subject = self.found.gate, self.found.subject
+        return f"{gate} ({subject})" if subject and f"[{subject}]" not in gate else gate
+
+    @property
+    def mood(self) -> str:
+        """Its colour."""
+        return "good" if self.found.holds else "bad"
+
+    @property
+    def sign(self) -> str:
+        """The same without colour."""
+        return "✓" if self.found.holds else "✗"
+
+    @property
+    def ruling(self) -> str:
+        """The same in a word."""
+        return "holds" if self.found.holds else "breached"
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it can be drawn between 0 and 1."""
+        found = self.found
+        numbers = [number for number in (found.value, found.low, found.high, found.bound) if number is not None]
+        is_another = self._is_change or self._unit
+        return found.low is not None and not is_another and all(0 <= number <= 1 for number in numbers)
+
+    @property
+    def _unit(self) -> Callable[[float | None], str] | None:
+        """How times and money are said; None for what is neither."""
+        return next((unit for name, unit in _UNITS.items() if name in self.found.gate), None)
+
+    @property
+    def _is_change(self) -> bool:
+        """Whether what was found is a difference from the baseline."""
+        return self.found.p is not None
+
+    @property
+    def value(self) -> str:
+        """What was found."""
+        if self._is_change and self.found.value is not None:
+            return signed(self.found.value)
+        if unit := self._unit:
+            return unit(self.found.value)
+        return rate(self.found.value) if self.is_rate else _number(self.found.value)
+
+    @property
+    def interval(self) -> str:
+        """How far that can be believed."""
+        low, high = self.found.low, self.found.high
+        if low is None or high is None:
+            return ""
+        if self._is_change:
+            return f"{signed(low)} to {signed(high)}"
+        if unit := self._unit:
+            return f"{unit(low)} to {unit(high)}"
+        return f"{_number(low)}{NOTHING}{_number(high)}"
+
+    @property
+    def margin(self) -> str:
+        """How far it is on the right side; a difference is what it is."""
+        margin = self.found.margin
+        if margin is None or self._is_change:
+            return NOTHING
+        if unit := self._unit:
+            return f"{signed(margin)[0]}{unit(abs(margin))}"
+        return signed(margin) if self.found.low is not None else _number(margin, sign="+")
+
+    @property
+    def why(self) -> str:
+        """What it says of itself, and what would settle it."""
+        found = self.found
+        is_told = not found.needed or "more case" in found.explanation
+        if is_told:
+            return found.explanation
+        return f"{found.explanation}; open: {found.needed:,} more case{'s' * (found.needed != 1)} would settle it"
+
+
+def _number(value: float | None, sign: str = "") -> str:
+    """Return a number, whatever it counts."""
+    if value is None:
+        return NOTHING
+    digits = 0 if value == int(value) else 3
+    return f"{value:{sign},.{digits}f}".replace("-", "\N{MINUS SIGN}")

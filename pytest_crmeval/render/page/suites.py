@@ -1,0 +1,249 @@
+"""What the page shows of one suite: its subjects side by side."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.render.page.charts import Chart, Point, cost_against_quality, latency
+from pytest_crmeval.render.page.curves import (
+    CHECKPOINT_HEAD,
+    checkpoint_curve,
+    checkpoint_table,
+    learning_curve,
+    learning_table,
+)
+from pytest_crmeval.render.page.heat import Heat, heats_of
+from pytest_crmeval.render.page.links import in_common, to_trials
+from pytest_crmeval.render.page.words import NOTHING, dollars, interval, rate, seconds, words
+from pytest_crmeval.report import costs as bills
+from pytest_crmeval.report.report import Report, Standing
+
+COLOURS = 8
+REASONS = 15
+PERCENTILES = (50, 90, 95, 99)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """How a subject stands: a row of the first table of a suite."""
+
+    standing: Standing
+    colour: int
+    metric: str
+    """What it is measured by; empty for the pass rate."""
+    value: float | None
+    low: float | None
+    high: float | None
+    cost: str
+    per_pass: str
+    times: Sequence[str]
+
+    @property
+    def rate(self) -> str:
+        """What was measured."""
+        return rate(self.value)
+
+    @property
+    def interval(self) -> str:
+        """How far the pass rate can be believed."""
+        return interval(self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """A table: a row per figure, a column per subject."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    open: bool = False
+    """Whether it is what people came for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonView:
+    """Why trials of a subject did not pass, and where they are."""
+
+    subject: str
+    colour: int
+    count: int
+    text: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteView:
+    """All that the page shows of a suite."""
+
+    name: str
+    number: int
+    places: Sequence[Place]
+    charts: Sequence[Chart]
+    heats: Sequence[Heat]
+    reasons: Sequence[ReasonView]
+    figures: Sequence[Figures]
+    has_invalid: bool
+    has_bills: bool
+
+
+def suites_of(report: Report) -> Sequence[SuiteView]:
+    """Return what there is to show, suite by suite; a subject has one colour on the whole page."""
+    colours = {name: n for n, name in enumerate(dict.fromkeys(standing.subject for standing in report.standings))}
+    names = dict.fromkeys(standing.suite for standing in report.standings)
+    return [_suite(report, name, number, colours) for number, name in enumerate(names)]
+
+
+def _suite(report: Report, name: str, number: int, colours: Mapping[str, int]) -> SuiteView:
+    standings = [standing for standing in report.standings if standing.suite == name]
+    trials = [trial for trial in report.trials if trial.planned.suite == name]
+    times = {standing.subject: times_of(trials, standing) for standing in standings}
+    places = [_place(standing, colours[standing.subject] % COLOURS, times[standing.subject]) for standing in standings]
+    return SuiteView(
+        name=name,
+        number=number,
+        places=places,
+        charts=[*_curves(name, standings, colours), *_charts(places, times)],
+        heats=heats_of(standings),
+        reasons=_reasons(places),
+        figures=list(_figures(standings)),
+        has_invalid=any(standing.invalid for standing in standings),
+        has_bills=any(standing.bill for standing in standings),
+    )
+
+
+def times_of(trials: Sequence[Trial], standing: Standing) -> Mapping[int, float]:
+    """Return how long the trials of a subject took, by percentile; nothing if none was played.
+
+    Reports that do not tell are asked for the nearest rank.
+    """
+    told = {n: figure.value for n in PERCENTILES if (figure := standing.figures.get(f"latency_p{n}"))}
+    if told:
+        return told
+    subject = standing.subject
+    found = sorted(trial.seconds for trial in trials if trial.planned.subject == subject and trial.seconds)
+    return {n: found[max(0, -(-n * len(found) // 100) - 1)] for n in PERCENTILES} if found else {}
+
+
+def _place(standing: Standing, colour: int, times: Mapping[int, float]) -> Place:
+    metric, figure = standing.headline
+    return Place(
+        standing=standing,
+        colour=colour,
+        metric=metric if standing.checkpoint else "",
+        value=figure.value if figure else standing.pass_rate,
+        low=figure.low if figure else None,
+        high=figure.high if figure else None,
+        cost=dollars(standing.cost) if standing.bill else NOTHING,
+        per_pass=dollars(standing.cost_per_pass) if standing.bill else NOTHING,
+        times=[seconds(times.get(n)) for n in (50, 95)],
+    )
+
+
+def _curves(name: str, standings: Sequence[Standing], colours: Mapping[str, int]) -> Iterator[Chart]:
+    records = [standing.to_dict() for standing in standings]
+    yield from checkpoint_curve(name, records)
+    yield from learning_curve(records, {subject: number % COLOURS for subject, number in colours.items()})
+
+
+def _charts(places: Sequence[Place], times: Mapping[str, Mapping[int, float]]) -> Iterator[Chart]:
+    if priced := [(point, place.colour) for place in places if (point := _priced(place))]:
+        yield cost_against_quality(priced)
+    if spans := [
+        (place.standing.subject, place.colour, [(f"p{n}", value) for n, value in found.items()])
+        for place in places
+        if (found := times[place.standing.subject]) and not place.metric  # a file of solutions is no answer
+    ]:
+        yield latency(spans)
+
+
+def _priced(place: Place) -> Point | None:
+    """Return what a subject costs and how good it is; None for who asks no model, or at a price that nobody knows."""
+    standing = place.standing
+    cost, passing = standing.cost_per_trial, standing.pass_rate
+    if standing.bill is None or cost is None or passing is None or place.low is None or place.high is None:
+        return None
+    told = f"{standing.subject}: {rate(passing)} ({place.interval}) for {dollars(cost)} per trial"
+    return Point(x=cost, rate=passing, low=place.low, high=place.high, name=standing.subject, told=told)
+
+
+def _figures(standings: Sequence[Standing]) -> Iterator[Figures]:
+    """Yield the metrics of a suite, and its bills."""
+    records = [standing.to_dict() for standing in standings]
+    if steps := checkpoint_table(records):
+        yield Figures(title="Checkpoints", head=CHECKPOINT_HEAD, rows=steps, open=True)
+    if learnt := learning_table(records):
+        yield Figures(title="Learning", head=learnt[0], rows=learnt[1:], open=True)
+    head = ["", *(standing.subject for standing in standings)]
+    found = [_flat(standing) for standing in standings]
+    names = dict.fromkeys(name for figures in found for name in figures)
+    if names:
+        rows = [(words(name), *(figures.get(name, bills.NOTHING) for figures in found)) for name in names]
+        yield Figures(title="Metrics with 95 % intervals", head=head, rows=rows)
+    if judged := list(_judges(standings)):
+        yield Figures(title="Judge", head=head, rows=judged)
+    if paid := list(bills.details("", standings))[1:]:
+        yield Figures(title="Bill", head=head, rows=paid)
+
+
+def _judges(standings: Sequence[Standing]) -> Iterator[Sequence[str]]:
+    """Yield what the judge thinks of each subject, and how far the scorers agree."""
+    found = [standing.judge.to_dict() if standing.judge else {} for standing in standings]
+    for name in dict.fromkeys(name for told in found for name in told if name != "bill"):
+        yield (words(name), *(_number(told.get(name)) for told in found))
+    if any("bill" in told for told in found):
+        costs = (standing.judge.bill if standing.judge else None for standing in standings)
+        yield ("cost", *(dollars(bill.cost) if bill else NOTHING for bill in costs))
+
+
+def _reasons(places: Sequence[Place]) -> Sequence[ReasonView]:
+    """Return why trials did not pass, the most frequent first."""
+    found = [
+        ReasonView(
+            subject=place.standing.subject,
+            colour=place.colour,
+            count=reason.count,
+            text=reason.text,
+            link=to_trials(
+                suite=place.standing.suite,
+                subject=place.standing.subject,
+                verdict=reason.verdict,
+                text=in_common(reason.text),
+            ),
+        )
+        for place in places
+        for reason in place.standing.reasons
+    ]
+    return sorted(found, key=lambda reason: (-reason.count, reason.subject, reason.text))[:REASONS]
+
+
+def _flat(standing: Standing) -> Mapping[str, str]:
+    """Return all metrics by name, with their intervals; then what was counted."""
+    found = {name: _with_interval(name, figure) for name, figure in standing.figures.items()}
+    for name, value in standing.metrics.to_dict().items():
+        if isinstance(value, Mapping):
+            found |= {f"{name} {label}": str(count) for label, count in value.items()}
+        elif name not in found and not (name == "strict_success" and found):  # that is the pass rate
+            found[name] = _number(value)
+    return {**{f"score:{name}": rate(value) for name, value in (standing.scores or {}).items()}, **found}
+
+
+def _with_interval(name: str, figure: Figure) -> str:
+    """Return a figure as it is read: a time, money, a count, or a share with three digits."""
+    kind = name.partition("_")[0]
+    shown = {"latency": seconds, "cost": dollars, "tokens": _whole}.get(kind, _number)
+    if figure.interval is None:
+        return shown(figure.value)
+    return f"{shown(figure.value)} ({' to '.join(map(shown, figure.interval))})"
+
+
+def _whole(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:,.0f}"
+
+
+def _number(value: Json) -> str:
+    """Return a figure: a count whole, a rate with three digits, what is not known as a dash."""
+    if value is None:
+        return NOTHING
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

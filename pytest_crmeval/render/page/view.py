@@ -1,0 +1,129 @@
+"""What the page shows, from the top to the bottom, apart from the list of trials."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.shard import listed, objects
+from pytest_crmeval.domain.usage import total
+from pytest_crmeval.render.page.baseline import BaselineView, baseline_of
+from pytest_crmeval.render.page.curves import ungradable
+from pytest_crmeval.render.page.gates import GateView
+from pytest_crmeval.render.page.suites import SuiteView, suites_of
+from pytest_crmeval.render.page.words import NOTHING, amount, moment, seconds, words
+from pytest_crmeval.report import costs as bills
+from pytest_crmeval.report.compare import commit_told
+from pytest_crmeval.report.outcome import Outcome, outcome_of
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.scope import left_out_of
+
+_COUNTS = (("passed", "good"), ("failed", "bad"), ("errored", "warn"), ("invalid", "warn"), ("not_run", "warn"))
+_LATER = ("id", "started", "ended", "parts", "spent", "red")
+"""Facts of a run that are told elsewhere, or otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """A number that is seen at once."""
+
+    name: str
+    value: str
+    mood: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """The page, without its list of trials."""
+
+    run: str
+    outcome: Outcome
+    facts: Sequence[tuple[str, str]]
+    tiles: Sequence[Tile]
+    notes: Sequence[str]
+    gates: Sequence[GateView]
+    baseline: BaselineView | None
+    suites: Sequence[SuiteView]
+    origin: Sequence[tuple[str, str]]
+    version: str
+
+
+def view_of(report: Report) -> View:
+    """Return what there is to show of a run."""
+    return View(
+        run=str(report.run["id"]),
+        outcome=outcome_of(report),
+        facts=list(_facts(report)),
+        tiles=list(_tiles(report)),
+        notes=list(_notes(report)),
+        gates=[GateView(found=ruling) for ruling in report.rulings],
+        baseline=baseline_of(report.comparison) if report.comparison else None,
+        suites=suites_of(report),
+        origin=list(_origin(report.run)),
+        version=_version(report.run),
+    )
+
+
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield what is told below the name of the run."""
+    parts = objects(report.run.get("parts"))
+    yield "begun", moment(report.run["started"])
+    if parts and isinstance(command := parts[-1].get("command"), str):
+        yield "command", command
+    if commit := commit_told(report):
+        yield "commit", commit
+
+
+def _tiles(report: Report) -> Iterator[Tile]:
+    """Yield counts of all suites together, and what the run took."""
+    yield Tile(name="Planned", value=f"{sum(standing.planned for standing in report.standings):,}")
+    for name, mood in _COUNTS:
+        count = sum(getattr(standing, name) for standing in report.standings)
+        if count or name in {"passed", "failed", "errored"}:
+            yield Tile(name=words(name).capitalize(), value=f"{count:,}", mood=mood if count else "")
+    if bill := total(standing.bill for standing in report.standings):
+        yield Tile(name="Cost", value=bills.together([standing.cost for standing in report.standings]))
+        yield Tile(name="Tokens", value=amount(bill.usage.input + bill.usage.output))
+    yield Tile(name="Time of all trials", value=seconds(sum(standing.seconds for standing in report.standings)))
+
+
+def _notes(report: Report) -> Iterator[str]:
+    """Yield what the reader has to know before he believes a number."""
+    if report.missing:
+        yield f"A part of an evaluation: without shard {listed(report.missing)}."
+    for suite, reasons in left_out_of(report.run).items():
+        for why, count in reasons.items():
+            yield f"Left out of {suite}: {count:,}, {why}."
+    for standing in report.standings:
+        yield from ungradable(standing.to_dict())
+    for line in bills.lines(report):
+        if line.startswith(("note: ", "nobody knows", "... and")):
+            yield f"{line[0].upper()}{line[1:]}"
+
+
+def _origin(run: JsonObject) -> Iterator[tuple[str, str]]:
+    """Yield where the numbers come from, all that is known."""
+    for name in ("id", "started", "ended", "spent"):
+        if name in run:
+            yield name, _told(run[name])
+    for number, part in enumerate(objects(run.get("parts")), start=1):
+        yield (
+            f"part {number}",
+            "\n".join(f"{name}: {_told(value)}" for name, value in part.items() if value not in (None, [], {})),
+        )
+    yield from ((words(name), _told(value)) for name, value in run.items() if name not in _LATER)
+
+
+def _told(value: Json) -> str:
+    """Return a fact on a line."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_told(item)}" for name, item in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(_told, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return NOTHING if value is None else str(value)
+
+
+def _version(run: JsonObject) -> str:
+    versions = run.get("versions")
+    return str(versions.get("pytest-crmeval", "")) if isinstance(versions, Mapping) else ""

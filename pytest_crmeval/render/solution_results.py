@@ -1,0 +1,80 @@
+"""The results of a solution file as a person wants to read them."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pytest_crmeval.domain.checkpoints import CheckpointFigures, FileOutcome
+from pytest_crmeval.journal.solutions.records import MIB, Record, harmless
+from pytest_crmeval.journal.solutions.results import Earlier
+
+
+def write_text(found: Earlier, outcome: FileOutcome) -> Path:
+    """Write ``eval_<file>.txt`` beside the JSON lines, and return where."""
+    path = found.path.with_suffix(".txt")
+    with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        file.writelines(f"{line}\n" for line in _text(found, outcome))
+    return path
+
+
+def shares(outcome: FileOutcome) -> Iterator[str]:
+    """Yield the figures of a file in sentences."""
+    figures = CheckpointFigures(files=1, whole=outcome)
+    yield f"{outcome.lines} lines: {outcome.judged} judged, {outcome.solved} solved"
+    for k, (rate, problems) in figures.pass_at.items():
+        yield f"pass@{k}: {rate:.3f} ({problems} problem{'s' * (problems != 1)})"
+    if (interval := figures.interval) is not None:
+        yield f"95 % interval of pass@1: {interval[0]:.3f}-{interval[1]:.3f}"
+    if figures.solved_of_all is not None and outcome.judged != outcome.lines:
+        yield f"solved of all lines: {figures.solved_of_all:.3f}"
+    if outcome.verdicts:
+        yield f"verdicts: {listed(outcome.verdicts)}"
+    if outcome.ungradable:
+        yield f"ungradable: {listed(outcome.ungradable)}"
+    if outcome.missing:
+        yield f"not judged, the time was up: {outcome.missing}"
+    if outcome.reused_from:
+        yield f"{outcome.reused} verdicts are from the run {outcome.reused_from}"
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """Return counts in words, the most frequent first."""
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+
+
+def _text(found: Earlier, outcome: FileOutcome) -> Iterator[str]:
+    head = found.head
+    yield f"{head['checkpoint']}: {head['file']}"
+    yield f"problems: {', '.join(head['problems'])}"
+    yield f"sandbox: {head['sandbox']}"
+    yield from shares(outcome)
+    yield ""
+    yield from (harmless(_told(record)) for record in found.lines() if "line" in record)
+
+
+def _told(record: Record) -> str:
+    """Return a line of the file in words."""
+    place = f"line {record['line']:>5}  {record['problem'] or '-':<16}"
+    if "ungradable" in record:
+        return f"{place}  ungradable: {record['ungradable']}{_after(record['detail'])}"
+    return f"{place}  {record['verdict']:<7}  {_taken(record)}{_after(_failed(record))}"
+
+
+def _failed(record: Record) -> str:
+    """Return which test was not passed, and why."""
+    tests = record["tests"]
+    wrong = next((number for number, test in enumerate(tests, start=1) if test["verdict"] == record["verdict"]), 0)
+    if record["verdict"] == "AC" or not wrong:
+        return str(record["reason"])
+    return f"test {wrong} of {len(tests)} ({tests[wrong - 1]['kind']}): {tests[wrong - 1].get('reason', '')}"
+
+
+def _taken(record: Record) -> str:
+    seconds, memory = record["seconds"], record["memory"]
+    told = f"{len(record['tests'])} tests"
+    told += "" if seconds is None else f", {seconds:.2f} s"
+    return told + ("" if memory is None else f", {memory / MIB:.0f} MiB")
+
+
+def _after(text: str) -> str:
+    line = " ".join(text.split())
+    return f"  {line}" if line else ""

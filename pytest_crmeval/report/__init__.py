@@ -1,0 +1,1 @@
+"""Figures of runs: statistics, comparison, gates, merging, estimates."""

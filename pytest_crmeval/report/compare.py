@@ -1,0 +1,224 @@
+"""A report held against another, paired case by case."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pytest_crmeval.domain.checkpoints import PASS_AT_1
+from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.shard import objects
+from pytest_crmeval.domain.trial import Trial, is_of_checkpoint
+from pytest_crmeval.report.comparison import CaseChange, Comparison, Contrast
+from pytest_crmeval.report.figures import case_values
+from pytest_crmeval.report.metrics import SCORED
+from pytest_crmeval.report.outliers import reason_of
+from pytest_crmeval.report.paired import Pair, difference_of, holm, mean_difference
+from pytest_crmeval.report.report import Report
+
+Group = tuple[str, str]
+"""Suite and subject."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """What two runs have of a case; nothing of one that has not got it."""
+
+    case: str
+    before: Sequence[Trial]
+    after: Sequence[Trial]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the content is the same in both."""
+        return {trial.planned.fingerprint for trial in self.before} == {
+            trial.planned.fingerprint for trial in self.after
+        }
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether both know how it went."""
+        return bool(_scored(self.before) and _scored(self.after))
+
+
+def compare(
+    report: Report, baseline: Report, *, source: str = "", subjects: tuple[str, str] | None = None
+) -> Comparison:
+    """Return how a report differs from a baseline: subject by subject, or one of each run against the other.
+
+    ``source`` is how the baseline was named.
+    """
+    after, before = _groups(report), _groups(baseline)
+    if subjects:
+        after = {group: trials for group, trials in after.items() if group[1] == subjects[0]}
+        before = {(suite, subjects[0]): trials for (suite, name), trials in before.items() if name == subjects[1]}
+    other = subjects[1] if subjects else ""
+    contrasts = [contrast(*group, before[group], after[group], other) for group in after if group in before]
+    return Comparison(
+        baseline=_side(baseline, source),
+        run=_side(report, ""),
+        contrasts=_corrected(contrasts),
+        missing=tuple(_missing(before, after)),
+    )
+
+
+def contrast(
+    suite: str, subject: str, before: Sequence[Trial], after: Sequence[Trial], baseline_subject: str = ""
+) -> Contrast:
+    """Hold the trials of a subject in a suite against others."""
+    matches = matched(before, after)
+    of_files = any(is_of_checkpoint(trial.planned) for trial in after)
+    pairs = pairs_of(matches, f"score:{PASS_AT_1}" if of_files else "pass_rate")
+    found = Contrast(
+        suite=suite,
+        subject=subject,
+        baseline_subject=baseline_subject or subject,
+        paired=len(pairs),
+        better=sum(pair.difference > 0 for pair in pairs),
+        worse=sum(pair.difference < 0 for pair in pairs),
+    )
+    changes: dict[str, Any] = _lists(matches, {pair.case: pair for pair in pairs})
+    found = replace(found, **changes)
+    if not pairs:
+        return found
+    found = replace(found, before=_mean([pair.before for pair in pairs]), after=_mean([pair.after for pair in pairs]))
+    if of_files:  # that a file was judged to its end is no success, and how its solutions differ is not known here
+        return replace(found, difference=Figure(value=_mean([pair.difference for pair in pairs]), n=len(pairs)))
+    difference = difference_of(pairs)
+    return replace(
+        found,
+        difference=difference.figure,
+        p=difference.p,
+        p_holm=difference.p,
+        test=difference.test,
+        detectable=difference.detectable,
+        scores={name: mean_difference(scored) for name, scored in _scores(matches).items()},
+    )
+
+
+def matched(before: Sequence[Trial], after: Sequence[Trial]) -> list[Match]:
+    """Return all cases of both, in the order of their names."""
+    cases: dict[str, tuple[list[Trial], list[Trial]]] = {}
+    for side, trials in enumerate((before, after)):
+        for trial in trials:
+            cases.setdefault(trial.planned.case, ([], []))[side].append(trial)
+    return [Match(case=case, before=cases[case][0], after=cases[case][1]) for case in sorted(cases)]
+
+
+def pairs_of(matches: Sequence[Match], metric: str) -> list[Pair]:
+    """Return the cases that have a metric in both runs, with the same content."""
+    comparable = [match for match in matches if match.before and match.after and match.is_same and match.is_scored]
+    before = case_values([trial for match in comparable for trial in match.before], metric)
+    after = case_values([trial for match in comparable for trial in match.after], metric)
+    return [
+        Pair(case=match.case, unit=match.after[0].unit, before=before[match.case], after=after[match.case])
+        for match in comparable
+        if match.case in before and match.case in after
+    ]
+
+
+def is_same(report: Report, other: Report) -> bool:
+    """Whether two reports are of one run, a copy of it included: nobody is worse than himself."""
+    alike = all(report.run.get(name) == other.run.get(name) for name in ("id", "started", "ended"))
+    return alike and list(report.trials) == list(other.trials)
+
+
+def commit_of(report: Report) -> str:
+    """Return the commit that the last part of a run was played at; nothing if nobody knows."""
+    return str(_git_of(report).get("commit", ""))
+
+
+def commit_told(report: Report) -> str:
+    """Return the same as a person reads it: short, and whether files were changed since."""
+    commit, dirty = commit_of(report)[:12], _git_of(report).get("dirty")
+    return f"{commit}, with changes that are not committed" if commit and dirty else commit
+
+
+def _git_of(report: Report) -> JsonObject:
+    known = (part["git"] for part in reversed(objects(report.run.get("parts"))) if "git" in part)
+    return next((git for git in known if isinstance(git, Mapping)), {})
+
+
+def _scores(matches: Sequence[Match]) -> dict[str, list[Pair]]:
+    """Return the pairs of each score that both runs have, and of turns where there are any."""
+    names = {score.name for match in matches for trial in match.after for score in trial.scores}
+    metrics = [*(f"score:{name}" for name in sorted(names)), "turn_success"]
+    found = {metric: pairs_of(matches, metric) for metric in metrics}
+    return {metric: pairs for metric, pairs in found.items() if pairs}
+
+
+def _lists(matches: Sequence[Match], pairs: Mapping[str, Pair]) -> dict[str, Any]:
+    """Return each case that is not the same in both runs, under what is the matter with it."""
+    found: dict[str, list[CaseChange]] = {}
+    for match in matches:
+        if name := _list_of(match, pairs.get(match.case)):
+            found.setdefault(name, []).append(_change(match, pairs.get(match.case)))
+    return {name: tuple(changes) for name, changes in found.items()}
+
+
+def _list_of(match: Match, pair: Pair | None) -> str:
+    if not match.before:
+        return "new"
+    if not match.after:
+        return "gone"
+    if not match.is_same:
+        return "changed"
+    if pair is None:
+        return "unscored"
+    if pair.difference < 0:
+        return "newly_failing" if pair.before == 1.0 else "passes_less_often"
+    return "" if not pair.difference else "newly_passing" if pair.before == 0.0 else "passes_more_often"
+
+
+def _change(match: Match, pair: Pair | None) -> CaseChange:
+    before, after = (pair.before, pair.after) if pair else (_rate(match.before), _rate(match.after))
+    return CaseChange(case=match.case, before=before, after=after, reason=_why(match.after))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _why(trials: Sequence[Trial]) -> str:
+    """Return why a case does not pass now; nothing if it does."""
+    wrong = [trial for trial in trials if trial.verdict in {Verdict.FAILED, Verdict.ERRORED, Verdict.INVALID}]
+    return reason_of(wrong[0]) if wrong else ""
+
+
+def _rate(trials: Sequence[Trial]) -> float | None:
+    scored = _scored(trials)
+    return sum(trial.passed for trial in scored) / len(scored) if scored else None
+
+
+def _scored(trials: Sequence[Trial]) -> list[Trial]:
+    return [trial for trial in trials if trial.verdict in SCORED]
+
+
+def _groups(report: Report) -> dict[Group, list[Trial]]:
+    found: dict[Group, list[Trial]] = {(each.suite, each.subject): [] for each in report.standings}
+    for trial in report.trials:
+        found.setdefault((trial.planned.suite, trial.planned.subject), []).append(trial)
+    return found
+
+
+def _missing(before: Mapping[Group, object], after: Mapping[Group, object]) -> Iterator[str]:
+    for group in sorted(before.keys() ^ after.keys()):
+        yield f"{' × '.join(group)} is only in {'the baseline' if group in before else 'this run'}"
+
+
+def _corrected(contrasts: Sequence[Contrast]) -> tuple[Contrast, ...]:
+    """Correct p-values for the number of contrasts: who looks often enough finds something."""
+    corrected = iter(holm([each.p for each in contrasts if each.p is not None and each.is_tested]))
+    return tuple(replace(each, p_holm=next(corrected)) if each.is_tested else each for each in contrasts)
+
+
+def _side(report: Report, source: str) -> JsonObject:
+    commit = commit_of(report)
+    return {
+        "id": report.run["id"],
+        "started": report.run["started"],
+        "complete": report.complete,
+        **({"source": source} if source else {}),
+        **({"commit": commit} if commit else {}),
+    }

@@ -1,0 +1,350 @@
+"""What a run will take, told before anything is spent."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+from pytest_crmeval.domain.checkpoints import by_step, step_of
+from pytest_crmeval.domain.specs import asked
+from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.journal.history import Played, case_of
+from pytest_crmeval.report import costs as bills
+from pytest_crmeval.report.file_times import QUEUE, FileGround, FileTimes, assumed_solution, file_times
+from pytest_crmeval.report.loads import (
+    OPINION,
+    CaseSize,
+    Load,
+    Pace,
+    assumed_opinion,
+    assumptions,
+    clock,
+    guessed,
+    together,
+)
+from pytest_crmeval.report.role_costs import STUDENT, Cast, assumed_roles
+from pytest_crmeval.report.tables import aligned
+from pytest_crmeval.report.usage_history import Memory, load_of
+
+Pricing = Callable[[Usage], float | None]
+Ground = Literal["played", "alike", "lent", "guessed", "judged", "unjudged", "unasked"] | FileGround
+"""How a case is known: by itself, by others of the same model, by other models, not at all; for a judge: by earlier
+opinions, not at all; for who stands beside a student: not at all."""
+Known = tuple[Ground, Load, Sequence[str]]
+"""What a case will take: how that is known, and from which other models."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """The judge of the run."""
+
+    name: str
+    """As it was given."""
+    spec: str
+    samples: int
+    """How often it is asked about each trial."""
+    price: Pricing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What one subject will take in one suite."""
+
+    suite: str
+    subject: str
+    spec: str
+    cases: int
+    load: Load = field(default_factory=Load)
+    cost: float | None = 0.0
+    """None if nobody knows the price."""
+    grounds: Mapping[Ground, int] = field(default_factory=dict)
+    """How many cases are known in which way; empty for a subject that asks no model."""
+    lenders: Sequence[str] = ()
+    """The other models whose trials were taken, where this one has none."""
+    role: str = ""
+    """Which of a learner's models it is about; empty: the subject is one model."""
+    queue: str = ""
+    """Whose cases are played one after the other; empty: any number at the same time."""
+    queued: float = 0.0
+    """Seconds of those cases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a run will take."""
+
+    forecasts: Sequence[Forecast]
+    pace: Pace
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars, all subjects together; None if a price is not known."""
+        costs = [forecast.cost for forecast in self.forecasts]
+        return None if None in costs else sum(cost or 0.0 for cost in costs)
+
+    def elapsed(self, forecasts: Sequence[Forecast] = ()) -> float:
+        """Return the seconds that some of it would take on the clock, alone; or all of it."""
+        chosen = forecasts or self.forecasts
+        queues: dict[str, float] = {}
+        for each in chosen:
+            if not (self.pace.replayed and each.role):
+                queues[each.queue] = queues.get(each.queue, 0.0) + each.queued
+        return max(self.pace.elapsed((each.spec, each.load) for each in chosen), *queues.values(), 0.0)
+
+
+def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
+    planned: Sequence[PlannedCase],
+    history: Iterable[Played],
+    sizes: Mapping[str, CaseSize],
+    price: Callable[[str], Pricing | None],
+    *,
+    overhead: int,
+    pace: Pace,
+    judge: Judging | None = None,
+    casts: Mapping[str, Cast] | None = None,
+    addresses: Mapping[str, str] | None = None,
+) -> Estimate:
+    """Return what the planned cases will take.
+
+    ``sizes`` are by the key of a case; ``price`` returns None for a spec that asks no model; ``overhead`` are the
+    characters of prompt and tools, which are sent with each call; ``casts`` are learners' models, by spec;
+    ``addresses`` are addresses of providers other than their own: a model there is a different one.
+    """
+    memory, key = Memory(history), partial(asked, addresses=addresses)
+    groups, forecasts = dict[tuple[str, str], list[PlannedCase]](), list[Forecast]()
+    for case in planned:
+        groups.setdefault((case.suite, case.subject), []).append(case)
+    pace = replace(pace, at_once=max(1, min(pace.at_once, len(planned))))
+    expected = partial(_expected, memory=memory, sizes=sizes, overhead=overhead, key=key)
+    for group in sorted(groups, key=lambda each: (each[0], *by_step(each[1], step_of(each[1])))):
+        cases = groups[group]
+        if sizes[cases[0].key].solutions:
+            forecasts.append(_file_forecast(cases, file_times(cases, memory, sizes), pace))
+        elif cast := (casts or {}).get(cases[0].spec):
+            troupe = _Troupe(cast, memory, sizes, overhead, expected, key)
+            forecasts += [_role_forecast(cases, role, troupe, price, pace) for role in troupe.wanted(cases)]
+        else:
+            forecasts.append(_forecast(cases, expected, price, pace))
+    judged = sum(sizes[case.key].judged for case in planned) if judge else 0
+    judges = [_judged(judge, judged, memory, pace)] if judge and judged else []
+    return Estimate(forecasts=[*forecasts, *judges], pace=pace)
+
+
+def lines(found: Estimate) -> Iterator[str]:
+    """Yield the estimate as a person wants to read it: a table, and how much of it is known."""
+    rows = [_row(forecast, found) for forecast in found.forecasts]
+    head = ("suite", "subject", "cases", "calls", "tokens in", "cached", "tokens out", "cost", "time")
+    yield from aligned([head, *rows], names=2)
+    whole = together(forecast.load for forecast in found.forecasts)
+    cost = bills.together([forecast.cost for forecast in found.forecasts])
+    yield f"total: about {bills.used(whole.usage)}, {cost}, {clock(found.elapsed())}"
+    yield from _unpriced([forecast for forecast in found.forecasts if forecast.cost is None])
+    for forecast in found.forecasts:
+        yield f"{forecast.suite} × {forecast.subject}: {_grounds(forecast)}"
+    yield from _guesses({ground for forecast in found.forecasts for ground in forecast.grounds})
+    yield _speed(found.pace)
+
+
+def _unpriced(missing: Sequence[Forecast]) -> Iterator[str]:
+    """Yield whose price nobody knows; of learners, role by role."""
+    yield from bills.unpriced(forecast.subject for forecast in missing if not forecast.role)
+    learners: dict[str, list[str]] = {}
+    for forecast in missing:
+        if forecast.role:
+            learners.setdefault(forecast.subject.removesuffix(f": {forecast.role}"), []).append(forecast.role)
+    for subject, roles in learners.items():
+        yield from bills.unpriced_roles(subject, roles)
+
+
+def _forecast(
+    cases: Sequence[PlannedCase],
+    expected: Callable[[PlannedCase], Known],
+    price: Callable[[str], Pricing | None],
+    pace: Pace,
+) -> Forecast:
+    """Return what the cases of one subject will take: they all have its spec."""
+    suite, subject, spec = cases[0].suite, cases[0].subject, cases[0].spec
+    pricing = price(spec)
+    if pricing is None:
+        return Forecast(suite=suite, subject=subject, spec=spec, cases=len(cases))
+    known = list(map(expected, cases))
+    return _added_up(Forecast(suite=suite, subject=subject, spec=spec, cases=len(cases)), known, pricing, pace)
+
+
+def _file_forecast(cases: Sequence[PlannedCase], times: FileTimes, pace: Pace) -> Forecast:
+    """Return the time that the solution files of one checkpoint will take."""
+    seconds, grounds = times
+    return Forecast(
+        suite=cases[0].suite,
+        subject=cases[0].subject,
+        spec=cases[0].spec,
+        cases=len(cases),
+        grounds={ground: count for ground, count in grounds.items()},  # noqa: C416 (some of all grounds)
+        queue=QUEUE,
+        queued=seconds / pace.workers,
+    )
+
+
+def _added_up(forecast: Forecast, known: Sequence[Known], pricing: Pricing, pace: Pace) -> Forecast:
+    load = together(load for _, load, _ in known)
+    grounds = [ground for ground, _, _ in known]
+    return replace(
+        forecast,
+        load=load,
+        cost=_cost(load, pricing, pace),
+        grounds={ground: grounds.count(ground) for ground in dict.fromkeys(grounds)},
+        lenders=sorted({lender for _, _, lenders in known for lender in lenders}),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Troupe:
+    """A learner's cast, and what is known of its cases."""
+
+    cast: Cast
+    memory: Memory
+    sizes: Mapping[str, CaseSize]
+    overhead: int
+    expected: Callable[[PlannedCase], Known]
+    key: Callable[[str], str]
+
+    def needs(self, case: PlannedCase, role: str) -> bool:
+        """Whether a role is asked about a case."""
+        return role == STUDENT or self.cast.calls(role, self.sizes[case.key]) > 0.0
+
+    def wanted(self, cases: Sequence[PlannedCase]) -> Sequence[str]:
+        """Return the roles that are asked about any of some cases."""
+        return [role for role in self.cast.specs if any(self.needs(case, role) for case in cases)]
+
+    def is_queued(self, key: str) -> bool:
+        """Whether a case waits for those before it."""
+        return self.cast.learns and not self.sizes[key].held_out
+
+    def takes(self, case: PlannedCase, role: str) -> Known:
+        """Return what a role will take for a case."""
+        spec, size = self.key(case.spec), self.sizes[case.key]
+        if played := self.memory.role(case_of(case), spec, role):
+            return "played", played, ()
+        if turn := self.memory.role_turn(spec, role):
+            return "alike", turn.times(size.turns), ()
+        if role == STUDENT:
+            return self.expected(replace(case, spec=self.cast.specs[STUDENT]))
+        return "unasked", self.cast.guessed(role, size, self.overhead), ()
+
+
+def _role_forecast(
+    cases: Sequence[PlannedCase], role: str, troupe: _Troupe, price: Callable[[str], Pricing | None], pace: Pace
+) -> Forecast:
+    """Return what one role of a learner will take: it has a model, and a price, of its own."""
+    suite, subject, spec = cases[0].suite, cases[0].subject, troupe.cast.specs[role]
+    known = {case.key: troupe.takes(case, role) for case in cases if troupe.needs(case, role)}
+    found = Forecast(
+        suite=suite,
+        subject=f"{subject}: {role}",
+        spec=spec,
+        cases=len(known),
+        role=role,
+        queue=f"{suite}/{subject}",
+        queued=sum(load.seconds for key, (_, load, _) in known.items() if troupe.is_queued(key)),
+    )
+    pricing = price(spec)
+    return _added_up(found, list(known.values()), pricing, pace) if pricing else found
+
+
+def _expected(
+    case: PlannedCase, memory: Memory, sizes: Mapping[str, CaseSize], overhead: int, key: Callable[[str], str]
+) -> Known:
+    """Return what a case will take."""
+    spec = key(case.spec)
+    if played := memory.trial(case_of(case), spec):
+        return "played", load_of(played), ()
+    size = sizes[case.key]
+    questions, specs = size.asked_once, memory.specs(questions=size.asked_once)
+    if spec in specs:
+        return "alike", memory.turn(spec, questions=questions).times(size.turns), ()
+    if lent := memory.cases.get(case_of(case)):
+        return "lent", load_of(lent), (lent.spec,)
+    if specs:
+        return "lent", memory.turn(questions=questions).times(size.turns), specs
+    return "guessed", guessed(size, overhead, spec), ()
+
+
+def _judged(judge: Judging, cases: int, memory: Memory, pace: Pace) -> Forecast:
+    opinion = memory.opinion()
+    load = (opinion or Load.of(OPINION)).times(judge.samples * cases)
+    return Forecast(
+        suite="judge",
+        subject=judge.name,
+        spec=judge.spec,
+        cases=cases,
+        load=load,
+        cost=_cost(load, judge.price, pace),
+        grounds={"judged" if opinion else "unjudged": cases},
+    )
+
+
+def _cost(load: Load, price: Pricing, pace: Pace) -> float | None:
+    """Return so many times the price of an average call: the price of a token may depend on the length of a call."""
+    if pace.replayed or not load.calls:
+        return 0.0
+    cost = price(load.times(1 / load.calls).usage)
+    return None if cost is None else cost * load.calls
+
+
+def _row(forecast: Forecast, found: Estimate) -> Sequence[str]:
+    usage = forecast.load.usage
+    share = f"{usage.cached / usage.input:.0%}" if usage.input else bills.NOTHING
+    return (
+        forecast.suite,
+        forecast.subject,
+        bills.number(forecast.cases),
+        bills.number(usage.calls),
+        bills.number(usage.input),
+        share,
+        bills.number(usage.output),
+        bills.dollars(forecast.cost),
+        clock(elapsed) if (elapsed := found.elapsed([forecast])) else bills.NOTHING,
+    )
+
+
+def _grounds(forecast: Forecast) -> str:
+    """Say how much is known, and from where."""
+    if not forecast.grounds:
+        return "asks no model"
+    told: Mapping[Ground, str] = {
+        "played": "were played before",
+        "alike": "are taken to be like others that were, turn by turn",
+        "lent": f"are taken from other models ({', '.join(forecast.lenders)})",
+        "guessed": "are guessed",
+        "judged": "are taken to be like those that were judged before",
+        "unjudged": "are guessed",
+        "unasked": "are guessed",
+        "file judged": "were judged before",
+        "files judged": "are estimated from the time per solution of other files",
+        "file guessed": "are guessed",
+    }
+    found = [(bills.number(forecast.grounds[each]), told[each]) for each in told if each in forecast.grounds]
+    (count, first), *others = found
+    told_first = f"{count} of {bills.number(forecast.cases)} cases {first}"
+    return ", ".join([told_first, *(f"{count} {other}" for count, other in others)])
+
+
+def _guesses(grounds: Collection[Ground]) -> Iterator[str]:
+    """Yield what was assumed where nothing is known."""
+    if "guessed" in grounds:
+        yield assumptions()
+    if "unjudged" in grounds:
+        yield assumed_opinion()
+    if "unasked" in grounds:
+        yield assumed_roles()
+    if "file guessed" in grounds:
+        yield assumed_solution()
+
+
+def _speed(pace: Pace) -> str:
+    """Say what the time is made from."""
+    if pace.replayed:
+        return "nothing is paid: replayed"
+    caps = ", no faster than crmeval_rates" if pace.caps else ""
+    return f"time: {pace.at_once} at once{caps}; rate limits of the providers may make it longer"

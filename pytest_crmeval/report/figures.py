@@ -1,0 +1,287 @@
+"""Every metric of a subject with its interval, taken from its trials."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_crmeval.domain.answers import Attempt
+from pytest_crmeval.domain.checkpoints import pass_figures
+from pytest_crmeval.domain.figures import LEVEL, Figure
+from pytest_crmeval.domain.interval import (
+    Interval,
+    Part,
+    clustered,
+    pass_all,
+    pass_at,
+    percentile,
+    percentile_interval,
+    ratio,
+    spread,
+    wilson,
+)
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial, TurnOutcome
+from pytest_crmeval.report.metrics import SCORED, metrics_of
+
+PERCENTILES = (50, 90, 95, 99)
+MOST = 10
+"""Up to so many trials of a case pass@k and pass^k are told for every k; beyond that for all of them."""
+_Measured = Callable[[Trial], Part | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """Observations of a share or a mean, by what is independent."""
+
+    units: Mapping[str, Part]
+    n: int
+
+
+def figures_of(
+    trials: Sequence[Trial], level: float = LEVEL, only: str = "", *, exact: bool = False
+) -> dict[str, Figure]:
+    """Return all figures that the trials, of one subject or of several, give; ``level`` is that of their intervals.
+
+    Who wants one of them says so (``only``), and does not wait for the others. ``exact``: the ends of a share's
+    interval are passed no more often than the level says, whatever the share is.
+
+    Observations that share a case or a chain are not independent, so intervals use their effective sample size. A
+    checkpoint is measured by the solutions in all its files, not by whether each file passes.
+    """
+    scored = [trial for trial in trials if trial.verdict in SCORED]
+    answered = [trial for trial in scored if trial.solutions is None]
+    taker = (_Exact if exact else _Taker)(level, only)
+    found: dict[str, Figure | None] = {
+        **taker.shares(answered),
+        **taker.repeats(answered),
+        **taker.means(scored, [trial for trial in trials if trial.verdict is not Verdict.INVALID]),
+        **taker.latency(scored),
+        **(_calibration(scored) if only in {"", "calibration_error"} else {}),
+        **taker.tallies(trials),
+        **taker.solved(trials),
+    }
+    return {name: figure for name, figure in found.items() if figure is not None and only in {"", name}}
+
+
+def case_values(trials: Sequence[Trial], metric: str) -> dict[str, float]:
+    """Return a metric of each case, its repeats averaged; only those that a case has for itself, as its pass rate."""
+    named = _score_named(metric.removeprefix("score:")) if metric.startswith("score:") else _PER_CASE[metric]
+    cases: dict[str, Part] = {}
+    for trial in trials:
+        part = named(trial) if trial.verdict in SCORED else None
+        if part is not None:
+            hits, size = cases.get(trial.planned.case, (0.0, 0.0))
+            cases[trial.planned.case] = (hits + part[0], size + part[1])
+    return {case: hits / size for case, (hits, size) in cases.items() if size}
+
+
+class _Taker:
+    """Takes figures at one level, by one method."""
+
+    def __init__(self, level: float, only: str) -> None:
+        self._level = level
+        self._only = only
+
+    def shares(self, scored: Sequence[Trial]) -> dict[str, Figure | None]:
+        """Return what is between 0 and 1: rates of trials, turns and answers, and scores."""
+        measured: dict[str, _Measured] = {"pass_rate": _passed, **_TURNS, **_ANSWERS}
+        for name in sorted({score.name for trial in scored for score in trial.scores}):
+            measured[f"score:{name}"] = _score_named(name)
+        wanted = {name: measure for name, measure in measured.items() if self._only in {"", name}}
+        return {name: self._share(_taken(scored, measure)) for name, measure in wanted.items()}
+
+    def means(self, scored: Sequence[Trial], played: Sequence[Trial]) -> dict[str, Figure | None]:
+        """Return what has no bounds: steps, seconds, dollars, tokens."""
+        if self._only in _RATIOS:
+            return {}
+        found = {
+            "steps_per_turn": self._mean(_taken(scored, _steps)),
+            "latency_mean": self._mean(_taken(scored, lambda trial: (trial.seconds, 1))),
+        }
+        bills = [trial.bill for trial in played if trial.bill]
+        if bills and all(bill.cost is not None for bill in bills):
+            found["cost_per_trial"] = self._mean(_taken(played, _cost))
+        if bills:
+            found["tokens_per_trial"] = self._mean(_taken(played, _tokens))
+        return found
+
+    def latency(self, scored: Sequence[Trial]) -> dict[str, Figure]:
+        """Return percentiles of the time that trials took."""
+        ordered, units = sorted(trial.seconds for trial in scored), len({trial.unit for trial in scored})
+        return {f"latency_p{share}": self._percentile(ordered, share / 100, units) for share in PERCENTILES if ordered}
+
+    def repeats(self, scored: Sequence[Trial]) -> dict[str, Figure | None]:
+        """Return pass@k and pass^k over the cases that were tried so often; nothing where none was tried twice."""
+        cases: dict[tuple[str, str], list[Trial]] = {}
+        for trial in scored if self._only.startswith(("pass@", "pass^")) or not self._only else ():
+            cases.setdefault((trial.planned.subject, trial.planned.case), []).append(trial)
+        most = max(map(len, cases.values()), default=0)
+        found: dict[str, Figure | None] = {}
+        for k in range(1, most + 1) if most > 1 else ():
+            enough = [tried for tried in cases.values() if len(tried) >= k]
+            for name, chance in ((f"pass@{k}", pass_at), (f"pass^{k}", pass_all)):
+                if self._only == name or (not self._only and (k <= MOST or k == most)):
+                    found[name] = self._share(_tried(enough, k, chance))
+        return found
+
+    def tallies(self, trials: Sequence[Trial]) -> dict[str, Figure | None]:
+        """Return figures of kinds that count something else than trials: each thing counted is independent."""
+        names = dict.fromkeys(name for trial in trials for name in trial.tallies)
+        sums = {name: _summed(trial.tallies[name] for trial in trials if name in trial.tallies) for name in names}
+        return {name: self._counted(*tally) for name, tally in sums.items()}
+
+    def solved(self, trials: Sequence[Trial]) -> dict[str, Figure]:
+        """Return figures of checkpoints, including errored and invalid files: missing solutions count as not solved."""
+        return pass_figures((trial.solutions for trial in trials), self._level)
+
+    def _counted(self, hits: int, of: int) -> Figure | None:
+        interval = wilson(hits, of, self._level)
+        return _figure(hits / of, interval, "wilson", n=of) if of else None
+
+    def _share(self, taken: _Taken) -> Figure | None:
+        parts = [part for part in taken.units.values() if part[1]]
+        if not parts:
+            return None
+        value, units = ratio(parts), len(parts)
+        alone = taken.n == units
+        interval = clustered(parts, self._level)
+        return _figure(value, interval, "wilson" if alone else "wilson (clustered)", n=taken.n, units=units)
+
+    def _mean(self, taken: _Taken) -> Figure | None:
+        parts = [part for part in taken.units.values() if part[1]]
+        if not parts:
+            return None
+        low, high = spread(parts, self._level) or (None, None)
+        interval = None if low is None or high is None else (max(0.0, low), high)  # nothing takes less than no time
+        return _figure(ratio(parts), interval, "normal", n=taken.n, units=len(parts))
+
+    def _percentile(self, ordered: Sequence[float], share: float, units: int) -> Figure:
+        interval = percentile_interval(ordered, share, self._level, units)
+        return _figure(percentile(ordered, share), interval, "order statistics", n=len(ordered), units=units)
+
+
+class _Exact(_Taker):
+    """Takes the same figures; the ends of shares are sure."""
+
+    def solved(self, trials: Sequence[Trial]) -> dict[str, Figure]:
+        """Return figures of checkpoints."""
+        from pytest_crmeval.report.exact_interval import METHOD, clopper_pearson
+
+        return pass_figures((trial.solutions for trial in trials), self._level, clopper_pearson, METHOD)
+
+    def _counted(self, hits: int, of: int) -> Figure | None:
+        from pytest_crmeval.report.exact_interval import METHOD, clopper_pearson
+
+        return _figure(hits / of, clopper_pearson(hits, of, self._level), METHOD, n=of) if of else None
+
+    def _share(self, taken: _Taken) -> Figure | None:
+        from pytest_crmeval.report.exact_interval import METHOD, exact_clustered
+
+        parts = [part for part in taken.units.values() if part[1]]
+        interval = exact_clustered(parts, self._level)
+        return _figure(ratio(parts), interval, METHOD, n=taken.n, units=len(parts)) if parts else None
+
+
+def _figure(value: float, interval: Interval | None, method: str, *, n: int, units: int | None = None) -> Figure:
+    """Return a figure; of one that has no interval nobody asks how it was found."""
+    low, high = interval or (None, None)
+    fewer = units if units is not None and units < n else None
+    return Figure(value=value, low=low, high=high, n=n, units=fewer, method=method if interval else "")
+
+
+def _taken(trials: Sequence[Trial], measure: _Measured) -> _Taken:
+    """Measure trials, and add up what belongs to one unit."""
+    units: dict[str, Part] = {}
+    n = 0.0
+    for trial in trials:
+        part = measure(trial)
+        if part is not None:
+            hits, size = units.get(trial.unit, (0.0, 0.0))
+            units[trial.unit] = (hits + part[0], size + part[1])
+            n += part[1]
+    return _Taken(units=units, n=round(n))
+
+
+def _tried(cases: Sequence[Sequence[Trial]], k: int, chance: Callable[[int, int, int], float]) -> _Taken:
+    """Return the chance of each case; all cases have the same weight, the mean number of trials."""
+    units: dict[str, Part] = {}
+    weight = sum(map(len, cases)) / len(cases)
+    for tried in cases:
+        hits, size = units.get(tried[0].unit, (0.0, 0.0))
+        value = chance(len(tried), sum(trial.passed for trial in tried), k)
+        units[tried[0].unit] = (hits + weight * value, size + weight)
+    return _Taken(units=units, n=len(cases))
+
+
+def _passed(trial: Trial) -> Part:
+    return trial.passed, 1
+
+
+def _turned(held: Callable[[TurnOutcome], bool]) -> _Measured:
+    return lambda trial: (sum(map(held, trial.turns)), len(trial.turns)) if trial.turns else None
+
+
+def _answered(*attempts: Attempt) -> _Measured:
+    return lambda trial: (trial.answer.attempt in attempts, 1) if trial.answer else None
+
+
+def _accuracy(trial: Trial) -> Part | None:
+    """Right answers among the answers."""
+    if trial.answer is None or trial.answer.attempt is Attempt.NOT_ATTEMPTED:
+        return None
+    return trial.answer.attempt is Attempt.CORRECT, 1
+
+
+def _f1(trial: Trial) -> Part | None:
+    """F1 is the ratio of twice the right answers to answers and questions together."""
+    if trial.answer is None:
+        return None
+    return 2 * (trial.answer.attempt is Attempt.CORRECT), 1 + (trial.answer.attempt is not Attempt.NOT_ATTEMPTED)
+
+
+def _score_named(name: str) -> _Measured:
+    def measure(trial: Trial) -> Part | None:
+        values = [score.value for score in trial.scores if score.name == name]
+        return (sum(values), len(values)) if values else None
+
+    return measure
+
+
+def _steps(trial: Trial) -> Part | None:
+    return (sum(turn.steps for turn in trial.turns), len(trial.turns)) if trial.turns else None
+
+
+def _cost(trial: Trial) -> Part:
+    return (trial.bill.cost or 0.0 if trial.bill else 0.0, 1)
+
+
+def _tokens(trial: Trial) -> Part:
+    return (trial.bill.usage.input + trial.bill.usage.output if trial.bill else 0, 1)
+
+
+def _calibration(scored: Sequence[Trial]) -> dict[str, Figure]:
+    """Return how far stated confidences are off; what its interval is, nobody says."""
+    found = metrics_of(scored)
+    if found.calibration_error is None or not found.confidences:
+        return {}
+    return {"calibration_error": Figure(value=found.calibration_error, n=found.confidences)}
+
+
+def _summed(tallies: Iterator[tuple[int, int]]) -> tuple[int, int]:
+    hits, of = zip(*tallies, strict=True)
+    return sum(hits), sum(of)
+
+
+_TURNS: Mapping[str, _Measured] = {
+    "turn_success": _turned(lambda turn: turn.passed),
+    "tool_success": _turned(lambda turn: turn.called),
+    "reply_success": _turned(lambda turn: turn.replied),
+}
+_ANSWERS: Mapping[str, _Measured] = {
+    "correct": _answered(Attempt.CORRECT),
+    "incorrect": _answered(Attempt.INCORRECT),
+    "not_attempted": _answered(Attempt.NOT_ATTEMPTED),
+    "accuracy_given_attempted": _accuracy,
+    "f1": _f1,
+}
+_PER_CASE: Mapping[str, _Measured] = {"pass_rate": _passed, "strict_success": _passed, **_TURNS}
+_RATIOS = frozenset({"pass_rate", *_TURNS, *_ANSWERS})

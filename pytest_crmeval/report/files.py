@@ -1,0 +1,165 @@
+"""Reports on disk: one JSON document per run."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pytest_crmeval.domain.checkpoints import by_step, with_lost
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.shard import missing_shards
+from pytest_crmeval.domain.trial import PlannedCase, Trial, is_of_checkpoint
+from pytest_crmeval.domain.wire import parsed
+from pytest_crmeval.journal.ids import LATEST
+from pytest_crmeval.journal.index import point
+from pytest_crmeval.report.comparison import Comparison
+from pytest_crmeval.report.figures import figures_of
+from pytest_crmeval.report.learning import met_in, with_learning
+from pytest_crmeval.report.report import SCHEMA, Report, Standing, standing_of
+from pytest_crmeval.report.ruling import Ruling
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class ReportError(Exception):
+    """A report that can't be read; the message says which and why."""
+
+
+def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[PlannedCase]) -> Report:
+    """Sum up a run: every planned case counts, played or not."""
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    missing: dict[tuple[str, str], list[PlannedCase]] = {}
+    # In one order, whatever order they were played in: fractions add up otherwise in another.
+    ordered = sorted(trials.values(), key=lambda trial: trial.planned.key)
+    for trial in ordered:
+        groups.setdefault((trial.planned.suite, trial.planned.subject), []).append(trial)
+    cases = list(planned)
+    for case in cases:
+        if case.key not in trials:
+            missing.setdefault((case.suite, case.subject), []).append(case)
+    standings = [
+        _standing(*group, groups.get(group, []), missing.get(group, []))
+        for group in sorted(groups.keys() | missing.keys())
+    ]
+    order = {case.key: number for number, case in enumerate(cases)}
+    learned = with_learning(sorted(standings, key=_by_step), groups, order, met_in(run.get("parts")))
+    return Report(run=run, standings=learned, trials=ordered)
+
+
+def _by_step(standing: Standing) -> tuple[str, float, str]:
+    """Return what standings are sorted by: checkpoints by their steps, others by name."""
+    step = standing.checkpoint.whole.step if standing.checkpoint else None
+    return (standing.suite, *by_step(standing.subject, step))
+
+
+def _standing(suite: str, subject: str, trials: Sequence[Trial], missing: Sequence[PlannedCase]) -> Standing:
+    """Sum up a subject in a suite, with figures that can be believed."""
+    cases = {case.case for case in (*(trial.planned for trial in trials), *missing)}
+    standing = standing_of(suite, subject, trials, len(missing))
+    found = with_lost(standing.checkpoint, subject, _lost(trials, missing))
+    return replace(standing, cases=len(cases), figures=figures_of(trials), checkpoint=found)
+
+
+def _lost(trials: Sequence[Trial], missing: Sequence[PlannedCase]) -> int:
+    """Return how many solution files nothing is known of."""
+    unknown = (*(trial.planned for trial in trials if trial.solutions is None), *missing)
+    return sum(map(is_of_checkpoint, unknown))
+
+
+def write(report: Report, folder: Path) -> Path:
+    """Write ``<run>.json`` whole or not at all, and point ``latest`` at the run."""
+    run = str(report.run["id"])
+    path = folder / f"{run}.json"
+    save(report, path)
+    point_latest(folder, run)
+    return path
+
+
+def save(report: Report, path: Path) -> None:
+    """Write a report, whole or not at all."""
+    draft = path.with_suffix(".json.part")
+    try:
+        with draft.open("w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(_text(report))
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _text(report: Report) -> Iterator[str]:
+    """Yield a report as JSON, each trial on a line of its own: a large run is never in memory as one document."""
+    separator = "{"
+    for name, value in replace(report, trials=()).to_dict().items():
+        yield f'{separator}\n "{name}": '
+        separator = ","
+        if name == "trials":
+            yield from _listed(report.trials)
+        else:
+            yield json.dumps(value, ensure_ascii=False, indent=1)
+    yield "\n}\n"
+
+
+def _listed(trials: Iterable[Trial]) -> Iterator[str]:
+    separator = "["
+    for trial in trials:
+        yield f"{separator}\n  {_encode(trial.to_dict())}"
+        separator = ","
+    yield "[]" if separator == "[" else "\n ]"
+
+
+def point_latest(folder: Path, run: str) -> None:
+    """Have ``latest`` and ``latest.json`` lead to a run."""
+    point(folder / LATEST, run)
+    point(folder / f"{LATEST}.json", f"{run}.json")
+
+
+def load(path: Path) -> Report:
+    """Return a stored report."""
+    try:
+        document = parsed(path.read_bytes())
+        return read(document)
+    except OSError as error:
+        raise ReportError(f"{path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ReportError(f"{path}: not a report ({SCHEMA}): {why_not(error)}") from error
+
+
+def why_not(error: Exception) -> str:
+    """Return what is wrong with a document, as ``read`` has found it."""
+    return f"it has no {error}" if isinstance(error, KeyError) else str(error)
+
+
+def read(document: Mapping[str, Any]) -> Report:
+    """Return the report that a document is; KeyError, TypeError or ValueError if it is none."""
+    if not isinstance(document, Mapping):
+        raise TypeError("it is no JSON object")
+    if document["schema"] != SCHEMA:
+        raise ValueError(f"its schema is {document['schema']!r}")
+    run = document["run"]
+    standings = [Standing.from_dict(result) for result in document["results"]]
+    trials = [Trial.from_dict(trial) for trial in document["trials"]]
+    _check_counts(standings, trials)
+    facts = {**run, "id": run["id"], "started": run["started"]}
+    missing_shards(facts.get("parts"))  # what it tells of shards can be read
+    return Report(
+        run=facts,
+        standings=standings,
+        trials=trials,
+        rulings=tuple(map(Ruling.from_dict, document.get("gates", ()))),
+        comparison=Comparison.from_dict(document["comparison"]) if "comparison" in document else None,
+    )
+
+
+def _check_counts(standings: Sequence[Standing], trials: Sequence[Trial]) -> None:
+    """Refuse results that are not those of the trials: gates count by the ones, and take rates from the others."""
+    counted = Counter((trial.planned.suite, trial.planned.subject, trial.verdict) for trial in trials)
+    told = {
+        (each.suite, each.subject, verdict): getattr(each, str(verdict)) for each in standings for verdict in Verdict
+    }
+    for suite, subject, verdict in sorted(told.keys() | counted.keys()):
+        says, has = told.get((suite, subject, verdict), 0), counted[suite, subject, verdict]
+        if says != has:
+            raise ValueError(f"of {suite} × {subject} {says} {verdict} by its results, {has} by its trials")

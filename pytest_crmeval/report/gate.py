@@ -1,0 +1,243 @@
+"""Rules that a report must obey before a merge: how they are written, and which of them concern a run."""
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.scope import is_unasked, left_out_of, may_be_unasked, nobody_chose
+
+COUNTS = ("planned", "passed", "failed", "errored", "invalid", "not_run")
+MONEY = ("cost", "cost_usd", "cost_per_pass", "tokens_per_pass")
+"""What is counted, or added up, and is no estimate."""
+SHARES = (
+    "pass_rate",
+    "strict_success",
+    "turn_success",
+    "tool_success",
+    "reply_success",
+    "correct",
+    "incorrect",
+    "not_attempted",
+    "accuracy_given_attempted",
+    "f1",
+    "calibration_error",
+    "solved_of_all",
+)
+TIMES = ("latency_mean", "latency_p50", "latency_p90", "latency_p95", "latency_p99")
+METRICS = (*SHARES, *COUNTS, *MONEY, "cost_per_trial", "tokens_per_trial", "steps_per_turn", *TIMES)
+OPEN = ("pass@K", "pass^K", "score:NAME")
+"""Metrics of which there may be many."""
+EACH = "*"
+NOT_WORSE = "not worse"
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+    "==": operator.eq,
+}
+SUITE = re.compile(r"[A-Za-z0-9_-]+")
+_METRIC = re.compile(rf"(?:pass[@^][1-9][0-9]*|score:[\w.-]+|(?:{'|'.join(METRICS)}))(?![\w@^:])")
+_PAIRED = re.compile(r"pass_rate|strict_success|(?:turn|tool|reply)_success|score:.+")
+_NOT_WORSE = re.compile(r"\s+not\s+worse\s+than\s+baseline(?!\w)")
+_COMPARISON = re.compile(r"\s*(>=|<=|==|>|<)\s*")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_BASELINE = re.compile(r"baseline(?!\w)")
+_OFFSET = re.compile(r"\s*([+-])\s*")
+_UNIT = re.compile(r"(ms|s|min)(?!\w)")
+_UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0}
+_WITH = re.compile(r"\s+with\s+")
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)%")
+_CONFIDENCE = re.compile(r"\s+confidence(?!\w)")
+_WORD = re.compile(r"[\w@^:]+")
+_END = re.compile(r"\s*$")
+
+
+class GateSyntaxError(ValueError):
+    """A gate that can't be read; the message points at the place."""
+
+
+class _Reader:
+    """Reads a gate from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+
+    def may(self, pattern: re.Pattern[str]) -> str | None:
+        """Return what is next, if it is that."""
+        match = pattern.match(self._text, self._position)
+        if match is None:
+            return None
+        self._position = match.end()
+        return match[match.re.groups]  # what is of interest, where there is more
+
+    def peek(self, pattern: re.Pattern[str]) -> str:
+        """Return what is next, and stay before it; nothing if it is something else."""
+        match = pattern.match(self._text, self._position)
+        return match[0] if match else ""
+
+    def must(self, wanted: str, pattern: re.Pattern[str]) -> str:
+        """Return what is next; GateSyntaxError if it is something else."""
+        found = self.may(pattern)
+        if found is None:
+            raise self.error(wanted)
+        return found
+
+    def error(self, wanted: str, back: int = 0) -> GateSyntaxError:
+        """Return an error that points at the place, or at one so many letters before it."""
+        place = self._position - back
+        return GateSyntaxError(f"expected {wanted} here:\n  {self._text}\n  {' ' * place}^")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """A rule on a metric of a suite: ``crm.pass_rate >= 0.60``; of all its subjects together, of one, or of each."""
+
+    text: str
+    suite: str
+    metric: str
+    comparison: str
+    """One of COMPARISONS, or NOT_WORSE."""
+    bound: float = 0.0
+    """A number; of a rule on the baseline, what is added to it."""
+    subject: str = ""
+    """Whose: a name, EACH for every one by itself, empty for all together."""
+    baseline: bool = False
+    """Whether the bound is what the baseline has."""
+    confidence: float | None = None
+    """How sure it is to be that the rule holds; None: the value itself is enough."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a gate, strictly."""
+        reader = _Reader(text)
+        suite = reader.must("a suite", SUITE)
+        subject = _subject(reader)
+        reader.must("a dot", _DOT)
+        metric = _metric(reader)
+        if is_paired(metric) and reader.may(_NOT_WORSE) is not None:
+            reader.must("the end", _END)
+            return cls(text=text, suite=suite, subject=subject, metric=metric, comparison=NOT_WORSE, baseline=True)
+        comparison = reader.must(_comparisons(metric), _COMPARISON)
+        baseline = reader.may(_BASELINE) is not None
+        bound = _offset(reader) if baseline else _number(reader, metric)
+        confidence = None if baseline or comparison == "==" or metric in _CERTAIN else _confidence(reader)
+        is_bare = metric in TIMES and not baseline
+        reader.must("a unit (ms, s, min) right after the number, or the end" if is_bare else "the end", _END)
+        return cls(
+            text=text,
+            suite=suite,
+            subject=subject,
+            metric=metric,
+            comparison=comparison,
+            bound=bound,
+            baseline=baseline,
+            confidence=confidence,
+        )
+
+
+def is_share(metric: str) -> bool:
+    """Whether it is between 0 and 1."""
+    return metric in SHARES or metric.startswith(("pass@", "pass^", "score:"))
+
+
+def is_paired(metric: str) -> bool:
+    """Whether each case has it for itself: of such there is a test whether one run is worse than another."""
+    return _PAIRED.fullmatch(metric) is not None
+
+
+_DOT = re.compile(r"\.")
+_OPENING, _NAME, _CLOSING = re.compile(r"\["), re.compile(r"[^\[\]]+"), re.compile(r"\]")
+_CERTAIN = frozenset({*COUNTS, *MONEY, "calibration_error"})
+"""What has no interval."""
+
+
+def _subject(reader: _Reader) -> str:
+    if reader.may(_OPENING) is None:
+        return ""
+    name = reader.must("a subject, or * for each", _NAME)
+    reader.must("a closing bracket", _CLOSING)
+    return name
+
+
+def _metric(reader: _Reader) -> str:
+    """Read a metric; who has misspelt one is told what it may be."""
+    found = reader.may(_METRIC)
+    if found is None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(reader.peek(_WORD), METRICS, n=1, cutoff=0.75)
+        meant = f", perhaps {near[0]}," if near else ""
+        raise reader.error(f"a metric{meant} ({', '.join((*METRICS, *OPEN))})")
+    return found
+
+
+def _comparisons(metric: str) -> str:
+    """Return how a metric may be compared."""
+    known = ", ".join(COMPARISONS)
+    if is_paired(metric):
+        return f"a comparison ({known}), or not worse than baseline,"
+    return f"a comparison ({known}; {NOT_WORSE} than baseline is for what each case has for itself, as pass_rate)"
+
+
+def _number(reader: _Reader, metric: str) -> float:
+    written = reader.must("a number, as 0.5, or baseline", _NUMBER)
+    number = float(written)
+    if is_share(metric) and not 0.0 <= number <= 1.0:
+        raise reader.error("a share, between 0 and 1,", back=len(written))
+    unit = reader.may(_UNIT) if metric in TIMES else None
+    return number * _UNITS[unit] if unit else number
+
+
+def _offset(reader: _Reader) -> float:
+    sign = reader.may(_OFFSET)
+    return float(f"{sign}{reader.must('a number', _UNSIGNED)}") if sign else 0.0
+
+
+_UNSIGNED = re.compile(r"\d+(?:\.\d+)?")
+_LEAST, _MOST = 50, 100
+
+
+def _confidence(reader: _Reader) -> float | None:
+    if reader.may(_WITH) is None:
+        return None
+    written = reader.must("a percentage, as 95%,", _PERCENT)
+    percent = float(written)
+    if not _LEAST < percent < _MOST:
+        raise reader.error("more than 50% and less than 100%", back=len(f"{written}%"))
+    reader.must("the word confidence", _CONFIDENCE)
+    return percent / 100
+
+
+def concerned(gates: Sequence[Gate], report: Report) -> tuple[Sequence[Gate], Sequence[Gate]]:
+    """Return the gates that a run has to pass, and those that say nothing about it.
+
+    Who asks for suites by name is not judged by gates of the others, nor by those of a suite of which all was left
+    out; who asks for some of the tests neither, as long as any gate is left; nor who asks for agents by name by gates
+    of other agents. Who asks for everything is: a misspelt suite is a breach, and so is a misspelt subject.
+    """
+    absent = [gate for gate in gates if is_absent(gate, report)]
+    unasked = is_unasked if len(absent) == len(gates) else may_be_unasked
+    left_out = left_out_of(report.run)
+    idle = [gate for gate in absent if gate.suite in left_out or _is_unasked(gate, report, unasked)]
+    if len(idle) == len(gates) and any(report.suite(gate.suite) for gate in idle):
+        idle = [gate for gate in idle if report.suite(gate.suite) is None]  # somebody has to judge
+    return [gate for gate in gates if gate not in idle], idle
+
+
+def is_absent(gate: Gate, report: Report) -> bool:
+    """Whether a report has nothing that a gate is about."""
+    subjects = {standing.subject for standing in report.standings if standing.suite == gate.suite}
+    return not subjects or gate.subject not in {"", EACH, *subjects}
+
+
+def _is_unasked(gate: Gate, report: Report, unasked: Callable[..., bool]) -> bool:
+    """Whether nobody has asked for what a gate is about: the suite, or this one of the agents that play it."""
+    if report.suite(gate.suite) is None:
+        return unasked(report.run, gate.suite)
+    subjects = {standing.subject for standing in report.standings if standing.suite == gate.suite}
+    return nobody_chose(report.run, gate.subject, subjects)

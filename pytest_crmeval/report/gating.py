@@ -1,0 +1,288 @@
+"""Gates held against a report, and against its baseline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from pytest_crmeval.domain.checkpoints import PASS_AT_1
+from pytest_crmeval.domain.figures import LEVEL, Figure
+from pytest_crmeval.domain.shard import listed
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.report.compare import is_same, matched, pairs_of
+from pytest_crmeval.report.comparison import FEWEST
+from pytest_crmeval.report.figures import figures_of
+from pytest_crmeval.report.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, TIMES, Gate, is_paired
+from pytest_crmeval.report.paired import Difference, Pair, difference_of, holm
+from pytest_crmeval.report.report import Report, Standing, pooled, standing_of
+from pytest_crmeval.report.ruling import Ruling
+from pytest_crmeval.report.sample_size import margin_of, to_be_sure, to_find, to_settle
+
+SIGNIFICANT = 0.05
+_OF_TRIALS = frozenset({"pass_rate", "strict_success"})
+_NO_BASELINE = "there is no baseline: name one with --baseline (pytest: --crmeval-baseline) or crmeval_baseline"
+
+
+def judge(gates: Sequence[Gate], report: Report, baseline: Report | None = None) -> list[Ruling]:
+    """Hold gates against a report; a rule on each subject has a ruling for each. What is not complete can't pass."""
+    courts = [_Court(gate, scope, report, baseline) for gate in gates for scope in _scopes(gate, report)]
+    return _corrected(courts, [court.ruling() for court in courts])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scope:
+    """Whose trials a ruling is about: of one subject, or of all of a suite together."""
+
+    suite: str
+    subject: str
+    """Empty: of all together."""
+    standings: Sequence[Standing]
+
+    def trials(self, report: Report) -> list[Trial]:
+        """Return the trials of a report that it is about."""
+        names = {standing.subject for standing in self.standings}
+        found = (trial for trial in report.trials if trial.planned.suite == self.suite)
+        return [trial for trial in found if trial.planned.subject in names]
+
+
+def _scopes(gate: Gate, report: Report) -> list[_Scope]:
+    standings = [standing for standing in report.standings if standing.suite == gate.suite]
+    if gate.subject == EACH and standings:
+        return [_Scope(suite=gate.suite, subject=each.subject, standings=[each]) for each in standings]
+    chosen = [each for each in standings if gate.subject in {"", EACH, each.subject}]
+    return [_Scope(suite=gate.suite, subject=gate.subject.removeprefix(EACH), standings=chosen)]
+
+
+class _Court:
+    """Judges one gate of one scope."""
+
+    def __init__(self, gate: Gate, scope: _Scope, report: Report, baseline: Report | None) -> None:
+        self._gate = gate
+        self._scope = scope
+        self._report = report
+        self._baseline = baseline
+
+    def ruling(self) -> Ruling:
+        """Return what the gate found."""
+        if why := self._objection():
+            return self._told(why)
+        if self._gate.comparison == NOT_WORSE:
+            return self._not_worse()
+        if self._gate.baseline:
+            return self._beside_baseline()
+        figure = self._figure(LEVEL)
+        if figure is None:
+            return self._told(self._missing())
+        return self._sure(figure) if self._gate.confidence else self._compared(figure, self._gate.bound)
+
+    @cached_property
+    def _trials(self) -> list[Trial]:
+        return self._scope.trials(self._report)
+
+    @cached_property
+    def _standing(self) -> Standing:
+        """All that the gate is about, together."""
+        return pooled(self._scope.suite, self._scope.standings)
+
+    def _objection(self) -> str:
+        """Return why nothing can be said; nothing if something can."""
+        if self._report.suite(self._gate.suite) is None:
+            return f"the run has no suite {self._gate.suite!r}"
+        if not self._scope.standings:
+            there = [each.subject for each in self._report.standings if each.suite == self._gate.suite]
+            return f"{self._gate.suite} has no subject {self._gate.subject!r} in this run, only {', '.join(there)}"
+        if self._report.missing:
+            return f"the run is not whole: it lacks shard {listed(self._report.missing)}"
+        if self._standing.not_run:
+            return f"{self._standing.not_run} of {self._standing.planned} cases were not run"
+        return self._no_baseline() if self._gate.baseline else ""
+
+    def _no_baseline(self) -> str:
+        """Return why there is nothing to hold the run against; nothing if there is."""
+        if self._baseline is None:
+            return _NO_BASELINE
+        return "the baseline is this run itself" if is_same(self._report, self._baseline) else ""
+
+    def _figure(self, level: float, *, exact: bool = False) -> Figure | None:
+        """Return what the gate is about, with an interval of this level; None if it was taken from nothing."""
+        return _figure_of(self._gate.metric, self._standing, self._trials, level, exact=exact)
+
+    def _missing(self) -> str:
+        """Return why there is no value."""
+        metric = self._gate.metric
+        if self._standing.checkpoint and metric in _OF_TRIALS:
+            return f"a checkpoint has no {metric}; use {PASS_AT_1} or solved_of_all"
+        if metric in _OF_TRIALS:
+            return "no trial was scored"
+        if metric.startswith("cost") and self._standing.cost is None:
+            return "the price of a model is unknown: give it with ?price="
+        if metric in {"cost_per_pass", "tokens_per_pass"}:
+            return "no trial passed"
+        return f"nothing in {self._gate.suite} has a {metric}"
+
+    def _compared(self, figure: Figure, bound: float, told: str = "") -> Ruling:
+        """Hold a value against a number."""
+        gate = self._gate
+        return replace(
+            self._told(told or f"{gate.metric} is {figure.value:.6g}{' s' * (gate.metric in TIMES)}"),
+            holds=COMPARISONS[gate.comparison](figure.value, bound),
+            value=figure.value,
+            low=figure.low,
+            high=figure.high,
+            bound=bound,
+            margin=margin_of(gate.comparison, figure.value, bound),
+            needed=to_settle(gate, figure, bound),
+        )
+
+    def _sure(self, figure: Figure) -> Ruling:
+        """Hold the one-sided bound of a value against a number: it is to be so with that confidence."""
+        gate, sure = self._gate, self._gate.confidence or LEVEL
+        level = 2 * sure - 1  # the ends of such an interval are each passed with the rest of the confidence
+        at_level = self._figure(level, exact=True)
+        below = gate.comparison.startswith(">")
+        end = (at_level.low if below else at_level.high) if at_level else None
+        if end is None:
+            return self._told(f"{gate.metric} is {figure.value:.6g}, and too few trials tell how sure that is")
+        side = "at least" if below else "at most"
+        told = f"{gate.metric} is {figure.value:.6g}, and {side} {end:.6g} with {sure:.4g} confidence"
+        holds = COMPARISONS[gate.comparison](end, gate.bound)
+        return replace(
+            self._compared(figure, gate.bound, told),
+            holds=holds,
+            margin=margin_of(gate.comparison, end, gate.bound),
+            needed=0 if holds else to_be_sure(gate, figure, end, level),
+        )
+
+    def _paired(self) -> tuple[list[Trial], list[Trial]]:
+        """Return the trials, before and after, of the cases that both runs have scored with the same content."""
+        assert self._baseline is not None  # noqa: S101 (else there was an objection)
+        before: list[Trial] = []
+        after: list[Trial] = []
+        for standing in self._scope.standings:
+            scope = _Scope(suite=self._scope.suite, subject=standing.subject, standings=[standing])
+            for match in matched(scope.trials(self._baseline), scope.trials(self._report)):
+                if match.is_scored and match.is_same:
+                    before += match.before
+                    after += match.after
+        return before, after
+
+    def _beside_baseline(self) -> Ruling:
+        """Hold a value against that of the baseline, both over the cases that they share."""
+        gate = self._gate
+        before, after = (self._taken(trials) for trials in self._paired())
+        if before is None or after is None:
+            return self._told(self._unpaired())
+        bound = round(before.value + gate.bound, 12)  # 0.8 - 0.1 is a little more than 0.7
+        after = self._as_changed(after)
+        cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
+        told = f"{gate.metric} is {after.value:.6g} and was {before.value:.6g}, over {cases} that both runs have"
+        return self._compared(after, bound, f"{told}{self._strangers()}")
+
+    def _as_changed(self, after: Figure) -> Figure:
+        """Return a value with the interval of its change: what is hard in both runs does not make it less sure."""
+        if not (is_paired(self._gate.metric) and self.pairs):
+            return after
+        change = self._change.figure
+        low, high = ((end or 0.0) - change.value + after.value for end in (change.low, change.high))
+        return replace(change, value=after.value, low=max(0.0, low), high=min(1.0, high))
+
+    def _taken(self, trials: Sequence[Trial]) -> Figure | None:
+        if not trials:
+            return None
+        return _figure_of(self._gate.metric, standing_of(self._scope.suite, "", trials, 0), trials, LEVEL)
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The cases that both runs have scored with the same content, with what they had and have."""
+        return pairs_of(matched(*self._paired()), self._gate.metric)
+
+    def _not_worse(self) -> Ruling:
+        """Hold the paired difference against nothing at all; whether it is significant is decided with the others.
+
+        Of too few cases nothing ever is: they can't be judged, and a rule that can't does not hold.
+        """
+        if not self.pairs:
+            return self._told(self._unpaired())
+        if (units := len({pair.unit for pair in self.pairs})) < FEWEST:
+            return self._told(f"only {units} of the six cases that can show a run to be worse are in both runs")
+        found = self._change
+        return replace(
+            self._told(""),
+            holds=True,
+            value=found.figure.value,
+            low=found.figure.low,
+            high=found.figure.high,
+            bound=0.0,
+            margin=found.figure.value,
+            p=found.p,
+        )
+
+    def decided(self, ruling: Ruling, chance: float, tests: int) -> Ruling:
+        """Return a ruling on being worse, now that all such tests are known: ``chance`` is corrected for them."""
+        significant = chance < SIGNIFICANT
+        worse = (ruling.value or 0.0) < 0 and significant
+        by = f", Holm over {tests} gates" if tests > 1 else ""
+        return replace(
+            ruling,
+            p=chance,
+            holds=not worse,
+            needed=0 if significant else to_find(self.pairs, SIGNIFICANT / tests),
+            explanation=self._change_told(f"{'' if worse else 'not '}significantly worse (p = {chance:.3g}{by})"),
+        )
+
+    @cached_property
+    def _change(self) -> Difference:
+        return difference_of(self.pairs)
+
+    def _change_told(self, verdict: str) -> str:
+        was = sum(pair.before for pair in self.pairs) / len(self.pairs)
+        cases, now = len(self.pairs), was + self._change.figure.value
+        return (
+            f"{self._gate.metric} went from {was:.6g} to {now:.6g} over {cases} case{'s' * (cases != 1)} that both "
+            f"runs have{self._strangers()}: {verdict}; {self._change.detectable:.2g} would be seen in four of five runs"
+        )
+
+    def _strangers(self) -> str:
+        """Return whom the baseline does not know, of several who are judged together; nothing if it knows all."""
+        strange = [each.subject for each in self._scope.standings if each.subject not in self._known]
+        return f", without {', '.join(strange)}, not in the baseline" if strange else ""
+
+    @property
+    def _known(self) -> list[str]:
+        """Whom the baseline has in the suite."""
+        found = self._baseline.standings if self._baseline else ()
+        return [each.subject for each in found if each.suite == self._scope.suite]
+
+    def _unpaired(self) -> str:
+        """Return why no case can be held against the baseline."""
+        if not self._known:
+            return f"the baseline has no suite {self._scope.suite!r}"
+        if not {each.subject for each in self._scope.standings} & set(self._known):
+            return f"the baseline has none of these subjects in {self._scope.suite}, only {', '.join(self._known)}"
+        return f"no case has a {self._gate.metric} in this run and, with the same content, in the baseline"
+
+    def _told(self, explanation: str) -> Ruling:
+        scope = self._scope
+        return Ruling(
+            gate=self._gate.text, holds=False, explanation=explanation, suite=scope.suite, subject=scope.subject
+        )
+
+
+def _figure_of(
+    metric: str, standing: Standing, trials: Sequence[Trial], level: float, *, exact: bool = False
+) -> Figure | None:
+    """Return a metric of a standing and its trials; what was counted needs no trials."""
+    name = {"cost_usd": "cost", "strict_success": "pass_rate"}.get(metric, metric)
+    if name in {*COUNTS, *MONEY}:
+        value = getattr(standing, name)
+        return None if value is None else Figure(value=value)
+    return figures_of(trials, level, name, exact=exact).get(name)
+
+
+def _corrected(courts: Sequence[_Court], rulings: Sequence[Ruling]) -> list[Ruling]:
+    """Decide who is significantly worse, corrected for the number of such rules that could find it."""
+    tested = [ruling.p for ruling in rulings if ruling.p is not None]
+    corrected = iter(holm(tested))
+    return [
+        ruling if ruling.p is None else court.decided(ruling, next(corrected), len(tested))
+        for court, ruling in zip(courts, rulings, strict=True)
+    ]

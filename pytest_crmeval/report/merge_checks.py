@@ -1,0 +1,239 @@
+"""Whether runs may be joined: what of them does not add up to one."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_crmeval.domain.shard import Shard, agents_of, shard_of
+from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.report.sources import Source
+
+KINDS: Mapping[str, str] = {
+    "content": "a case, or a whole dataset, has another content in two runs",
+    "outcome": "the same trial went otherwise in two runs",
+    "rules": "runs with other scorers, another judge, another agent behind a name, or invalid cases played in one only",
+    "shards": "shards of other sizes or of another whole, the same shard twice, shards and a whole run",
+}
+"""What may not fit together, and is taken all the same when somebody says so: later runs win."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """Something that does not add up."""
+
+    kind: str
+    text: str
+
+
+def misfits(sources: Sequence[Source]) -> Iterator[Misfit]:
+    """Yield what does not fit together, what is worst first."""
+    checks: Sequence[tuple[str, Callable[[Sequence[Source]], Iterator[str]]]] = (
+        ("rules", _rules),
+        ("shards", _shards),
+        ("content", _contents),
+        ("outcome", _outcomes),
+    )
+    for kind, check in checks:
+        for text in dict.fromkeys(check(sources)):
+            yield Misfit(kind=kind, text=text)
+
+
+def differences(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield differences in the version of this package or of an agent's code: the runs may not be comparable."""
+    versions = {source.name: _noted(source, "version") for source in sources}
+    for name, other in _differing(versions):
+        yield (
+            f"{name} was played by pytest-crmeval {_listed(versions[name])}, "
+            f"{other} by pytest-crmeval {_listed(versions[other])}"
+        )
+    agents = sorted({agent for source in sources for part in source.past.parts for agent in _code(part)})
+    for agent in agents:
+        code = {source.name: {_code(part).get(agent) for part in source.past.parts} - {None} for source in sources}
+        for name, other in _differing(code):
+            yield f"the code of the agent {agent} differs between {name} and {other}"
+        yield from (
+            f"the code of the agent {agent} changed while {name} was played" for name in code if len(code[name]) > 1
+        )
+
+
+def _differing(noted: Mapping[str, set[Any]]) -> Iterator[tuple[str, str]]:
+    """Yield the first run and each run that differs from it, among those with a value."""
+    first, *others = [name for name in noted if noted[name]] or [""]
+    yield from ((first, name) for name in others if noted[name] != noted[first])
+
+
+def _noted(source: Source, fact: str) -> set[Any]:
+    return {part[fact] for part in source.past.parts if fact in part}
+
+
+def _code(part: Mapping[str, Any]) -> Mapping[str, str]:
+    code: Mapping[str, str] = part.get("code", {})
+    return code
+
+
+def _rules(sources: Sequence[Source]) -> Iterator[str]:
+    first = sources[0]
+    for source in sources[1:]:
+        before, after = _rules_of(first), _rules_of(source)
+        for name in before:
+            if before[name] != after[name]:
+                yield f"{name} in {first.name}: {before[name]}, in {source.name}: {after[name]}"
+    specs: dict[str, tuple[set[str], str]] = {}
+    for source in sources:
+        for subject, found in _specs(source).items():
+            known, where = specs.setdefault(subject, (found, source.name))
+            if known != found:
+                yield f"{subject} is {_listed(known)} in {where}, and {_listed(found)} in {source.name}"
+
+
+def _rules_of(source: Source) -> dict[str, str]:
+    """Return the rules that a run was played under; all its parts had the same."""
+    part: Mapping[str, Any] = source.past.parts[-1]
+    return {
+        "scorers": _listed(part.get("scorers", ())),
+        "judge": str(part.get("judge") or "none"),
+        "trials of each case": str(part.get("trials") or 1),
+        "invalid cases": {"play": "played"}.get(str(part.get("invalid")), "reported"),
+    }
+
+
+def _specs(source: Source) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for planned in source.past.planned.values():
+        found.setdefault(planned.subject, set()).add(planned.spec)
+    return found
+
+
+def _shards(sources: Sequence[Source]) -> Iterator[str]:
+    dealt = {source.name: _hands(source) for source in sources}
+    whole, parts = [name for name in dealt if not dealt[name]], [name for name in dealt if dealt[name]]
+    if whole and parts:
+        yield f"{parts[0]} is shard {dealt[parts[0]][0][1]}, and {whole[0]} is no shard"
+    sizes: dict[int, str] = {}
+    for name in parts:
+        for _, shard in dealt[name]:
+            sizes.setdefault(shard.of, f"{name} is shard {shard}")
+    if len(sizes) > 1:
+        yield " and ".join(sizes.values())
+    taken: dict[tuple[str, Shard], str] = {}
+    for name in parts:
+        for agent, shard in dict.fromkeys(dealt[name]):
+            other = taken.setdefault((agent, shard), name)
+            if other != name:
+                yield f"{other} and {name} are both shard {shard} of {agent}"
+    yield from _wholes([source for source in sources if dealt[source.name]])
+
+
+def _hands(source: Source) -> list[tuple[str, Shard]]:
+    """Return whose shards a run is; nothing if it is no shard."""
+    return [(agent, shard) for part in source.past.parts if (shard := shard_of(part)) for agent in agents_of(part)]
+
+
+def _wholes(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield where shards are parts of something else: other cases were dealt, or pytest left out others."""
+    for source in sources[1:]:
+        first = sources[0]
+        before, after = _tests(first, "deal"), _tests(source, "deal")
+        for test in sorted(before.keys() | after.keys()):
+            if before.get(test) != after.get(test):
+                counts = [f"{_tests(each, 'cases').get(test, 0)} in {each.name}" for each in (first, source)]
+                yield f"other cases of {test} were dealt, or by other durations: {' and '.join(counts)}"
+    yield from _partly_played(sources)
+
+
+def _partly_played(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield which shards have less than their hand, unless pytest was asked to leave out the same in all of them."""
+    lacking = {source.name: told for source in sources if (told := _lacking(source))}
+    asked = {source.name: _narrowed(source) for source in sources}
+    for name, told in lacking.items():
+        if not asked[name]:
+            yield f"{name} has only {told}: run it again with all of them"
+    by_request = [name for name in lacking if asked[name]]
+    for name, other in asked.items():
+        if by_request and other != asked[by_request[0]]:
+            first = by_request[0]
+            yield f"{first} was run with {asked[first]}, and {name} with {other or 'no -k or -m'}"
+
+
+def _lacking(source: Source) -> str:
+    """Return of which test a run has not planned all that it was dealt; nothing if it has."""
+    dealt: dict[tuple[str, str], dict[Shard, int]] = {}
+    for part in source.past.parts:
+        if shard := shard_of(part):
+            for test, mine in _hand(part).items():
+                for agent, count in mine.items():
+                    dealt.setdefault((test, agent), {})[shard] = count
+    for (test, agent), shards in dealt.items():
+        planned = source.past.planned.values()
+        cases = {case.case for case in planned if case.subject == agent and case.key.startswith(f"{test}[")}
+        if len(cases) < (whole := sum(shards.values())):
+            return f"{len(cases)} of the {whole} cases of {test} that were dealt to {agent}"
+    return ""
+
+
+def _hand(part: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]:
+    """Return how many cases of each test a part was dealt, by agent."""
+    return {test: about.get("mine", {}) for test, about in part["shard"].get("tests", {}).items()}
+
+
+def _contents(sources: Sequence[Source]) -> Iterator[str]:
+    known: dict[tuple[str, str, str], tuple[set[str], str]] = {}
+    for source in sources:
+        found: dict[tuple[str, str, str], set[str]] = {}
+        for planned in source.past.planned.values():
+            found.setdefault(_place(planned), set()).add(planned.fingerprint)
+        for place, prints in found.items():
+            before, where = known.setdefault(place, (prints, source.name))
+            if before != prints:
+                _, suite, case = place
+                yield f"the case {case!r} of {suite} is another one in {where} than in {source.name}"
+    yield from _datasets(sources)
+
+
+def _datasets(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield whose cases, those of other shards included, have changed between the shards."""
+    known: dict[str, tuple[Any, str]] = {}
+    for source in sources:
+        for test, content in _tests(source, "content").items():
+            before, where = known.setdefault(test, (content, source.name))
+            if before != content:
+                yield f"the cases of {test} are others in {where} than in {source.name}"
+
+
+def _outcomes(sources: Sequence[Source]) -> Iterator[str]:
+    known: dict[str, Source] = {}
+    for source in sources:
+        for key, trial in source.past.trials.items():
+            other = known.setdefault(key, source)
+            before = other.past.trials[key]
+            if before.planned.same_as(trial.planned) and before != trial:  # of another case or agent it is told above
+                verdicts = f"{before.verdict} in {other.name}, {trial.verdict} in {source.name}"
+                yield f"{key} was played in two runs, and not the same way: {verdicts}"
+
+
+def _tests(source: Source, fact: str) -> dict[str, Any]:
+    """Return a fact about what was dealt to each test, as the last part that dealt it says."""
+    found: dict[str, Any] = {}
+    for shard in _told(source):
+        found.update({test: about[fact] for test, about in shard.get("tests", {}).items()})
+    return found
+
+
+def _narrowed(source: Source) -> str:
+    """Return what pytest was asked to leave out in all parts of a shard: one that left out nothing has planned all."""
+    asked = dict.fromkeys(str(shard.get("narrowed", "")) for shard in _told(source))
+    return "" if "" in asked else " and ".join(asked)
+
+
+def _told(source: Source) -> list[Mapping[str, Any]]:
+    parts: Sequence[Mapping[str, Any]] = source.past.parts
+    return [part["shard"] for part in parts if "shard" in part]
+
+
+def _place(planned: PlannedCase) -> tuple[str, str, str]:
+    """Return what a case is known by, whoever plays it: two tests may have each their own of one id."""
+    return planned.key.partition("[")[0], planned.suite, planned.case
+
+
+def _listed(names: Any) -> str:  # noqa: ANN401 (JSON enters here)
+    return ", ".join(sorted(map(str, names))) or "none"

@@ -1,0 +1,209 @@
+"""Two runs of the same cases: how far they differ, whether by chance, and what they could not have shown."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+
+from pytest_crmeval.domain.figures import LEVEL, Figure
+from pytest_crmeval.domain.interval import FEW, Interval, Part, deviations_of
+from pytest_crmeval.report.comparison import FEWEST
+
+POWER = 0.8
+"""How often a difference that is just detectable would be found."""
+NOTHING = 1e-9
+"""What is smaller comes of binary fractions."""
+MCNEMAR = "McNemar, exact"
+PERMUTATION = "permutation of signs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A case in both runs: the mean of its trials in each."""
+
+    case: str
+    unit: str
+    """What is independent: the case, or its chain."""
+    before: float
+    after: float
+
+    @property
+    def difference(self) -> float:
+        """What it has gained."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How far two runs differ in one metric."""
+
+    figure: Figure
+    p: float
+    test: str
+    detectable: float
+
+
+def difference_of(pairs: Sequence[Pair]) -> Difference:
+    """Return how far the second run is from the first, over at least one pair.
+
+    Where each case has passed or failed once in each run, these are tables of two by two. Repeats make fractions, and
+    chains make cases depend on each other: then whole cases or chains are drawn, or have their signs changed.
+    """
+    from pytest_crmeval.report.resampling import mcnemar, sign_permutation
+
+    differences = [pair.difference for pair in pairs]
+    better, worse = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
+    if _is_plain(pairs):
+        interval = bonett_price(better, worse, len(pairs))
+        figure = _figure(differences, interval, "Bonett-Price", len(pairs))
+        seen = detectable(len(pairs), (better + worse + 1) / (len(pairs) + 2))
+        return Difference(figure=figure, p=mcnemar(better, worse), test=MCNEMAR, detectable=seen)
+    parts = _by_unit(pairs)
+    sums = [gained for gained, _ in parts.values()]
+    return Difference(
+        figure=mean_difference(pairs),
+        p=sign_permutation(sums),
+        test=PERMUTATION,
+        detectable=_detectable(list(parts.values())),
+    )
+
+
+def mean_difference(pairs: Sequence[Pair]) -> Figure:
+    """Return the mean difference of a score, by paired bootstrap of whole cases or chains."""
+    from pytest_crmeval.report.resampling import ratio_interval
+
+    differences, parts = [pair.difference for pair in pairs], list(_by_unit(pairs).values())
+    if _are_alike(parts):  # to draw what is all alike would leave no doubt at all
+        low, high = bonett_price(0, 0, len(parts))
+        mean = sum(differences) / len(differences)
+        around = max(-1.0, mean + low), min(1.0, mean + high)
+        return _figure(differences, around, "Bonett-Price", len(parts))
+    return _figure(differences, ratio_interval(parts, LEVEL), "paired bootstrap", len(parts))
+
+
+def bonett_price(better: int, worse: int, count: int, level: float = LEVEL) -> Interval:
+    """Return the interval of a difference of two shares of the same cases: an adjusted Wald interval.
+
+    It says something where nothing has changed, too. Bonett and Price, J. Educ. Behav. Stat. 37 (2012).
+    """
+    size = count + 2
+    up, down = (better + 1) / size, (worse + 1) / size
+    half = deviations_of(level) * sqrt((up + down - (up - down) ** 2) / size)
+    return max(-1.0, up - down - half), min(1.0, up - down + half)
+
+
+def detectable(count: int, discordant: float) -> float:
+    """Return the least difference that so many cases show with POWER, when at least such a share of them differs.
+
+    Connor, Biometrics 43 (1987), solved for the difference; the exact test takes one case that differs more than the
+    usual one, and is never significant with fewer than six, all of them in one direction.
+    """
+    chance, found = deviations_of(LEVEL), deviations_of(2 * POWER - 1)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        differing = max(discordant, middle)
+        shown = (chance * sqrt(differing) + found * sqrt(differing - middle**2)) ** 2
+        low, high = (low, middle) if (count * middle - 1) * middle >= shown else (middle, high)
+    return min(1.0, max(high, FEWEST / count))
+
+
+def _detectable(parts: Sequence[Part]) -> float:
+    """Return the same of differences that are no verdicts, by how they vary; where none differs, as if they were.
+
+    Signs, too, are never significant with fewer than six units that differ.
+    """
+    differing = [abs(gained) for gained, _ in parts if gained]
+    if not differing:
+        return detectable(len(parts), 1 / (len(parts) + 2))
+    fewest = FEWEST * sum(differing) / len(differing) / sum(size for _, size in parts)
+    return min(1.0, max(fewest, _deviations() * _error(parts)))
+
+
+def times_to_find(pairs: Sequence[Pair], chance: float) -> float:
+    """Return how many times as many cases that change as these do would have a p-value below ``chance``.
+
+    Infinite where nothing speaks for either side.
+    """
+    if _is_plain(pairs):
+        better = sum(pair.difference > 0 for pair in pairs)
+        return _more_coins(better, better + sum(pair.difference < 0 for pair in pairs), chance)
+    parts = list(_by_unit(pairs).values())
+    mean, differing = sum(gained for gained, _ in parts) / len(pairs), sum(bool(gained) for gained, _ in parts)
+    if abs(mean) < NOTHING:
+        return inf
+    return max(FEWEST / differing, (deviations_of(1 - chance) * _error(parts) / mean) ** 2)
+
+
+def _more_coins(better: int, differing: int, chance: float) -> float:
+    """Return the same of verdicts: coins that fall as unequally, until McNemar's test takes none of it for chance."""
+    from pytest_crmeval.report.resampling import mcnemar
+
+    if 2 * better == differing:
+        return inf
+
+    def is_found(coins: int) -> bool:
+        heads = round(coins * better / differing)
+        return mcnemar(heads, coins - heads) < chance
+
+    low = high = differing
+    while not is_found(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_found(middle) else (middle, high)
+    return high / differing
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number, in their order: Holm, Scand. J. Statist. 6 (1979)."""
+    corrected = [0.0] * len(chances)
+    largest = 0.0
+    for rank, place in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        largest = max(largest, min(1.0, (len(chances) - rank) * chances[place]))
+        corrected[place] = largest
+    return corrected
+
+
+def _is_plain(pairs: Sequence[Pair]) -> bool:
+    """Whether every case is independent and has but one verdict in each run."""
+    whole = all(value in {0.0, 1.0} for pair in pairs for value in (pair.before, pair.after))
+    return whole and len({pair.unit for pair in pairs}) == len(pairs)
+
+
+def _are_alike(parts: Sequence[Part]) -> bool:
+    """Whether hardly any unit has changed otherwise than the rest."""
+    means = Counter(round(gained / size, 9) for gained, size in parts)
+    return len(parts) - max(means.values()) < FEW
+
+
+def _by_unit(pairs: Sequence[Pair]) -> Mapping[str, Part]:
+    parts: dict[str, Part] = {}
+    for pair in pairs:
+        gained, size = parts.get(pair.unit, (0.0, 0.0))
+        parts[pair.unit] = (gained + pair.difference, size + 1)
+    return parts
+
+
+def _error(parts: Sequence[Part]) -> float:
+    """Return the standard error of a mean over units; of one unit, all that there is."""
+    from pytest_crmeval.domain.interval import variance_of
+
+    return sqrt(variance_of(parts)) if len(parts) > 1 else 1.0
+
+
+def _deviations() -> float:
+    return deviations_of(LEVEL) + deviations_of(2 * POWER - 1)
+
+
+def _figure(differences: Sequence[float], interval: Interval, method: str, units: int) -> Figure:
+    count = len(differences)
+    low, high = interval
+    return Figure(
+        value=sum(differences) / count,
+        low=low,
+        high=high,
+        n=count,
+        units=units if units < count else None,
+        method=method,
+    )

@@ -1,0 +1,67 @@
+"""How many more cases would settle a rule that is open."""
+
+from collections.abc import Sequence
+from math import ceil, inf
+
+from pytest_crmeval.domain.figures import LEVEL, Figure
+from pytest_crmeval.domain.interval import deviations_of, settling, worth
+from pytest_crmeval.report.gate import COUNTS, MONEY, Gate, is_share
+from pytest_crmeval.report.paired import Pair, times_to_find
+
+
+def margin_of(comparison: str, value: float, bound: float) -> float:
+    """Return how far a value is on the right side of a bound; below zero on the wrong one."""
+    if comparison == "==":
+        return 0.0 - abs(value - bound)  # not minus nothing
+    return value - bound if comparison.startswith(">") else bound - value
+
+
+def to_settle(gate: Gate, figure: Figure, bound: float) -> int | None:
+    """Return how many more cases would settle a rule; 0 if its interval is on one side of the bound."""
+    if figure.low is None or figure.high is None:
+        return 0 if gate.metric in {*COUNTS, *MONEY} else None
+    if not figure.low <= bound <= figure.high:
+        return 0
+    return _more(_units(figure), _times(gate, figure, bound))
+
+
+def to_be_sure(gate: Gate, figure: Figure, end: float, level: float) -> int | None:
+    """Return how many more cases would bring the end of an interval of that level beyond the bound.
+
+    None if the value is on the wrong side of it: then no number of them does.
+    """
+    if margin_of(gate.comparison, figure.value, gate.bound) <= 0:
+        return None
+    if is_share(gate.metric):
+        from pytest_crmeval.report.exact_interval import size_with
+
+        times = size_with(figure.value, gate.bound, level) / size_with(figure.value, end, level)
+    else:
+        times = ((end - figure.value) / (gate.bound - figure.value)) ** 2
+    return _more(_units(figure), times)
+
+
+def _units(figure: Figure) -> int:
+    return figure.units or figure.n or 0
+
+
+def to_find(pairs: Sequence[Pair], chance: float) -> int | None:
+    """Return how many more cases that change as these do would have a significant difference, for better or worse."""
+    return _more(len({pair.unit for pair in pairs}), times_to_find(pairs, chance))
+
+
+def _more(units: int, times: float) -> int | None:
+    """Return how many cases more that is, if it takes so many times as many."""
+    return None if times == inf or not units else max(1, ceil(units * (times - 1) - 1e-9))
+
+
+def _times(gate: Gate, figure: Figure, bound: float) -> float:
+    """Return how many times as many observations would have an interval without the bound, were the value to stay."""
+    half = ((figure.high or 0.0) - (figure.low or 0.0)) / 2
+    if figure.value == bound or not half:
+        return inf
+    if is_share(gate.metric) and 0.0 < bound < 1.0 and not gate.baseline:
+        drawn = figure.value * (1 - figure.value) * (deviations_of(LEVEL) / half) ** 2
+        size = drawn if figure.method == "bootstrap" else worth(figure.value, 2 * half)
+        return settling(figure.value, bound) / size
+    return (half / (figure.value - bound)) ** 2

@@ -1,0 +1,128 @@
+"""Runs as they are found on disk, to be joined: their journals, or what is left of them in a report."""
+
+import fcntl
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.journal.places import journal_beside, place_of, report_beside
+from pytest_crmeval.journal.writer import Past
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.report import SCHEMA
+
+TRANSCRIPTS = "transcripts"
+
+
+class SourceError(Exception):
+    """A run that can't be joined with others; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One run that is to be joined with others."""
+
+    name: str
+    """As it was called on the command line."""
+    past: Past
+    facts: Mapping[str, Any]
+    """What its report tells of the run itself; nothing if there is no report."""
+    transcripts: Path | None
+    """Where its dialogues are; None if they were not kept."""
+    folder: Path | None = None
+    """Where the run keeps its files; None if only its report was kept."""
+    digest: str
+    """Of what was read: the same run has the same one, wherever it was copied to."""
+
+
+def sources(names: Sequence[str], folder: Path) -> list[Source]:
+    """Return the runs by these names, each once; NoRunError, SourceError, JournalError or ReportError if one is bad."""
+    found: dict[str, Source] = {}
+    for name in names:
+        source = source_of(name, folder)
+        found.setdefault(source.digest, source)
+    return list(found.values())
+
+
+def source_of(name: str, folder: Path) -> Source:
+    """Return a run by its id in ``folder``, or by a path to it."""
+    place = place_of(name, folder)
+    if place.suffix == ".jsonl":
+        return _journalled(name, place)
+    document = _document(place)
+    beside = journal_beside(place, str(document["run"]["id"]))
+    return _journalled(name, beside) if beside else _reported(name, place)
+
+
+def _journalled(name: str, path: Path) -> Source:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            digest = sha256(file.read()).hexdigest()
+            past = journal.read(path)
+    except BlockingIOError as error:
+        raise SourceError(f"{name}: another process is writing this run; wait for it, or stop it") from error
+    except OSError as error:
+        raise SourceError(f"{name}: {error.strerror}") from error
+    if not past.parts:
+        raise SourceError(f"{name}: nothing was begun in this run")
+    beside = report_beside(path)
+    transcripts = path.parent / TRANSCRIPTS
+    return Source(
+        name=name,
+        past=past,
+        facts=_document(beside)["run"] if beside else {},
+        transcripts=transcripts if transcripts.is_dir() else None,
+        folder=path.parent,
+        digest=digest,
+    )
+
+
+def _reported(name: str, path: Path) -> Source:
+    """Return a run of which only the report was kept."""
+    report = reports.load(path)
+    if missing := sum(standing.not_run for standing in report.standings):
+        raise SourceError(
+            f"{name}: {missing} cases were not run, and only the journal knows which: copy the folder of the run, too"
+        )
+    facts: Mapping[str, Any] = report.run
+    trials = {trial.planned.key: trial for trial in report.trials}
+    spent = facts["spent"] if "spent" in facts else sum(map(journal.spent_on, trials.values()))
+    past = Past(
+        parts=_parts(facts, path),
+        planned={trial.planned.key: trial.planned for trial in sorted(report.trials, key=_place)},
+        trials=trials,
+        red=set(facts.get("red", ())),
+        spent=float(spent),
+    )
+    digest = sha256(json.dumps(report.to_dict(), sort_keys=True).encode()).hexdigest()
+    return Source(name=name, past=past, facts=facts, transcripts=None, digest=digest)
+
+
+def _place(trial: Trial) -> int:
+    """Return when a learner has played a case: in which order it was to be played a report does not tell."""
+    return trial.lesson.position if trial.lesson else 0
+
+
+def _parts(facts: Mapping[str, Any], path: Path) -> list[JsonObject]:
+    parts = facts.get("parts")
+    if not isinstance(parts, list) or not parts or not all(isinstance(part, dict) for part in parts):
+        raise SourceError(f"{path}: not a report of a run: it has no parts")
+    return parts
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = json.loads(path.read_bytes())
+        if document["schema"] == SCHEMA and isinstance(document["run"]["id"], str):
+            return document
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{path}: not a report ({SCHEMA}): {error!r}") from error
+    raise SourceError(f"{path}: not a report ({SCHEMA})")

@@ -1,0 +1,106 @@
+"""What earlier trials tell of those that are to come."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.journal.history import Case, Played
+from pytest_crmeval.report.loads import Load, together
+from pytest_crmeval.report.role_costs import STUDENT
+
+
+class Memory:
+    """Earlier trials, by what they are asked for; of several trials of a case the newest counts.
+
+    Of what was replayed the tokens count, and the time of the newest trial that was not.
+    """
+
+    def __init__(self, history: Iterable[Played]) -> None:
+        self._trials: dict[tuple[Case, str], Played] = {}
+        self._opinions: dict[tuple[Case, str], Usage] = {}
+        self._files: dict[Case, Played] = {}
+        for played in history:
+            place = (played.case, played.spec)
+            if played.solutions:
+                self._files.setdefault(played.case, played)
+            if played.judged and played.judged.calls:
+                self._opinions.setdefault(place, played.judged)
+            if played.usage.calls:
+                newest = self._trials.setdefault(place, played)
+                if newest.seconds is None:
+                    self._trials[place] = replace(newest, seconds=played.seconds)
+        self._means: dict[tuple[str, bool], Load] = {}
+
+    def specs(self, *, questions: bool) -> Sequence[str]:
+        """Return every model that has answered questions, or talked to users."""
+        return self._specs[questions]
+
+    @cached_property
+    def _specs(self) -> Mapping[bool, Sequence[str]]:
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        for played in self._trials.values():
+            found[played.is_question].add(played.spec)
+        return {kind: sorted(specs) for kind, specs in found.items()}
+
+    @cached_property
+    def cases(self) -> Mapping[Case, Played]:
+        """Each case, as any model has played it."""
+        return {played.case: played for played in reversed(self._trials.values())}
+
+    def trial(self, case: Case, spec: str) -> Played | None:
+        """Return how a model has played a case."""
+        return self._trials.get((case, spec))
+
+    def turn(self, spec: str = "", *, questions: bool) -> Load:
+        """Return what a turn, or a question, takes on average, of one model or of all."""
+        place = (spec, questions)
+        if place not in self._means:
+            alike = [each for each in self._trials.values() if each.is_question is questions]
+            self._means[place] = _mean([each for each in alike if spec in {"", each.spec}])
+        return self._means[place]
+
+    def file_seconds(self, case: Case) -> float | None:
+        """Return how long it took to judge a solution file; None if it was not judged before."""
+        return self._files[case].seconds if case in self._files else None
+
+    def seconds_per_solution(self) -> float | None:
+        """Return the mean time to judge a solution; None if none was judged."""
+        solutions = sum(played.solutions for played in self._files.values())
+        return sum(played.seconds or 0.0 for played in self._files.values()) / solutions if solutions else None
+
+    def opinion(self) -> Load | None:
+        """Return what one opinion of a judge takes on average; None if there was none."""
+        whole = together(map(Load.of, self._opinions.values()))
+        return whole.times(1 / whole.calls) if whole.calls else None
+
+    def role(self, case: Case, spec: str, role: str) -> Load | None:
+        """Return what a role of a learner took for a case; None if the learner has not played it."""
+        played = self._trials.get((case, spec))
+        return _role_in(played, role) if played else None
+
+    def role_turn(self, spec: str, role: str) -> Load | None:
+        """Return what a role of a learner takes for a turn, on average; None if the learner has not been asked yet."""
+        known = [each for each in self._trials.values() if each.spec == spec]
+        alike = known if role == STUDENT else [each for each in known if not each.held_out]
+        turns = sum(played.turns for played in alike)
+        return together(_role_in(each, role) for each in alike).times(1 / turns) if turns else None
+
+
+def load_of(played: Played) -> Load:
+    """Return what a trial took."""
+    return Load.of(played.usage, played.seconds)
+
+
+def _mean(trials: Sequence[Played]) -> Load:
+    return together(map(load_of, trials)).times(1 / sum(played.turns for played in trials))
+
+
+def _role_in(played: Played, role: str) -> Load:
+    """Return what a role took; the conversation's time is the student's, and what comes after it the learner's."""
+    if role == STUDENT:
+        return load_of(played)
+    usage = played.roles.get(role, Usage())
+    if played.seconds is None:  # replayed: as long as calls usually take
+        return Load.of(usage)
+    return Load.of(usage, played.learning_seconds if role == "learner" else 0.0)

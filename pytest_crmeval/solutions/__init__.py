@@ -1,0 +1,1 @@
+"""Programs written by checkpoints: their problems, how they are run and judged."""

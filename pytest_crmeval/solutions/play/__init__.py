@@ -1,0 +1,1 @@
+"""Running the programs of a solution file on tests."""

@@ -1,0 +1,28 @@
+"""The JSON Schema of a problem file's lines, for editors and for other people's generators.
+
+python -m pytest_crmeval.solutions.problems.schema > pytest_crmeval/solutions/problems/problem.schema.json
+"""
+
+import json
+import sys
+from typing import Any
+
+import msgspec
+
+from pytest_crmeval.solutions.problems.records import ProblemRecord
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema of one line in our own format."""
+    (reference,), definitions = msgspec.json.schema_components([ProblemRecord], ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "crmeval.problem/1",
+        "title": "One programming problem: a line of a JSON Lines file",
+        **reference,
+        "$defs": definitions,
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n")
