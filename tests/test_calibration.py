@@ -24,7 +24,7 @@ HANDMADE = ROOT / "tests" / "data" / "handmade.jsonl"
 DEVELOPMENT = ROOT.parent / "shared" / "data" / "clbench_dev.jsonl"
 """Published conversations. Most of them are invalid; they are played all the same."""
 DEFAULT = [SCORERS[name] for name in ("state", "calls", "reply")]
-TRIES = 40
+TRIES = 12
 """Of each kind; ``crmeval calibrate`` tries more."""
 
 

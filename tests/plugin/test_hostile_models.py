@@ -389,13 +389,12 @@ def test_junk_among_the_reports_does_not_hinder_an_estimate(project: Project, pr
     result.stdout.fnmatch_lines(["*1 of 1 cases are guessed*"])
 
 
-@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
-def test_who_asks_no_model_loads_no_sdk(pytester: pytest.Pytester, project: Project, xdist: list[str]) -> None:
+def test_who_asks_no_model_loads_no_sdk(pytester: pytest.Pytester, project: Project) -> None:
     """They take seconds."""
     project([case("one")])
     pytester.makeconftest(SHOW_MODULES)
 
-    pytester.runpytest_subprocess(*xdist).assert_outcomes(passed=1)
+    pytester.runpytest_subprocess("-n", "1").assert_outcomes(passed=1)
 
     loaded = {name: set(Path(name).read_text().split()) for name in map(str, pytester.path.glob("*.modules"))}
     assert all("pytest_crmeval.controller.sides" in modules for modules in loaded.values())

@@ -87,7 +87,7 @@ def test_every_case_is_asked_once(project: Project, providers: Providers, xdist:
     assert (30, 60) == (standing["passed"], standing["bill"]["usage"]["calls"])
 
 
-@pytest.mark.parametrize("dist", ["load", "worksteal", "loadscope", "loadfile", "loadgroup"])
+@pytest.mark.parametrize("dist", ["load", "worksteal", "loadgroup"])
 def test_every_way_of_dealing_items_has_them_in_flight(project: Project, providers: Providers, dist: str) -> None:
     """So many per worker, whatever items xdist has dealt to it: some ways give all items of a file to one worker."""
     server = providers(Meeting(8))

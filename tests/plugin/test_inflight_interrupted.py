@@ -78,8 +78,6 @@ def journalled(folder: Path) -> int:
     [
         pytest.param(["-n", "2"], to_the_group, signal.SIGINT, id="Ctrl-C"),
         pytest.param(["-n", "1"], to_the_group, signal.SIGTERM, id="SIGTERM to all"),
-        pytest.param(["-n", "1"], to_the_controller, signal.SIGTERM, id="SIGTERM"),
-        pytest.param(["-p", "no:xdist"], to_the_controller, signal.SIGINT, id="SIGINT without xdist"),
         pytest.param(["-p", "no:xdist"], to_the_group, signal.SIGHUP, id="SIGHUP without xdist"),
     ],
 )
@@ -119,7 +117,6 @@ def test_what_is_in_flight_is_finished_and_kept(
     [
         (["-n", "2"], 2, to_the_group),
         (["-n", "2"], 2, to_the_controller),
-        (["-p", "no:xdist"], 1, to_the_group),
         (["-p", "no:xdist", "-q", "-s"], 1, to_the_group),
     ],
 )
@@ -172,8 +169,6 @@ def test_ctrl_c_without_workers_is_not_lost_when_the_case_in_progress_fails(
     [
         pytest.param("4 -n 1", to_the_group, signal.SIGTERM, id="SIGTERM to all"),
         pytest.param("1 -n 1", to_the_group, signal.SIGINT, id="Ctrl-C with one in flight"),
-        pytest.param("1 -n 1", to_the_controller, signal.SIGINT, id="SIGINT to the controller"),
-        pytest.param("4 -p no:xdist", to_the_group, signal.SIGINT, id="Ctrl-C without xdist"),
         pytest.param("1 -p no:xdist", to_the_group, signal.SIGINT, id="Ctrl-C without xdist, one in flight"),
     ],
 )

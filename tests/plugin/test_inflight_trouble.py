@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from tests.plugin.test_inflight import TOGETHER, WAYS, M, many
+from tests.plugin.test_inflight import M, many
 from tests.projects import report_of
 from tests.providers.answers import Slow
 from tests.providers.loopback import Loopback, crm_brain
@@ -56,14 +56,13 @@ class Hanging(Half):
 """
 
 
-@WAYS
-def test_an_agent_that_hangs_does_not_hold_up_the_run(project: Project, xdist: list[str]) -> None:
+def test_an_agent_that_hangs_does_not_hold_up_the_run(project: Project) -> None:
     """Its test is over in time, and nobody waits for it any more."""
     pytester = project(many(4), plugin="timeout")
     pytester.makepyfile(hanging=HANGING)
     many_at_once = ("--crmeval-agent", "hanging:Hanging", "--crmeval-inflight", "3", "--timeout", "3")
 
-    result = pytester.runpytest_subprocess(*many_at_once, *xdist, timeout=600)
+    result = pytester.runpytest_subprocess(*many_at_once, "-n", "1", timeout=600)
 
     verdicts = {trial["case"]: trial["verdict"] for trial in report_of(pytester.path)["trials"]}
     assert pytest.ExitCode.TESTS_FAILED == result.ret
@@ -84,14 +83,13 @@ class Odd:
 """
 
 
-@WAYS
-def test_whatever_an_agent_sends_is_told(project: Project, xdist: list[str]) -> None:
+def test_whatever_an_agent_sends_is_told(project: Project) -> None:
     """What is no JSON, too."""
     pytester = project(many(4))
     pytester.makepyfile(odd=ODD)
     many_at_once = ("--crmeval-agent", "odd:Odd", "--crmeval-inflight", "2")
 
-    result = pytester.runpytest_subprocess(*many_at_once, *xdist, timeout=600)
+    result = pytester.runpytest_subprocess(*many_at_once, "-n", "1", timeout=600)
 
     assert 4 == result.parseoutcomes()["failed"]
     assert 4 == len(report_of(pytester.path)["trials"])
@@ -108,13 +106,12 @@ def test_conversation(conversation, evaluate):
 """
 
 
-@TOGETHER
-def test_who_ends_the_run_ends_it_for_all(project: Project, providers: Providers, xdist: list[str]) -> None:
+def test_who_ends_the_run_ends_it_for_all(project: Project, providers: Providers) -> None:
     """What is in flight is finished, and nothing more is begun."""
     server = providers(lambda seen: Slow(0.1, crm_brain(seen)))
     pytester = project(many(60), test=LEAVING)
 
-    pytester.runpytest_subprocess(*M, *xdist, "--crmeval-inflight", "2", timeout=600)
+    pytester.runpytest_subprocess(*M, "-n", "2", "--crmeval-inflight", "2", timeout=600)
 
     assert len(server.seen) < 100
     assert len(server.seen) == 2 * len(report_of(pytester.path)["trials"])
@@ -133,9 +130,8 @@ def test_workers_that_are_not_replaced_end_the_run(project: Project) -> None:
     result.stdout.fnmatch_lines(["the run was stopped: a worker has crashed, and is not replaced; * not run"])
 
 
-@WAYS
 def test_a_server_with_few_connections_has_fewer_in_flight(
-    project: Project, providers: Providers, server: str, monkeypatch: pytest.MonkeyPatch, xdist: list[str]
+    project: Project, providers: Providers, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And says so. Answers take a while, so that all slots want a connection before the cases are over."""
     providers(lambda seen: Slow(0.3, crm_brain(seen)))
@@ -144,7 +140,7 @@ def test_a_server_with_few_connections_has_fewer_in_flight(
         connection.execute(f"CREATE ROLE {role} LOGIN CREATEDB CONNECTION LIMIT 6")
     monkeypatch.setenv("CRMEVAL_DSN", make_conninfo(server, user=role, dbname="postgres"))
 
-    result = project(many(12)).runpytest(*M, *xdist, "--crmeval-inflight", "8")
+    result = project(many(12)).runpytest(*M, "-n", "1", "--crmeval-inflight", "8")
 
     result.assert_outcomes(passed=12)
     result.stdout.fnmatch_lines(["fewer cases were in flight than there could have been: *too many connections*"])

@@ -72,7 +72,7 @@ def test_every_way_of_running_gives_the_same_report(project: Project, way: list[
     assert report["complete"]
 
 
-@pytest.mark.parametrize("dist", ["load", "worksteal", "loadgroup", "loadscope", "loadfile"])
+@pytest.mark.parametrize("dist", ["worksteal", "loadscope", "loadfile"])
 def test_every_distribution_plays_every_case_once(project: Project, dist: str) -> None:
     """Also when a group is part of the node id: the key of a trial stays the same."""
     test = """

@@ -40,9 +40,8 @@ class Troubled:
         return crm_brain(seen)
 
 
-@pytest.mark.parametrize("options", [["-n", "1"], ["--", "-p", "no:xdist"]], ids=" ".join)
 def test_the_log_has_errored_trials_and_failed_calls_before_the_run_ends(
-    project: Project, providers: Providers, options: list[str]
+    project: Project, providers: Providers
 ) -> None:
     """The lines name the case, the model and the reason."""
     brain = Troubled()
@@ -50,7 +49,7 @@ def test_the_log_has_errored_trials_and_failed_calls_before_the_run_ends(
     folder = project(many(3)).path
     run = f"log-{os.getpid()}"
     place = folder / "reports" / run
-    words = ["submit", ".", "--run", run, "--models", "m", "--concurrent", "3", *options]
+    words = ["submit", ".", "--run", run, "--models", "m", "--concurrent", "3", "-n", "1"]
     said = subprocess.run(
         [sys.executable, "-m", "pytest_crmeval.cli", *words], cwd=folder, capture_output=True, text=True, check=False
     )

@@ -31,13 +31,12 @@ def pytest_crmeval_trial_finished(config, trial):
     ],
     ids=["folder removed", "file removed", "file replaced"],
 )
-@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
-def test_run_stops_when_its_journal_is_removed_or_replaced(project: Project, xdist: list[str], what: str) -> None:
+def test_run_stops_when_its_journal_is_removed_or_replaced(project: Project, what: str) -> None:
     """The next trial notices; without a journal a resume would pay for everything again."""
     pytester = project([case(f"case-{number}") for number in range(8)])
     pytester.makeconftest(AFTER_TWO.format(what=what))
 
-    result = pytester.runpytest_subprocess("--crmeval-run", "gone", *xdist)
+    result = pytester.runpytest_subprocess("--crmeval-run", "gone", "-n", "1")
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     assert "trials.jsonl was removed or replaced during the run" in result.stdout.str()

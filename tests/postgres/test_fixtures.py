@@ -39,15 +39,12 @@ def test_noproc(postgresql_noproc, pg_noproc, postgresql, number):
 """
 
 
-@XDIST
-def test_fixtures_of_pytest_postgresql_use_the_server_of_the_run(
-    project: Project, given_server: str, xdist: list[str]
-) -> None:
+def test_fixtures_of_pytest_postgresql_use_the_server_of_the_run(project: Project, given_server: str) -> None:
     """Each test has its own database on the run's server; all are dropped."""
     pytester = project([case("one")], plugin="postgresql")
     pytester.makepyfile(test_own=OWN)
 
-    result = pytester.runpytest(*xdist, "--crmeval-run", "own-tests")
+    result = pytester.runpytest("-n", "2", "--crmeval-run", "own-tests")
 
     result.assert_outcomes(passed=9)
     assert given_server == os.environ["CRMEVAL_DSN"]

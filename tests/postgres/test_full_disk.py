@@ -25,15 +25,14 @@ def pytest_crmeval_trial_finished(config, trial):
 """
 
 
-@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 def test_a_full_disk_stops_the_run_with_one_line_and_loses_nothing(
-    project: Project, monkeypatch: pytest.MonkeyPatch, xdist: list[str]
+    project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is in the journal is whole; when there is room again, the run is resumed."""
     pytester = project([case(f"case-{number}") for number in range(6)])
     pytester.makeconftest(FULL_AFTER_TWO)
-    run = f"full-disk{xdist[0]}"
-    command = [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", "--crmeval-run", run, *xdist]
+    run = "full-disk"
+    command = [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", "--crmeval-run", run, "-n", "1"]
 
     monkeypatch.setenv("FULL", "yes")
     result = subprocess.run(command, cwd=pytester.path, capture_output=True, text=True, check=False)

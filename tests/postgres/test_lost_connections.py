@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import psycopg
@@ -19,11 +19,8 @@ from tests.providers.loopback import Loopback, Seen, crm_brain
 
 __all__ = ["providers"]
 Project = Callable[..., pytest.Pytester]
-MODES = pytest.mark.parametrize(
-    "mode",
-    [["--crmeval-inflight", "1", "-p", "no:xdist"], ["--crmeval-inflight", "3", "-n", "2"]],
-    ids=" ".join,
-)
+SEVERAL = ("--crmeval-inflight", "3", "-n", "2")
+ALONE = ("--crmeval-inflight", "1", "-p", "no:xdist")
 COUNT = 12
 BREAKING = """
 import os, signal, time
@@ -111,10 +108,9 @@ def breaking(project: Project) -> pytest.Pytester:
     return pytester
 
 
-@MODES
-@pytest.mark.parametrize("how", ["terminate", "kill"])
+@pytest.mark.parametrize(("how", "mode"), [("terminate", ALONE), ("terminate", SEVERAL), ("kill", SEVERAL)])
 def test_lost_connections_do_not_change_verdicts(
-    own: OwnServer, breaking: pytest.Pytester, mode: list[str], how: str
+    own: OwnServer, breaking: pytest.Pytester, how: str, mode: Sequence[str]
 ) -> None:
     """All sessions of the run end in the middle of a trial: every case passes, and nothing is left on the server."""
     del own
@@ -127,14 +123,11 @@ def test_lost_connections_do_not_change_verdicts(
     assert [] == databases_of_runs()
 
 
-@MODES
-def test_only_the_trial_that_loses_its_connection_twice_is_errored(
-    own: OwnServer, breaking: pytest.Pytester, mode: list[str]
-) -> None:
+def test_only_the_trial_that_loses_its_connection_twice_is_errored(own: OwnServer, breaking: pytest.Pytester) -> None:
     """It is played again once; the others pass."""
     del own
 
-    result = breaking.runpytest("--crmeval-agent", "breaking:Always", *mode)
+    result = breaking.runpytest("--crmeval-agent", "breaking:Always", *SEVERAL)
 
     verdicts = {trial["case"]: trial["verdict"] for trial in report_of(breaking.path)["trials"]}
     assert pytest.ExitCode.TESTS_FAILED == result.ret
@@ -142,10 +135,9 @@ def test_only_the_trial_that_loses_its_connection_twice_is_errored(
     assert COUNT - 1 == list(verdicts.values()).count("passed")
 
 
-@MODES
-def test_players_wait_for_a_server_that_restarts(own: OwnServer, breaking: pytest.Pytester, mode: list[str]) -> None:
+def test_players_wait_for_a_server_that_restarts(own: OwnServer, breaking: pytest.Pytester) -> None:
     """The server is stopped until the progress shows that players wait for it."""
-    arguments = ("--crmeval-agent", "breaking:Breaking?how=away", "--crmeval-progress", "on", *mode)
+    arguments = ("--crmeval-agent", "breaking:Breaking?how=away", "--crmeval-progress", "on", *SEVERAL)
     with running(breaking.path, *arguments) as run:
         stop_when_asked(own, run)
         eventually(lambda: "crmeval: waiting for PostgreSQL (unreachable for " in run.output(), "it is shown")
@@ -156,13 +148,12 @@ def test_players_wait_for_a_server_that_restarts(own: OwnServer, breaking: pytes
     assert (COUNT, 0) == (standing["passed"], standing["errored"])
 
 
-@MODES
 def test_run_stops_if_the_server_stays_unreachable_and_can_be_resumed(
-    own: OwnServer, breaking: pytest.Pytester, mode: list[str]
+    own: OwnServer, breaking: pytest.Pytester
 ) -> None:
     """Unfinished cases are not run, instead of errored, and a resumed run plays them."""
     breaking.makeini("[pytest]\npythonpath = .\ncrmeval_page = false\ncrmeval_server_wait = 1\n")
-    arguments = ("--crmeval-agent", "breaking:Breaking?how=away", "--crmeval-run", "the-run", *mode)
+    arguments = ("--crmeval-agent", "breaking:Breaking?how=away", "--crmeval-run", "the-run", *SEVERAL)
     with running(breaking.path, *arguments) as run:
         stop_when_asked(own, run)
 

@@ -49,13 +49,12 @@ def slow(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
     return pytester.path
 
 
-@XDIST
-def test_after_a_normal_end(project: Project, xdist: list[str]) -> None:
+def test_after_a_normal_end(project: Project) -> None:
     """Also with failing tests. The second case waits until the server was looked at."""
     pytester = project([failing("one"), case("two")])
     pytester.makepyfile(slow=SLOW)
 
-    with running(pytester.path, *xdist, "--crmeval-agent", "slow:WaitingForAdd") as run:
+    with running(pytester.path, "-n", "1", "--crmeval-agent", "slow:WaitingForAdd") as run:
         eventually(lambda: run.journalled() > 0, "a trial is in the journal")
         run.look_at_server()
         (pytester.path / "go-on").touch()
@@ -81,10 +80,9 @@ def test_after_ctrl_c(slow: Path, xdist: list[str]) -> None:
     assert not report["complete"]
 
 
-@XDIST
-def test_after_ctrl_c_twice(slow: Path, xdist: list[str]) -> None:
+def test_after_ctrl_c_twice(slow: Path) -> None:
     """At once."""
-    with running(slow, *xdist, "--crmeval-agent", "slow:Slow") as run:
+    with running(slow, "-n", "1", "--crmeval-agent", "slow:Slow") as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         run.look_at_server()
         run.interrupt()
@@ -143,10 +141,9 @@ def test_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, mill
     eventually(lambda: not left_in_memory() - before, "no shared memory is left")
 
 
-@XDIST
-def test_nothing_is_left_after_the_keeper_was_killed(slow: Path, xdist: list[str]) -> None:
+def test_nothing_is_left_after_the_keeper_was_killed(slow: Path) -> None:
     """The run goes on, and its controller clears the server away."""
-    with running(slow, *xdist, "--crmeval-agent", "slow:Waiting") as run:
+    with running(slow, "-n", "1", "--crmeval-agent", "slow:Waiting") as run:
         eventually(lambda: "crmeval server" in run.output(), "it has begun")
         run.look_at_server()
         os.kill(run.keepers[0], signal.SIGKILL)
@@ -157,10 +154,9 @@ def test_nothing_is_left_after_the_keeper_was_killed(slow: Path, xdist: list[str
     assert 30 == report_of(slow)["results"][0]["passed"]
 
 
-@XDIST
-def test_nothing_is_left_after_the_postmaster_was_killed(slow: Path, xdist: list[str]) -> None:
+def test_nothing_is_left_after_the_postmaster_was_killed(slow: Path) -> None:
     """The run stops at once and says why, the rest is not run, and the System V segment is gone."""
-    with running(slow, *xdist, "--crmeval-agent", "slow:Waiting") as run:
+    with running(slow, "-n", "1", "--crmeval-agent", "slow:Waiting") as run:
         eventually(lambda: "crmeval server" in run.output(), "it has begun")
         run.look_at_server()
         os.kill(run.postmasters[0], signal.SIGKILL)

@@ -22,7 +22,6 @@ from tests.postgres.processes import eventually
 from tests.projects import case, report_of
 
 Project = Callable[..., pytest.Pytester]
-XDIST = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 
 
 @pytest.fixture(autouse=True)
@@ -66,15 +65,14 @@ def test_an_embedded_server_is_the_default(project: Project) -> None:
     result.stdout.fnmatch_lines(["crmeval server: embedded PostgreSQL 1*.* (*)"])
 
 
-@XDIST
 @pytest.mark.parametrize("dsn", ["host=127.0.0.1 port={}", "postgresql://me:secret@127.0.0.1:{}/crm"])
-def test_a_server_that_never_answers(project: Project, silent_port: int, xdist: list[str], dsn: str) -> None:
+def test_a_server_that_never_answers(project: Project, silent_port: int, dsn: str) -> None:
     """Is given up, with one line."""
     pytester = project()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CRMEVAL_DSN", dsn.format(silent_port))
-        result = pytester.runpytest(*xdist)
+        result = pytester.runpytest()
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     (line,) = [line for line in result.stderr.lines if line.startswith("ERROR")]

@@ -10,9 +10,7 @@ from http.client import HTTPConnection
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 
-import pytest
-
-from pytest_crmeval.channel.line import LineToController
+from pytest_crmeval.channel.line import LineError, LineToController
 from pytest_crmeval.channel.remote import LinkedControl
 from pytest_crmeval.models.control import Feedback
 from tests.permits import permit_of
@@ -67,7 +65,7 @@ def _ask(control: LinkedControl, server: tuple[str, int]) -> None:
         while True:
             try:
                 permit = permit_of(control, MODEL, BOUND)
-            except pytest.UsageError:
+            except LineError:
                 return  # the run is over
             connection.request("POST", "/v1/chat/completions", _BODY, _HEADERS)
             tokens = json.loads(connection.getresponse().read())["usage"]["total_tokens"]

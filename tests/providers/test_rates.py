@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 
 import pytest
 
@@ -14,9 +13,9 @@ from pytest_crmeval.models.limits import Cap
 from pytest_crmeval.models.shared_control import SharedControl
 from tests.projects import case
 from tests.providers.askers import BOUND, MODEL, SPAWNED, Address, ask_on, hold_on, worker
-from tests.providers.loopback import Answer, Call, Loopback, Say, Seen, Slow, Tokens, crm_brain
+from tests.providers.loopback import Loopback, Say, Seen, Slow, Tokens, crm_brain
 
-SECONDS, WINDOW = 12.0, 10.0
+SECONDS, WINDOW = 6.0, 5.0
 LEAST_USED = 0.9
 WITH_SDK, WITHOUT = 600, 1_200
 """Calls a minute: the real SDK takes a while for each, and a busy machine has to keep up."""
@@ -55,15 +54,6 @@ def least(rpm: int) -> float:
     return LEAST_USED * rpm * SECONDS / 60
 
 
-def counting_a_thousand(seen: Seen) -> Answer:
-    """Answer as the CRM's agent does, for 1,000 tokens whatever it is."""
-    answer, usage = crm_brain(seen), Tokens(input=900, output=100)
-    if isinstance(answer, Call):
-        return Call(*answer.calls, usage=usage)
-    assert isinstance(answer, Say)
-    return replace(answer, usage=usage)
-
-
 def until(happened: Callable[[], bool]) -> None:
     """Wait for something that processes do."""
     deadline = time.monotonic() + 30.0
@@ -74,30 +64,15 @@ def until(happened: Callable[[], bool]) -> None:
 
 @pytest.mark.usefixtures("given_server")
 def test_xdist_workers_share_a_cap(project: Callable[..., pytest.Pytester]) -> None:
-    """Never above it in any 10 s, and at least 90 % of it used; with the real SDK."""
-    cases = [case(f"case-{number}") for number in range(65)]  # of two calls each: more than 12 s have room for
+    """Never above it in any 5 s, and at least 90 % of it used; with the real SDK."""
+    cases = [case(f"case-{number}") for number in range(35)]  # two calls each: more than fit
 
     with Loopback(crm_brain) as server:
         run = project(cases, ini=f"crmeval_rates = openai:m {WITH_SDK}rpm\n")
         result = run.runpytest_subprocess("-n", "2", "--crmeval-agent", f"openai:m?base_url={server.openai_url}")
 
     times = arrivals(server.seen)
-    result.assert_outcomes(passed=65)
-    assert fullest(times) <= most(WITH_SDK)
-    assert len(times) >= least(WITH_SDK)
-
-
-@pytest.mark.usefixtures("given_server")
-def test_xdist_workers_share_a_cap_of_tokens(project: Callable[..., pytest.Pytester]) -> None:
-    """Also if a server counts far fewer than a prompt has characters: 1,000 a call."""
-    cases = [case(f"case-{number}") for number in range(60)]
-
-    with Loopback(counting_a_thousand) as server:
-        run = project(cases, ini=f"crmeval_rates = openai:m {WITH_SDK * 1_000}tpm\n")
-        result = run.runpytest_subprocess("-n", "2", "--crmeval-agent", f"openai:m?base_url={server.openai_url}")
-
-    times = arrivals(server.seen)
-    result.assert_outcomes(passed=60)
+    result.assert_outcomes(passed=35)
     assert fullest(times) <= most(WITH_SDK)
     assert len(times) >= least(WITH_SDK)
 

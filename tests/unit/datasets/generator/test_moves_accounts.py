@@ -20,7 +20,7 @@ from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
 
-THROWS = 60
+THROWS = 30
 MOVES = (*clients.MOVES, *client_questions.MOVES, *contacts.MOVES, *companies.MOVES)
 WRITES = [move for move in MOVES if writes(move.tools[0])]
 CHANGES = [move for move in MOVES if move.tools[0].startswith("modify_")]

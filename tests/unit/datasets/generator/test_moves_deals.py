@@ -26,7 +26,7 @@ from pytest_crmeval.domain.messages import ToolCall
 CHANGES, QUESTIONS = (*deals.MOVES, *deal_sums.MOVES), deal_questions.MOVES
 MOVES = (*CHANGES, *QUESTIONS)
 NOW = datetime(2026, 2, 3, 9, tzinfo=UTC)
-THROWS = 150
+THROWS = 50
 BY_NAME = {move.name: move for move in MOVES}
 Shown = dict[str, dict[str, Any]]
 

@@ -29,7 +29,7 @@ from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, bank
 from pytest_crmeval.domain.messages import ToolCall
 
 NOW = datetime(2026, 2, 3, 9, tzinfo=UTC)
-THROWS = 24
+THROWS = 12
 LEAST = {"plain": 5, "terse": 4, "chatty": 4, "indirect": 4}
 BY_DATA = trouble.MOVES
 BY_RULE = (*limits.MOVES, *formats.MOVES)
