@@ -21,7 +21,7 @@ from threading import Semaphore
 
 from benchmarks.measuring import Spread, heading, take_turns, warm_up
 from pytest_crmeval.channel.line import Line, LineToController
-from pytest_crmeval.channel.remote import ControlAnswers, LinkedControl
+from pytest_crmeval.channel.remote import ControlAnswers, RemoteControl
 from pytest_crmeval.models.control import NO_CHARGE, Charge, Control, Feedback
 from pytest_crmeval.models.limits import Cap
 from pytest_crmeval.models.shared_control import SharedControl
@@ -118,7 +118,7 @@ def work(address: list[str | int], feedback: Feedback, threads: int, permits: in
         ThreadPoolExecutor(max_workers=threads) as pool,
     ):
         start = time.perf_counter()
-        for ended in [pool.submit(passed, LinkedControl(line), feedback, permits) for _ in range(threads)]:
+        for ended in [pool.submit(passed, RemoteControl(line), feedback, permits) for _ in range(threads)]:
             ended.result()
         return time.perf_counter() - start
 

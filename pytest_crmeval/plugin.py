@@ -161,7 +161,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if _SIDE in session.config.stash:
         from pytest_crmeval.collect.cases import leave_out, need_server, objection, plan_of
         from pytest_crmeval.collect.gc_pause import resume_gc
-        from pytest_crmeval.collect.prefetch import foresee
+        from pytest_crmeval.collect.prefetch import plan_prefetch
         from pytest_crmeval.collect.shards import dealt_of
         from pytest_crmeval.collect.streams import met_twice, put_learners_last
 
@@ -174,7 +174,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             side.server.begin()
         if dealt := dealt_of(session.config):
             side.deal(dealt)
-        side.tell(plan_of(session.items), foresee(session.items, left_out))
+        side.tell(plan_of(session.items), plan_prefetch(session.items, left_out))
         if options_of(session.config).estimate:
             from pytest_crmeval.controller.estimate import forecast
 

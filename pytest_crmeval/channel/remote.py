@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # psycopg takes 0.3 s and is wanted only when a case is playe
     from pytest_crmeval.postgres.databases import RunDatabases
 
 
-class LinkedServer:
+class RemoteServer:
     """The run's server."""
 
     def __init__(self, line: LineToController, run: str) -> None:
@@ -45,7 +45,7 @@ class LinkedServer:
         return str(self._line.ask("server_back"))
 
 
-class LinkedControl:
+class RemoteControl:
     """The run's control."""
 
     def __init__(self, line: LineToController) -> None:
@@ -86,8 +86,8 @@ class LinkedControl:
         return bool(self._line.ask("has_answered", model))
 
 
-class LinkedLedger:
-    """The run's ledger: who plays what."""
+class RemoteQueue:
+    """The run's queue: who plays what."""
 
     def __init__(self, line: LineToController) -> None:
         self._line = line
@@ -129,7 +129,7 @@ class LinkedLedger:
         self._line.ask("leave", key)
 
 
-class LinkedPlaybooks:
+class RemotePlaybooks:
     """What learners know."""
 
     def __init__(self, line: LineToController) -> None:

@@ -14,7 +14,7 @@ from pytest_crmeval.journal.places import NoRunError
 from pytest_crmeval.render import summary
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report import files as reports
-from pytest_crmeval.report.merge_checks import KINDS, Misfit, differences, misfits
+from pytest_crmeval.report.merge_checks import KINDS, MergeConflict, differences, misfits
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.sources import Source, SourceError, sources
 
@@ -80,7 +80,7 @@ def _check_output(run: str, folder: Path) -> None:
             raise UsageError(f"-o {run}: {path} is there already; choose another id, or move it away")
 
 
-def _taken(odd: Sequence[Misfit], allowed: Sequence[str]) -> list[str]:
+def _taken(odd: Sequence[MergeConflict], allowed: Sequence[str]) -> list[str]:
     """Return what does not fit together and is to be taken all the same; UsageError about the rest."""
     refused = [misfit for misfit in odd if misfit.kind not in allowed]
     if refused:

@@ -19,7 +19,7 @@ from pytest_crmeval.collect.tags import acting_tags, marks_of
 from pytest_crmeval.collect.test_ids import trial_slug, unique_slugs
 from pytest_crmeval.domain.paths import own_name
 from pytest_crmeval.domain.trial import PlannedCase
-from pytest_crmeval.models.usage_meter import Errand
+from pytest_crmeval.models.usage_meter import CallPurpose
 from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.player.job import Job
@@ -177,7 +177,7 @@ def _is_recorded(folder: Path, planned: PlannedCase, name: str) -> bool:
     """Whether there is a recording by this name, made when other tests that play the case were there."""
     from pytest_crmeval.models.cassettes.files import is_recorded
 
-    return is_recorded(folder, Errand(suite=planned.suite, subject=planned.subject, case=name))
+    return is_recorded(folder, CallPurpose(suite=planned.suite, subject=planned.subject, case=name))
 
 
 def _sandbox(config: pytest.Config) -> str:

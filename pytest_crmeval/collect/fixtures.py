@@ -110,9 +110,9 @@ def evaluate(
 ) -> "Callable[[Case], Trial]":
     """Play a conversation, ask a question or judge solutions, and record the trial of this test."""
     from pytest_crmeval.collect.item import ItemEvaluation
-    from pytest_crmeval.player.evaluation import Cast
+    from pytest_crmeval.player.evaluation import Participants
 
     # Asked for when it is wanted: whoever brings his own has nothing in mind with conversations.
     has_programs = request.node.get_closest_marker("solutions") is not None
     sandbox = request.getfixturevalue("sandbox") if has_programs else None
-    return ItemEvaluation(request.node, Cast(agent=agent, crm=crm, scorers=scorers, sandbox=sandbox))
+    return ItemEvaluation(request.node, Participants(agent=agent, crm=crm, scorers=scorers, sandbox=sandbox))

@@ -14,17 +14,17 @@ from pytest_crmeval.collect.context import context_of
 from pytest_crmeval.collect.keys import AHEAD, FINISHING, GIVEN, OUR_AGENT
 from pytest_crmeval.collect.prefetch import MAY_BE_AHEAD, is_told, time_limit
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.player.evaluation import Cast, Setting
+from pytest_crmeval.player.evaluation import Participants, Setting
 from pytest_crmeval.player.kinds import Case
 from pytest_crmeval.player.outcome import Ending, Outcome
 from pytest_crmeval.player.queue_client import ControllerGoneError
-from pytest_crmeval.player.trial_record import WITHHELD, Books
+from pytest_crmeval.player.trial_record import WITHHELD, TrialRecord
 from pytest_crmeval.questions.question import Question
 
 _TRIAL = pytest.StashKey[tuple[float, Trial | None]]()
 """The trial of an item until it is told, and when it was made."""
 _TOLD = pytest.StashKey[bool]()
-_BOOKS = pytest.StashKey[Books]()
+_TRIAL_RECORD = pytest.StashKey[TrialRecord]()
 _ENDING = pytest.StashKey[Ending]()
 """How the evaluation of an item ended: of a confidential one nothing in it is secret."""
 _TAKEN = pytest.StashKey[Outcome]()
@@ -35,17 +35,17 @@ _AGAIN = "the test evaluates something else than it was given: what was played a
 class ItemEvaluation:
     """What the ``evaluate`` fixture gives to a test."""
 
-    def __init__(self, item: pytest.Item, cast: Cast) -> None:
+    def __init__(self, item: pytest.Item, cast: Participants) -> None:
         self._item = item
         self._used = False
         self._is_ours = item.stash.get(OUR_AGENT, None) is cast.agent
         self._kind = param_of(item).kind
         if self._kind.has_agent and not self._is_ours:  # a conftest brings its own
             item.stash[PLANNED] = replace(item.stash[PLANNED], subject=str(cast.agent.name))
-        books = item.stash[_BOOKS] = _books(item)
+        trial_record = item.stash[_TRIAL_RECORD] = _trial_record(item)
         self._ahead = item.config.stash[AHEAD]() if is_told(item) else None
         job = job_of(item)
-        setting = Setting(context_of(item.config), books, job.where, job.settings)
+        setting = Setting(context_of(item.config), trial_record, job.where, job.settings)
         self._evaluation = self._kind.evaluation(setting, cast)
 
     def __call__(self, case: Case) -> Trial:
@@ -120,8 +120,8 @@ def attach_trial(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     if report.when == "call" and report.skipped and _TRIAL not in item.stash and item.stash.get(MAY_BE_AHEAD, False):
         item.config.stash[AHEAD]().leave(item.stash[PLANNED].key)  # its test skips itself: others of it may, too
     if trial is None and report.failed and call.excinfo is not None:
-        books = item.stash[_BOOKS] if _BOOKS in item.stash else _books(item)
-        trial = books.closed_broken(_reason(call.excinfo, books), call.duration)
+        trial_record = item.stash[_TRIAL_RECORD] if _TRIAL_RECORD in item.stash else _trial_record(item)
+        trial = trial_record.closed_broken(_reason(call.excinfo, trial_record), call.duration)
     elif report.when != "call" and not (report.when == "setup" and report.skipped):
         return
     if trial is not None:
@@ -200,8 +200,8 @@ def _secrets(item: pytest.Item) -> Iterator[str]:
     case = item.stash.get(GIVEN, None)
     if isinstance(case, Question):
         yield from (line for text in (case.text, case.answer, *case.aliases, *case.choices) for line in _lines(text))
-    if _BOOKS in item.stash:
-        yield from (line for message in item.stash[_BOOKS].said for line in _lines(message.text))
+    if _TRIAL_RECORD in item.stash:
+        yield from (line for message in item.stash[_TRIAL_RECORD].said for line in _lines(message.text))
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -210,19 +210,19 @@ def _lines(text: str) -> Iterator[str]:
 
 def forget_trial(item: pytest.Item) -> None:
     """Let go of whoever has played, and of what was said: pytest keeps every item to the end."""
-    keys: Sequence[pytest.StashKey[Any]] = (OUR_AGENT, GIVEN, _BOOKS, _ENDING, _TAKEN)
+    keys: Sequence[pytest.StashKey[Any]] = (OUR_AGENT, GIVEN, _TRIAL_RECORD, _ENDING, _TAKEN)
     for key in keys:
         if key in item.stash:
             del item.stash[key]
 
 
-def _books(item: pytest.Item) -> Books:
+def _trial_record(item: pytest.Item) -> TrialRecord:
     job = job_of(item)
-    return Books(context_of(item.config), job.planned, job.file_name, confidential=job.ref.confidential)
+    return TrialRecord(context_of(item.config), job.planned, job.file_name, confidential=job.ref.confidential)
 
 
-def _reason(excinfo: pytest.ExceptionInfo[BaseException], books: Books) -> str:
-    if books.is_confidential:
+def _reason(excinfo: pytest.ExceptionInfo[BaseException], trial_record: TrialRecord) -> str:
+    if trial_record.is_confidential:
         return f"{excinfo.typename} ({WITHHELD})"
     ours = isinstance(excinfo.value, pytest.fail.Exception)
     return str(excinfo.value) if ours else excinfo.exconly()

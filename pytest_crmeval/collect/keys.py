@@ -9,6 +9,8 @@ import pytest
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
     from pytest_crmeval.domain.json import JsonObject
     from pytest_crmeval.player.context import Services
+    from pytest_crmeval.player.kinds import Case  # noqa: F401 (in a string below)
+    from pytest_crmeval.ports.agent import Agent  # noqa: F401 (in a string below)
 
 FIXTURES = ("agent", "conversation", "crm", "crm_connection", "evaluate", "question", "sandbox", "scorers", "solutions")
 OUR_FIXTURES = "pytest_crmeval.collect.fixtures"

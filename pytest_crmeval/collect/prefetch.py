@@ -31,7 +31,7 @@ _INVOLVED = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foresight:
+class PrefetchPlan:
     """What may be played ahead, and how long each may be; and why the rest may not."""
 
     weights: Mapping[str, float]
@@ -64,7 +64,7 @@ class Foresight:
         return cls(streams=streams, **{name: record[name] for name in cls.__slots__ if name != "streams"})
 
 
-def foresee(items: Sequence[pytest.Item], left_out: LeftOut) -> Foresight:
+def plan_prefetch(items: Sequence[pytest.Item], left_out: LeftOut) -> PrefetchPlan:
     """Decide for each item of ours whether its case may be played ahead, and note it there."""
     weights: dict[str, float] = {}
     alone: Counter[str] = Counter()
@@ -83,7 +83,7 @@ def foresee(items: Sequence[pytest.Item], left_out: LeftOut) -> Foresight:
             weights[item.stash[PLANNED].key] = param.ref.turns
             kinds[param.kind.marker] = None
     told = {why: count for why, count in alone.items() if why != _NO_MODEL}
-    return Foresight(
+    return PrefetchPlan(
         weights=weights,
         alone=told,
         kinds=tuple(kinds),

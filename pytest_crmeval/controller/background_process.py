@@ -19,7 +19,7 @@ from pytest_crmeval.journal.jobs import Job, JobError, State, read_job, write_jo
 from pytest_crmeval.journal.locks import Lock
 
 
-class Attendant:
+class BackgroundProcess:
     """Sees to it that a job has an end."""
 
     def __init__(self, folder: Path, lock: Lock) -> None:
@@ -74,4 +74,4 @@ def attend(pluginmanager: pytest.PytestPluginManager) -> None:
     """Begin to, if this process was started for a job."""
     handed = Lock.handed_over()
     if handed:
-        pluginmanager.register(Attendant(*handed), PLUGIN)
+        pluginmanager.register(BackgroundProcess(*handed), PLUGIN)

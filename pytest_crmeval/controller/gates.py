@@ -13,7 +13,7 @@ from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.ruling import Ruling
 
 
-class Court:
+class GateEvaluation:
     """Judges one run, once."""
 
     def __init__(self, config: pytest.Config) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from threading import Condition
 
-from pytest_crmeval.controller.streams import Course, course_of
+from pytest_crmeval.controller.streams import StreamState, course_of
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.stream import Stream
 from pytest_crmeval.player.queue_client import Told
@@ -50,7 +50,7 @@ class _Entry:
     """How often somebody has begun it ahead."""
 
 
-class Ledger:
+class JobQueue:
     """The one place that decides, in the process that owns the run; any number of threads may ask.
 
     ``record`` is called with what was played before anybody else hears of it: what is finished is not lost.
@@ -76,7 +76,7 @@ class Ledger:
         """Cases of a dead player that no item has taken yet; one of them may have killed the player."""
         self._suspect = ""
         """The suspect that a slot is playing, or played last."""
-        self._course = Course()
+        self._course = StreamState()
         self._ahead: set[str] = set()
         """What of the course may be played by slots."""
         self._queuing: set[str] = set()

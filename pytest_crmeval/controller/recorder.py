@@ -10,7 +10,7 @@ import pytest
 
 from pytest_crmeval.agents.atlas.specs import is_atlas
 from pytest_crmeval.controller.counting import counted, group_of, outcome_of
-from pytest_crmeval.controller.gates import Court
+from pytest_crmeval.controller.gates import GateEvaluation
 from pytest_crmeval.controller.header import announcement, counts, endings, omissions, stops
 from pytest_crmeval.controller.job_file import JobFile
 from pytest_crmeval.controller.job_log import JobLog
@@ -75,7 +75,7 @@ class Recorder:
         self._journal: journal.Journal | None = None
         self._closed = self._interrupted = False
         self._report: Report | None = None
-        self._court = Court(config)
+        self._gates = GateEvaluation(config)
         self._end = SessionEnd(config, lambda: self.has_begun)
         config.pluginmanager.register(self._end, "crmeval-session-end")
         self._forgivable = 0
@@ -132,7 +132,7 @@ class Recorder:
         if self._journal or is_dry_run(self._config) or not (self._planned or self.past.trials or self._is_dealt):
             return
         check_rules(self.past.parts, self._options, self.dealt)
-        self._court.summon()
+        self._gates.summon()
         self.playbooks.begin(self.past.parts, self.past.trials.values(), self._planned.values())
         done = len(self.done)
         if self._planned:
@@ -345,7 +345,7 @@ class Recorder:
         for trial in left:  # the run ended before their items did
             self._config.hook.pytest_crmeval_trial_finished(config=self._config, trial=trial)
         try:
-            self._report = self._court.judged(self._report)
+            self._report = self._gates.judged(self._report)
         finally:  # whatever others' gates do: what was played is told
             self._publish(self._report)
         self._config.hook.pytest_crmeval_report(config=self._config, report=self._report)
@@ -395,7 +395,7 @@ class Recorder:
     def _is_gated(self) -> bool:
         """Whether gates decide, here or where shards are merged; not if none of them says anything about the run."""
         rulings = self._report.rulings if self._report else ()
-        return bool(rulings) or len(self._options.gates) > len(self._court.idle)
+        return bool(rulings) or len(self._options.gates) > len(self._gates.idle)
 
     def _red(self) -> bool:
         """Whether the run, earlier parts included, is red for reasons of ours."""
@@ -438,9 +438,9 @@ class Recorder:
         if self._report.comparison:
             yield from contrasts.lines(self._report.comparison, most=CHANGES)
         yield from summary.gates(self._report.rulings)
-        yield from summary.idle(self._court.idle)
+        yield from summary.idle(self._gates.idle)
         yield from endings(self._options, self._report, forgiven=self._forgiven)
-        yield from filter(None, (self._court.note, self._unsaid))
+        yield from filter(None, (self._gates.note, self._unsaid))
         yield from annotations(self._report)
         if self._job.trouble:
             yield f"the job is not up to date: {self._job.trouble}"

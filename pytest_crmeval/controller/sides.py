@@ -11,15 +11,15 @@ import pytest
 
 from pytest_crmeval.agents.atlas.specs import is_atlas
 from pytest_crmeval.channel.line import Line, LineToController
-from pytest_crmeval.channel.remote import ControlAnswers, LinkedControl, LinkedLedger, LinkedPlaybooks, LinkedServer
+from pytest_crmeval.channel.remote import ControlAnswers, RemoteControl, RemotePlaybooks, RemoteQueue, RemoteServer
 from pytest_crmeval.channel.trial_transport import Packing, Unpacking
 from pytest_crmeval.collect.context import context_of, usage_errors
 from pytest_crmeval.collect.keys import FINISHING
-from pytest_crmeval.collect.prefetch import Foresight
+from pytest_crmeval.collect.prefetch import PrefetchPlan
 from pytest_crmeval.controller.prefetch import GRACE, at_once, described, in_flight, weighed
 from pytest_crmeval.controller.progress.live import Live
 from pytest_crmeval.controller.progress.snapshot import Files, Gauge
-from pytest_crmeval.controller.queue import Ledger
+from pytest_crmeval.controller.queue import JobQueue
 from pytest_crmeval.controller.recorder import Recorder
 from pytest_crmeval.controller.redaction import keep_secrets
 from pytest_crmeval.controller.server import RunServer
@@ -52,15 +52,15 @@ class Controller:
         self.recorder = Recorder(config, self._ready, lambda: str(self.server), self.control)
         self.control.call_failed = self.recorder.log.call_failed
         self.playbooks = self.recorder.playbooks
-        self.ledger = Ledger(self.recorder.take)
-        self.recorder.lacking = lambda: self.ledger.lacking
+        self.queue = JobQueue(self.recorder.take)
+        self.recorder.lacking = lambda: self.queue.lacking
         self.files = Files()
         self._signals = Signals()
         self._signals.take()
         self._config = config
         self._run = options.run
         self._line: Line | None = None
-        self._told: tuple[Plan, Foresight] | None = None
+        self._told: tuple[Plan, PrefetchPlan] | None = None
         self._workers = 0
         self._failures = self._crashes = 0
         self._refused = ""
@@ -71,9 +71,9 @@ class Controller:
         """What need not be played again."""
         return self.recorder.done
 
-    def tell(self, plan: Plan, foresight: Foresight) -> None:
+    def tell(self, plan: Plan, prefetch: PrefetchPlan) -> None:
         """Take the plan of this very process."""
-        self._told = plan, foresight
+        self._told = plan, prefetch
         self._understand()
 
     def deal(self, dealt: JsonObject) -> None:
@@ -127,7 +127,7 @@ class Controller:
         if report.failed and not hasattr(report, "wasxfail"):
             self._failures += 1
             if 0 < (self._config.getoption("maxfail") or 0) <= self._failures:
-                self.ledger.close()
+                self.queue.close()
         if report.when not in {"setup", "call", "teardown"}:  # the report of a crash
             self._end(report.nodeid, crashed=True)
 
@@ -155,10 +155,10 @@ class Controller:
         """Know that a worker is gone, with all who played there; and that the run is over, if none replaces it."""
         self._crashes += error is not None
         is_last = self._crashes > _replacements(self._config)
-        self.ledger.gone(node.workerinput["workerid"], replaced=error is not None and not is_last)
+        self.queue.gone(node.workerinput["workerid"], replaced=error is not None and not is_last)
         if is_last:
             self.control.stop(EVERYBODY, "a worker has crashed, and is not replaced")
-            self.ledger.close()
+            self.queue.close()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -170,7 +170,7 @@ class Controller:
             if self.recorder.has_begun:
                 self._take_off()
                 session.config.stash[FINISHING] = lambda: self._signals.postponed(self._finish_first, GRACE)
-                stack.enter_context(in_flight(session, self.ledger, "main"))
+                stack.enter_context(in_flight(session, self.queue, "main"))
             stack.callback(self._keep_telemetry)
             stack.callback(self._land)
             try:
@@ -197,31 +197,31 @@ class Controller:
 
     def _understand(self) -> None:
         """Hand the plan over."""
-        plan, foresight = self._plan
+        plan, prefetch = self._plan
         self.recorder.plan(plan)
-        self.recorder.ahead = described(foresight, at_once(self._config))
-        self.recorder.left_out = foresight.left_out
+        self.recorder.ahead = described(prefetch, at_once(self._config))
+        self.recorder.left_out = prefetch.left_out
 
     @property
-    def _plan(self) -> tuple[Plan, Foresight]:
-        plan, foresight = self._told or ([], Foresight(weights={}, alone={}))
+    def _plan(self) -> tuple[Plan, PrefetchPlan]:
+        plan, prefetch = self._told or ([], PrefetchPlan(weights={}, alone={}))
         if self._config.getoption("dist", "no") == "each":
-            if foresight.streams:
+            if prefetch.streams:
                 raise pytest.UsageError("crmeval: an agent that learns plays each case once: choose another --dist")
             if any(is_of_checkpoint(planned) for _, planned in plan):
                 raise pytest.UsageError(
                     "crmeval: a solution file is judged once, into one place: choose another --dist"
                 )
             alone = {"every worker plays everything": len(plan)}
-            foresight = Foresight(weights={}, alone=alone, left_out=foresight.left_out)
-        return plan, foresight
+            prefetch = PrefetchPlan(weights={}, alone=alone, left_out=prefetch.left_out)
+        return plan, prefetch
 
     def _take_off(self) -> None:
         """Let cases be begun."""
-        plan, foresight = self._plan
-        self.ledger.open(
+        plan, prefetch = self._plan
+        self.queue.open(
             weighed(
-                foresight,
+                prefetch,
                 [planned for _, planned in plan],
                 options_of(self._config).reports,
                 addresses_of(self._config),
@@ -229,20 +229,20 @@ class Controller:
             at_once=at_once(self._config) * max(1, self._workers),
             short_sighted=bool(self._config.getoption("maxfail")),
             far_sighted=any(is_of_checkpoint(planned) for _, planned in plan),
-            streams=foresight.streams,
+            streams=prefetch.streams,
             players=max(1, self._workers),
         )
 
     def _land(self) -> None:
         """Begin no more cases, and wait for those in flight: they are paid for."""
-        left = self.ledger.close()
+        left = self.queue.close()
         if left:
             self.recorder.say(
                 f"crmeval: {left} case{'s are' if left != 1 else ' is'} in flight, and will be waited for, "
                 f"at most {GRACE:.0f} s; Ctrl-C gives them up"
             )
             try:
-                left = self.ledger.close(GRACE)
+                left = self.queue.close(GRACE)
             finally:  # also at a second Ctrl-C, which abandons the cases in flight
                 if left and self._workers:
                     from pytest_crmeval.compat.xdist import end_workers_at_once
@@ -251,7 +251,7 @@ class Controller:
 
     def _finish_first(self) -> None:
         """Begin no more cases, and say that the one in this process is finished; in a signal handler."""
-        Thread(target=self.ledger.close, daemon=True).start()  # its lock may be held right now
+        Thread(target=self.queue.close, daemon=True).start()  # its lock may be held right now
         capturing = self._config.pluginmanager.get_plugin("capturemanager")
         with capturing.global_and_fixture_disabled() if capturing else nullcontext():
             self.recorder.say(
@@ -284,7 +284,7 @@ class Controller:
         if key := self.recorder.key_of(nodeid):
             self.files.forget(key)
             self.control.end(key)  # also for an abandoned trial, whose thread may never return
-            self.ledger.reported(key, crashed=crashed)
+            self.queue.reported(key, crashed=crashed)
 
     def _begin(self, _: object) -> None:
         self.server.begin()
@@ -298,23 +298,23 @@ class Controller:
 
     def _take(self, about: tuple[list[tuple[str, dict[str, str]]], dict[str, Any]]) -> None:
         if self._told is None:
-            cases, foresight = about
+            cases, prefetch = about
             plan = [(nodeid, PlannedCase.from_dict(planned)) for nodeid, planned in cases]
             # Most node ids equal the key: share one string.
             plan = [(planned.key if planned.key == nodeid else nodeid, planned) for nodeid, planned in plan]
-            self._told = plan, Foresight.from_dict(foresight)
+            self._told = plan, PrefetchPlan.from_dict(prefetch)
 
     def _ledger_answers(self) -> dict[str, Callable[[Any], Any]]:
-        ledger = self.ledger
+        queue = self.queue
         return {
-            "join": lambda about: ledger.join(*about),
-            "quit": lambda about: ledger.quit(*about),
-            "settle": lambda about: ledger.settle(about[0], over=about[1]),
-            "next": ledger.next,
-            "finish": lambda about: ledger.finish(*about),
-            "drop": ledger.drop,
-            "take": lambda about: ledger.take(about[0], about[1], patient=about[2]),
-            "leave": ledger.leave,
+            "join": lambda about: queue.join(*about),
+            "quit": lambda about: queue.quit(*about),
+            "settle": lambda about: queue.settle(about[0], over=about[1]),
+            "next": queue.next,
+            "finish": lambda about: queue.finish(*about),
+            "drop": queue.drop,
+            "take": lambda about: queue.take(about[0], about[1], patient=about[2]),
+            "leave": queue.leave,
         }
 
 
@@ -326,17 +326,17 @@ class Worker:
         self._signals = Signals()  # a signal to the whole process group reaches workers as well
         self._signals.take()
         self._line = LineToController(*told["line"])
-        self.server = LinkedServer(self._line, told["run"])
-        self.control = LinkedControl(self._line)
-        self.ledger = LinkedLedger(self._line)
-        self.playbooks = LinkedPlaybooks(self._line)
+        self.server = RemoteServer(self._line, told["run"])
+        self.control = RemoteControl(self._line)
+        self.queue = RemoteQueue(self._line)
+        self.playbooks = RemotePlaybooks(self._line)
         self.done = set(map(tuple, decoded(told["done"])))
         self._id: str = config.workerinput["workerid"]  # type: ignore[attr-defined] # xdist's own
 
-    def tell(self, plan: Plan, foresight: Foresight) -> None:
+    def tell(self, plan: Plan, prefetch: PrefetchPlan) -> None:
         """Tell the controller what is to be played; where it can't be told, nothing is, and the error goes by xdist."""
         if not self.server.out_of_reach and self._line.ask("lacks_plan", None):
-            self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], foresight.to_dict()])
+            self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], prefetch.to_dict()])
 
     def deal(self, dealt: JsonObject) -> None:
         """Tell the controller what the shard is a part of."""
@@ -352,7 +352,7 @@ class Worker:
         if self.server.out_of_reach:
             return (yield)
         session.config.stash[FINISHING] = self._signals.postponed
-        with in_flight(session, self.ledger, self._id) as slots:
+        with in_flight(session, self.queue, self._id) as slots:
             over = True
             try:
                 result = yield
@@ -422,7 +422,7 @@ def take_side(config: pytest.Config) -> Side:
     config.pluginmanager.register(controller.recorder, "crmeval-recorder")
     outage = controller.server.outage
     gauge = Gauge(
-        controller.recorder, controller.ledger, controller.control, controller.files, outage=lambda: str(outage)
+        controller.recorder, controller.queue, controller.control, controller.files, outage=lambda: str(outage)
     )
     config.pluginmanager.register(Live(config, gauge), "crmeval-live")  # around them: it shows how they end, too
     return controller

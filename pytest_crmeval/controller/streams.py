@@ -7,7 +7,7 @@ from pytest_crmeval.domain.stream import Stream
 
 
 @dataclass(slots=True)
-class Course:
+class StreamState:
     """How far streams are."""
 
     streams: Sequence[Stream] = ()
@@ -60,6 +60,6 @@ class Course:
         return min(keys, key=lambda key: (self._place[key][1], self._place[key][0]))
 
 
-def course_of(streams: Iterable[Stream]) -> Course:
+def course_of(streams: Iterable[Stream]) -> StreamState:
     """Return how far streams are of which nothing has been played."""
-    return Course(streams=tuple(streams))
+    return StreamState(streams=tuple(streams))

@@ -13,7 +13,7 @@ from pytest_crmeval.models.control import Charge, Control, Feedback
 from pytest_crmeval.models.guesses import Guess
 from pytest_crmeval.models.prices import Pricing
 from pytest_crmeval.models.specs import ModelSpec
-from pytest_crmeval.models.usage_meter import PATIENCE, Account, current
+from pytest_crmeval.models.usage_meter import PATIENCE, UsageMeter, current
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
@@ -52,60 +52,60 @@ class Model:
 
     def complete(self, prompt: Prompt) -> Completion:
         """Ask until there is an answer, or no hope of one."""
-        account, start, failures, empty = current(), time.monotonic(), 0, 0
-        turn = self._turn(prompt, account)
+        meter, start, failures, empty = current(), time.monotonic(), 0, 0
+        turn = self._turn(prompt, meter)
         while True:
             try:
-                answer = self._attempt(prompt, turn, account, again=failures > 0)
+                answer = self._attempt(prompt, turn, meter, again=failures > 0)
             except ModelError as error:
                 failures += 1
-                if not (self._pause(error, failures, account) and turn.renew()):
-                    raise self._given_up(error, failures, turn, account) from error
+                if not (self._pause(error, failures, meter) and turn.renew()):
+                    raise self._given_up(error, failures, turn, meter) from error
                 continue
             if empty == EMPTY or not _is_empty(answer.completion):
                 break
-            again = self._pause(_NOTHING, failures + 1, account) and turn.renew()
+            again = self._pause(_NOTHING, failures + 1, meter) and turn.renew()
             if not (again or turn.refusal):
                 break
             empty, failures = empty + 1, failures + 1
-            account.take_useless(answer.completion.usage, self._price(answer.completion.usage))
+            meter.take_useless(answer.completion.usage, self._price(answer.completion.usage))
             if not again:  # an answer that others are asked for again is not counted against this trial
                 raise ModelError(Cause.GIVEN_UP, f"{self._spec}: {turn.refusal}")
         completion = answer.completion
-        if _is_empty(completion) and not completion.reply.has_only_thoughts:  # the account notes those
+        if _is_empty(completion) and not completion.reply.has_only_thoughts:  # the meter notes those
             also = ", also when it was asked again" if empty else ""
-            account.note(f"{self._spec} returned an empty answer{also}: it counts as the reply")
+            meter.note(f"{self._spec} returned an empty answer{also}: it counts as the reply")
         if failures:
             completion = replace(completion, usage=completion.usage + Usage(retries=failures))
         seconds = time.monotonic() - start
         asking = Asking(identity=self.identity, prompt=prompt, completion=completion, seconds=seconds)
-        self._guess.learn(asking, account)
-        account.take(asking, self._price(completion.usage))
+        self._guess.learn(asking, meter)
+        meter.take(asking, self._price(completion.usage))
         if not completion.usage.input:
-            account.note(f"{self._spec} does not say how many tokens it takes: nobody knows what it costs")
+            meter.note(f"{self._spec} does not say how many tokens it takes: nobody knows what it costs")
         return completion
 
-    def _turn(self, prompt: Prompt, account: Account) -> "_Turn":
+    def _turn(self, prompt: Prompt, meter: UsageMeter) -> "_Turn":
         """Return what asks for permits, with the maximum tokens and cost of the call."""
-        tokens, written = self._guess.bound(prompt, account), self._spec.max_output_tokens
-        most = self._price(Usage(input=max(1, tokens - written), output=written, calls=1)) if account.trial else None
-        charge = Charge(most=most or 0.0, trial=account.trial, agent=account.agent)
-        return _Turn(self._control(), self._name, tokens, account, charge)
+        tokens, written = self._guess.bound(prompt, meter), self._spec.max_output_tokens
+        most = self._price(Usage(input=max(1, tokens - written), output=written, calls=1)) if meter.trial else None
+        charge = Charge(most=most or 0.0, trial=meter.trial, agent=meter.agent)
+        return _Turn(self._control(), self._name, tokens, meter, charge)
 
-    def _attempt(self, prompt: Prompt, turn: "_Turn", account: Account, *, again: bool) -> Answer:
-        """Ask once, with a permit; what a failure took is taken from the account's patience."""
+    def _attempt(self, prompt: Prompt, turn: "_Turn", meter: UsageMeter, *, again: bool) -> Answer:
+        """Ask once, with a permit; what a failure took is taken from the meter's patience."""
         lesson, begun = Feedback(ok=False), time.monotonic()
         try:
             backend = self._ready_backend()
             if not again:
                 turn.begin()
-            seconds = min(self._spec.timeout, account.patience) if again else self._spec.timeout
+            seconds = min(self._spec.timeout, meter.patience) if again else self._spec.timeout
             begun, turn.waited = time.monotonic(), 0.0
             answer = backend.attempt(prompt, seconds, turn.concede)
             lesson = self._learnt(answer)
         except ModelError as error:
-            account.patience -= time.monotonic() - begun - turn.waited
-            lesson = self._suffered(error, account)
+            meter.patience -= time.monotonic() - begun - turn.waited
+            lesson = self._suffered(error, meter)
             raise
         finally:
             turn.end(lesson)
@@ -122,12 +122,12 @@ class Model:
         cost = self._price(usage)
         return Feedback(ok=True, heard=self._name, tokens=_tokens(usage), cost=cost, headers=answer.headers)
 
-    def _suffered(self, error: ModelError, account: Account) -> Feedback:
+    def _suffered(self, error: ModelError, meter: UsageMeter) -> Feedback:
         """Return what is to be learnt from a failure; what it cost is paid."""
         usage = error.usage
         cost = self._price(usage) if usage else 0.0
         if usage:
-            account.take_useless(usage, cost)
+            meter.take_useless(usage, cost)
         return Feedback(
             ok=False,
             heard="" if error.is_silence else self._name,
@@ -140,20 +140,20 @@ class Model:
             headers=error.headers,
         )
 
-    def _pause(self, error: ModelError, failures: int, account: Account) -> bool:
+    def _pause(self, error: ModelError, failures: int, meter: UsageMeter) -> bool:
         """Wait before the next attempt; False if there is not to be one."""
         pause = _pause_after(failures, error.retry_after)
-        if not error.is_retried or failures > self._spec.retries or pause >= account.patience:
+        if not error.is_retried or failures > self._spec.retries or pause >= meter.patience:
             return False
-        account.patience -= pause
+        meter.patience -= pause
         self._sleep(pause)
         return True
 
-    def _given_up(self, error: ModelError, failures: int, turn: "_Turn", account: Account) -> ModelError:
+    def _given_up(self, error: ModelError, failures: int, turn: "_Turn", meter: UsageMeter) -> ModelError:
         """Return the error that ends the call, and count it if the model is the cause."""
         if turn.refusal:
             return ModelError(Cause.GIVEN_UP, f"{self._spec}: {turn.refusal}")
-        account.take_failures(failures - 1)
+        meter.take_failures(failures - 1)
         if not error.is_about_content:
             self._control().fail(self._name)
         told = f"{error.args[0]} ({failures} attempts)" if failures > 1 else error.args[0]
@@ -171,17 +171,17 @@ class Model:
 class _Turn:
     """The permit of one attempt after the other, from when it is given to when it is given back."""
 
-    def __init__(self, control: Control, model: str, tokens: int, account: Account, charge: Charge) -> None:
+    def __init__(self, control: Control, model: str, tokens: int, meter: UsageMeter, charge: Charge) -> None:
         self._control = control
         self._model = model
         self._tokens = tokens
-        self._account = account
+        self._meter = meter
         self._charge = charge
         self._permit: int | None = None
         self.refusal = ""
         """Why no further call is allowed; empty if calls are."""
         self.waited = 0.0
-        """Seconds for permits to ask again; they are taken from the account's patience."""
+        """Seconds for permits to ask again; they are taken from the meter's patience."""
 
     def begin(self) -> None:
         """Wait for the first permit as long as necessary; ModelError if no further call is allowed."""
@@ -192,10 +192,10 @@ class _Turn:
     def renew(self) -> bool:
         """Wait for a permit to ask again, as long as there is patience; tell whether there is one."""
         begun = time.monotonic()
-        self._acquire(self._account.patience)
+        self._acquire(self._meter.patience)
         waited = time.monotonic() - begun
         self.waited += waited
-        self._account.patience -= waited
+        self._meter.patience -= waited
         return self._permit is not None
 
     def _acquire(self, patience: float | None) -> None:

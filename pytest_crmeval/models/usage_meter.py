@@ -14,8 +14,8 @@ PATIENCE = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
-    """Whose account it is: what a cassette is found by."""
+class CallPurpose:
+    """What a call is made for; a cassette is found by it."""
 
     suite: str = ""
     subject: str = ""
@@ -27,10 +27,10 @@ class Errand:
 
 
 @dataclass(slots=True, kw_only=True)
-class Account:
-    """The books of one errand; models write into it while it is open."""
+class UsageMeter:
+    """What the calls of one purpose have used; models write into it while it is open."""
 
-    errand: Errand = field(default_factory=Errand)
+    purpose: CallPurpose = field(default_factory=CallPurpose)
     agent: str = ""
     """The spec of the agent."""
     trial: str = ""
@@ -69,35 +69,35 @@ class Account:
             self.bill = bill if self.bill is None else self.bill + bill
 
 
-_OPEN: ContextVar[Account | None] = ContextVar("crmeval_account", default=None)
-_ALL_OPEN: dict[int, Account] = {}
+_OPEN: ContextVar[UsageMeter | None] = ContextVar("crmeval_account", default=None)
+_ALL_OPEN: dict[int, UsageMeter] = {}
 _GUARD = Lock()
 """An agent may ask in several threads."""
 
 
 @contextmanager
-def opened(account: Account) -> Iterator[Account]:
-    """Let every model that is asked in this context write into ``account``."""
-    token = _OPEN.set(account)
+def opened(meter: UsageMeter) -> Iterator[UsageMeter]:
+    """Let every model that is asked in this context write into ``meter``."""
+    token = _OPEN.set(meter)
     with _GUARD:
-        _ALL_OPEN[id(token)] = account
+        _ALL_OPEN[id(token)] = meter
     try:
-        yield account
+        yield meter
     finally:
         with _GUARD:
             del _ALL_OPEN[id(token)]
         _OPEN.reset(token)
 
 
-def current() -> Account:
-    """Return the open account; whoever asks a model outside of a trial has one that nobody reads.
+def current() -> UsageMeter:
+    """Return the open meter; whoever asks a model outside of a trial has one that nobody reads.
 
-    A thread that an agent starts has no context of ours: it writes into the only account that is open, if there is one.
+    A thread that an agent starts has no context of ours: it writes into the only meter that is open, if there is one.
     """
-    return _OPEN.get() or _only_one() or Account()
+    return _OPEN.get() or _only_one() or UsageMeter()
 
 
-def _only_one() -> Account | None:
+def _only_one() -> UsageMeter | None:
     with _GUARD:
         found = list(_ALL_OPEN.values())
     return found[0] if found and all(each is found[0] for each in found) else None

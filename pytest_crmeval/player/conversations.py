@@ -24,7 +24,7 @@ from pytest_crmeval.ports.crm import Crm, CrmConnectionLost, CrmUnavailable, See
 
 
 class ConversationEvaluation(Evaluation[Conversation]):
-    """Plays a conversation with one agent on one CRM, scores it, and keeps its books."""
+    """Plays a conversation with one agent on one CRM, scores it, and keeps its record."""
 
     _lesson: Lesson | None = None
     _seconds = _learning_seconds = 0.0
@@ -36,7 +36,7 @@ class ConversationEvaluation(Evaluation[Conversation]):
             try:
                 return self._attempted(case)
             except CrmConnectionLost as error:
-                self._books.begin_again(f"played again: {error}")
+                self._trial_record.begin_again(f"played again: {error}")
                 return self._attempted(case)
         except CrmUnavailable as error:
             return Ending(skipped=f"not run: {error}")
@@ -46,7 +46,7 @@ class ConversationEvaluation(Evaluation[Conversation]):
             reference = self._reference(case)
         except _InvalidError as error:
             reason = f"{self._setting.where}: {error}"
-            trial = Trial.invalid(self._books.planned, reason, _labels(case))
+            trial = Trial.invalid(self._trial_record.planned, reason, _labels(case))
             return Ending(trial=trial, skipped=f"invalid: {reason}")
         start = time.perf_counter()
         try:
@@ -57,8 +57,8 @@ class ConversationEvaluation(Evaluation[Conversation]):
 
     @property
     def _crm(self) -> Crm:
-        assert self._cast.crm is not None  # noqa: S101 (a conversation has one)
-        return self._cast.crm
+        assert self._participants.crm is not None  # noqa: S101 (a conversation has one)
+        return self._participants.crm
 
     def _reference(self, conversation: Conversation) -> Reference:
         """Return what the reference calls do; _InvalidError if the answer key leads nowhere."""
@@ -75,10 +75,10 @@ class ConversationEvaluation(Evaluation[Conversation]):
 
     def _played(self, conversation: Conversation, reference: Reference) -> Evidence:
         held_out = conversation.split == HELD_OUT
-        context, books = self._setting.context, self._books
+        context, trial_record = self._setting.context, self._trial_record
         with (
-            opened(books.open_account()),
-            studied(context, books, self._cast.agent, held_out=held_out) as study,
+            opened(trial_record.open_meter()),
+            studied(context, trial_record, self._participants.agent, held_out=held_out) as study,
         ):
             start = time.perf_counter()
             evidence = observe(
@@ -87,21 +87,21 @@ class ConversationEvaluation(Evaluation[Conversation]):
                 self._crm,
                 reference,
                 max_steps=self._setting.options.max_steps,
-                messages=books.said,
+                messages=trial_record.said,
             )
             over = time.perf_counter()
             # Before it is scored: who learns is not to know what the answer key says.
-            self._lesson = study.finish(books.said)
+            self._lesson = study.finish(trial_record.said)
             self._seconds = over - start
             self._learning_seconds = time.perf_counter() - over if self._lesson and self._lesson.learns else 0.0
         return evidence
 
     def _scored(self, conversation: Conversation, evidence: Evidence) -> Trial:
-        scores = tuple(scorer(conversation, evidence) for scorer in self._cast.scorers)
+        scores = tuple(scorer(conversation, evidence) for scorer in self._participants.scorers)
         judgement = self._second_opinion(conversation, evidence)
         verdict = decided(verdict_of(scores), judgement)
         trial = Trial(
-            planned=self._books.planned,
+            planned=self._trial_record.planned,
             verdict=verdict,
             scores=scores,
             reason=f"not graded: {judgement.trouble}" if judgement and verdict is Verdict.ERRORED else "",

@@ -11,7 +11,7 @@ from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.models.usage_meter import opened
 from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.outcome import Ending
-from pytest_crmeval.player.trial_record import Books
+from pytest_crmeval.player.trial_record import TrialRecord
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.chat_model import ModelError
 from pytest_crmeval.ports.crm import Crm
@@ -22,7 +22,7 @@ CaseT = TypeVar("CaseT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cast:
+class Participants:
     """Who takes part."""
 
     agent: Agent
@@ -34,11 +34,13 @@ class Cast:
 
 
 class Setting:
-    """Where a case is evaluated: the run, the books, and where the case is from."""
+    """Where a case is evaluated: the run, the record of the trial, and where the case is from."""
 
-    def __init__(self, context: Context, books: Books, where: str, marked: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, context: Context, trial_record: TrialRecord, where: str, marked: Mapping[str, Any] | None = None
+    ) -> None:
         self.context = context
-        self.books = books
+        self.trial_record = trial_record
         self.where = where
         """File, line and id of the case."""
         self.marked = marked or {}
@@ -48,21 +50,21 @@ class Setting:
 
 
 class Evaluation(ABC, Generic[CaseT]):
-    """Plays a case with one agent, scores it, and keeps its books."""
+    """Plays a case with one agent, scores it, and keeps its record."""
 
-    def __init__(self, setting: Setting, cast: Cast) -> None:
+    def __init__(self, setting: Setting, cast: Participants) -> None:
         self._setting = setting
-        self._books = setting.books
-        self._cast = cast
+        self._trial_record = setting.trial_record
+        self._participants = cast
 
     def __call__(self, case: CaseT) -> Ending:
         """Play; a case that nobody can pass is not played, and a subject that can't be asked is nobody's failure."""
-        if why := self._books.objection:
+        if why := self._trial_record.objection:
             return Ending(skipped=f"not run: {why}")
         try:
             return self._evaluated(case)
         finally:
-            self._books.end()
+            self._trial_record.end()
 
     @abstractmethod
     def _evaluated(self, case: CaseT) -> Ending:
@@ -78,28 +80,28 @@ class Evaluation(ABC, Generic[CaseT]):
         Of many that are in flight when a subject turns out to be hopeless, one tells why; who has heard nothing yet has
         not really begun.
         """
-        if error.is_final and not self._books.has_answers and (why := self._books.objection):
+        if error.is_final and not self._trial_record.has_answers and (why := self._trial_record.objection):
             return Ending(skipped=f"not run: {why}")
-        self._books.stop_asking(error)
+        self._trial_record.stop_asking(error)
         told = self._told(error)
-        return self._kept(Ending(trial=self._books.broken(told, seconds), failed=f"errored: {told}"))
+        return self._kept(Ending(trial=self._trial_record.broken(told, seconds), failed=f"errored: {told}"))
 
     def _kept(self, ending: Ending) -> Ending:
         """Write the trial's files; without its recording it is errored."""
         assert ending.trial is not None  # noqa: S101 (else there is nothing to keep)
-        trial = self._books.close(ending.trial)
+        trial = self._trial_record.close(ending.trial)
         lost = trial.verdict is Verdict.ERRORED and not ending.failed
         return replace(ending, trial=trial, failed=f"errored: {trial.reason}" if lost else ending.failed)
 
     def _judged(self, judge: Callable[[], Judgement]) -> Judgement:
         """Return the judge's opinion with what it took."""
-        with opened(self._books.open_account(role="judge")) as account:
+        with opened(self._trial_record.open_meter(role="judge")) as meter:
             try:
                 judgement = judge()
             except ModelError as error:  # nobody is graded any more
-                self._books.stop_asking(error, everybody=True)
+                self._trial_record.stop_asking(error, everybody=True)
                 judgement = Judgement(trouble=self._told(error))
-        return replace(judgement, bill=account.bill)
+        return replace(judgement, bill=meter.bill)
 
     def _billed(self, trial: Trial) -> Trial:
-        return self._books.billed(replace(trial, colored=self._setting.colored))
+        return self._trial_record.billed(replace(trial, colored=self._setting.colored))

@@ -14,7 +14,7 @@ from pytest_crmeval.questions.question import Question
 
 if TYPE_CHECKING:  # each kind is imported when a test of it is collected, or played
     from pytest_crmeval.domain.trial import PlannedCase
-    from pytest_crmeval.player.evaluation import Cast, Evaluation, Setting
+    from pytest_crmeval.player.evaluation import Evaluation, Participants, Setting
     from pytest_crmeval.ports.agent import Agent
     from pytest_crmeval.report.loads import CaseSize
     from pytest_crmeval.solutions.cases import FileRef
@@ -116,7 +116,7 @@ class Kind(ABC):
         """Return who knows the answers of a case."""
 
     @abstractmethod
-    def evaluation(self, setting: "Setting", cast: "Cast") -> "Evaluation[Any]":
+    def evaluation(self, setting: "Setting", cast: "Participants") -> "Evaluation[Any]":
         """Return what makes a trial of a case."""
 
     @abstractmethod
@@ -173,7 +173,7 @@ class Conversations(Kind):
 
         return Oracle(case, recites="clbench" in options.scorers)
 
-    def evaluation(self, setting: "Setting", cast: "Cast") -> "Evaluation[Any]":
+    def evaluation(self, setting: "Setting", cast: "Participants") -> "Evaluation[Any]":
         """Play on the CRM."""
         from pytest_crmeval.player.conversations import ConversationEvaluation
 
@@ -215,7 +215,7 @@ class Questions(Kind):
 
         return QuestionOracle(case)
 
-    def evaluation(self, setting: "Setting", cast: "Cast") -> "Evaluation[Any]":
+    def evaluation(self, setting: "Setting", cast: "Participants") -> "Evaluation[Any]":
         """Ask and grade."""
         from pytest_crmeval.player.questions import QuestionEvaluation
 
@@ -296,7 +296,7 @@ class Solutions(Kind):
 
         return Absent(name=case.checkpoint.name)
 
-    def evaluation(self, setting: "Setting", cast: "Cast") -> "Evaluation[Any]":
+    def evaluation(self, setting: "Setting", cast: "Participants") -> "Evaluation[Any]":
         """Run programs."""
         from pytest_crmeval.player.solutions import SolutionFileEvaluation
 

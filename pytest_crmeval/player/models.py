@@ -199,7 +199,7 @@ def _judgements(context: Context, options: Options) -> "Judgements | None":
     if folder := options.replay:
         from pytest_crmeval.models.cassettes.files import told_judgement
 
-        return ToldJudgements(lambda: told_judgement(folder, current().errand))
+        return ToldJudgements(lambda: told_judgement(folder, current().purpose))
     return JudgementCache(options.reports / JUDGEMENTS, context.redactor.text)
 
 

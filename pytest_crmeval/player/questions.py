@@ -33,7 +33,7 @@ NO_JUDGE = "only a judge can tell, and there is none: give --crmeval-judge SPEC"
 
 
 class QuestionEvaluation(Evaluation[Question]):
-    """Asks one agent a question, grades the answer, and keeps its books. Of a confidential one nothing is told."""
+    """Asks one agent a question, grades the answer, and keeps its record. Of a confidential one nothing is told."""
 
     def _evaluated(self, case: Question) -> Ending:
         start = time.perf_counter()
@@ -51,12 +51,17 @@ class QuestionEvaluation(Evaluation[Question]):
         return ending
 
     def _asked(self, question: Question) -> Transcript:
-        with opened(self._books.open_account()):
-            return ask(question, self._cast.agent, max_steps=self._setting.options.max_steps, messages=self._books.said)
+        with opened(self._trial_record.open_meter()):
+            return ask(
+                question,
+                self._participants.agent,
+                max_steps=self._setting.options.max_steps,
+                messages=self._trial_record.said,
+            )
 
     def _graded(self, question: Question, transcript: Transcript, seconds: float) -> Trial:
         reply, judgement = transcript.exchanges[0].reply, None
-        if tuple(self._cast.scorers) != scorers_of(self._setting.context):  # a conftest brings its own
+        if tuple(self._participants.scorers) != scorers_of(self._setting.context):  # a conftest brings its own
             scores = self._scored_otherwise(question, transcript)
             attempt: Attempt | None = _attempt(scores, reply)
         else:
@@ -67,7 +72,7 @@ class QuestionEvaluation(Evaluation[Question]):
             only_thoughts = bool(transcript.exchanges[0].messages[-1].thoughts) and not reply
             scores = [_score(question, reply, attempt, only_thoughts=only_thoughts)] if attempt else []
         trial = Trial(
-            planned=self._books.planned,
+            planned=self._trial_record.planned,
             verdict=verdict_of(scores) if attempt else Verdict.ERRORED,
             scores=tuple(scores),
             reason="" if attempt else f"not graded: {judgement.trouble if judgement else NO_JUDGE}",
@@ -81,20 +86,22 @@ class QuestionEvaluation(Evaluation[Question]):
 
     def _scored_otherwise(self, question: Question, transcript: Transcript) -> Sequence[Score]:
         """Let the scorers of a conftest decide; there is no CRM that they could look at."""
-        scorers = cast("Sequence[Callable[[Question, Evidence], Score]]", self._cast.scorers)
+        scorers = cast("Sequence[Callable[[Question, Evidence], Score]]", self._participants.scorers)
         evidence = Evidence(transcript=transcript, after={}, reference=Reference())
         scores = [scorer(question, evidence) for scorer in scorers]
         return [_without_words(score) for score in scores] if question.confidential else scores
 
     def _told(self, error: ModelError) -> str:
         """Return why there is no answer; a server may repeat what it was asked, unless it was never asked."""
-        return f"{error.cause} ({WITHHELD})" if self._books.is_confidential and not error.is_final else str(error)
+        return (
+            f"{error.cause} ({WITHHELD})" if self._trial_record.is_confidential and not error.is_final else str(error)
+        )
 
     def _broken(self, error: Exception, seconds: float) -> Ending:
         """Return the end of an agent that raised something, without what it says."""
         place = traceback.extract_tb(error.__traceback__)[-1]
         told = f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno} ({WITHHELD})"
-        return Ending(trial=self._books.closed_broken(told, seconds), failed=f"errored: {told}")
+        return Ending(trial=self._trial_record.closed_broken(told, seconds), failed=f"errored: {told}")
 
 
 def _score(question: Question, reply: str, attempt: Attempt, *, only_thoughts: bool) -> Score:

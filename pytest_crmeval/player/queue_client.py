@@ -1,4 +1,4 @@
-"""What players and items ask of whoever keeps the ledger."""
+"""What players and items ask of whoever keeps the queue."""
 
 from typing import Literal, Protocol
 
@@ -12,8 +12,8 @@ class ControllerGoneError(Exception):
     """The controller can't be reached any more, or has answered with an error."""
 
 
-class Book(Protocol):
-    """The ledger, or a worker's line to it."""
+class QueueClient(Protocol):
+    """The queue, or a worker's line to it."""
 
     def join(self, player: str, slots: int) -> None:
         """Know that somebody is going to play so many cases at the same time."""

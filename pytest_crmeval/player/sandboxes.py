@@ -7,10 +7,10 @@ from threading import Lock
 from pytest_crmeval.options.values import LOCAL
 from pytest_crmeval.player.context import Context, SetupError
 from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
-from pytest_crmeval.solutions.play.sandbox_proxy import SandboxBehind
+from pytest_crmeval.solutions.play.sandbox_proxy import SandboxProxy
 
 
-class LazySandbox(SandboxBehind):
+class LazySandbox(SandboxProxy):
     """A sandbox that is made when it is first used: most workers of most runs have no program to run."""
 
     def __init__(self, context: Context) -> None:

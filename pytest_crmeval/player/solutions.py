@@ -47,7 +47,7 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
             outcome, trouble = self._judged_file(case)
         except (DatasetError, SandboxError, OSError) as error:
             reason = self._reason(error)
-            trial = Trial.errored(self._books.planned, reason, time.monotonic() - start)
+            trial = Trial.errored(self._trial_record.planned, reason, time.monotonic() - start)
             return Ending(trial=trial, failed=f"errored: {reason}")
         return self._ending(outcome, trouble, time.monotonic() - start)
 
@@ -78,7 +78,7 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
         asked, known = self._setting.options.checkpoints, results.known()
         clock = Clock(asked.file_seconds)
         sandbox = Timed(self._sandbox, clock)
-        progress = _Progress(self._setting.context, self._books.planned.key, results.lines)
+        progress = _Progress(self._setting.context, self._trial_record.planned.key, results.lines)
 
         def tell(judged: Judged) -> None:
             results.tell(judged)
@@ -93,8 +93,8 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
 
     @property
     def _sandbox(self) -> Sandbox:
-        assert self._cast.sandbox is not None  # noqa: S101 (a solution file has one)
-        return self._cast.sandbox
+        assert self._participants.sandbox is not None  # noqa: S101 (a solution file has one)
+        return self._participants.sandbox
 
     def _problems(self) -> Problems:
         """Return the problems, opened once per process."""
@@ -106,7 +106,7 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
 
     def _place(self, case: SolutionFile) -> PurePath:
         """Return where the results go; a file that another test of the run judges, too, has its own there."""
-        name = self._books.name.removeprefix(f"{case.checkpoint.name}-")
+        name = self._trial_record.name.removeprefix(f"{case.checkpoint.name}-")
         return place_of(case.checkpoint, name)
 
     def _head(self, case: SolutionFile, problems: Problems) -> JsonObject:
@@ -167,7 +167,7 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
         self, verdict: Verdict, outcome: FileOutcome, seconds: float, *, reason: str = "", scores: Sequence[Score] = ()
     ) -> Trial:
         return Trial(
-            planned=self._books.planned,
+            planned=self._trial_record.planned,
             verdict=verdict,
             scores=tuple(scores),
             reason=reason,

@@ -14,7 +14,7 @@ from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.domain.usage import Bill, total
 from pytest_crmeval.models.cassettes.files import CassetteError
 from pytest_crmeval.models.control import EVERYBODY
-from pytest_crmeval.models.usage_meter import Account, Errand
+from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter
 from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.subjects import asks_models
 from pytest_crmeval.ports.chat_model import ModelError
@@ -22,7 +22,7 @@ from pytest_crmeval.ports.chat_model import ModelError
 WITHHELD = "what it says is withheld: the suite is confidential"
 
 
-class Books:
+class TrialRecord:
     """The books of one trial. Whoever plays it, in its item or ahead of it, keeps them."""
 
     def __init__(self, context: Context, planned: PlannedCase, name: str = "", *, confidential: bool = False) -> None:
@@ -32,8 +32,8 @@ class Books:
         self.said: list[Message] = []
         """The dialogue as far as it has come."""
         self._name = name or planned.case
-        self._accounts: list[Account] = []
-        self._lost: list[Account] = []
+        self._meters: list[UsageMeter] = []
+        self._lost: list[UsageMeter] = []
         """Those of a dialogue that was lost: paid for, and neither recorded nor shown."""
         self._notes: list[str] = []
         self._options = context.options
@@ -55,21 +55,23 @@ class Books:
     @property
     def has_answers(self) -> bool:
         """Whether a model has answered anything."""
-        return any(account.askings for account in self._accounts)
+        return any(meter.askings for meter in self._meters)
 
-    def open_account(self, role: str = "agent") -> Account:
-        """Return a fresh account of the trial; the agent's comes first."""
+    def open_meter(self, role: str = "agent") -> UsageMeter:
+        """Return a fresh meter of the trial; the agent's comes first."""
         planned = self.planned
-        errand = Errand(suite=planned.suite, subject=planned.subject, case=self._name, trial=planned.trial, role=role)
+        purpose = CallPurpose(
+            suite=planned.suite, subject=planned.subject, case=self._name, trial=planned.trial, role=role
+        )
         trial = planned.key if self._options.budget is not None else ""
-        account = Account(errand=errand, agent=planned.spec, trial=trial)
-        self._accounts.append(account)
-        return account
+        meter = UsageMeter(purpose=purpose, agent=planned.spec, trial=trial)
+        self._meters.append(meter)
+        return meter
 
     def begin_again(self, why: str) -> None:
         """Restart the dialogue; the cost of the lost one stays on the bill, and ``why`` becomes a note."""
-        self._lost += self._accounts
-        self._accounts = []
+        self._lost += self._meters
+        self._meters = []
         self.said.clear()
         self._notes.append(why)
 
@@ -86,16 +88,16 @@ class Books:
 
     def billed(self, trial: Trial) -> Trial:
         """Return the trial with what the subject took, and what its reader has to know."""
-        accounts = self._accounts
-        if not accounts:
+        meters = self._meters
+        if not meters:
             return trial
         replayed = self._options.replay and asks_models(trial.planned.spec)
         judgement = trial.judgement or Judgement()
         ungraded = [f"not graded: {judgement.trouble}"] if judgement.trouble else []
-        noted = (note for account in accounts for note in account.notes)
+        noted = (note for meter in meters for note in meter.notes)
         told = [*self._notes, *noted, *judgement.notes, *ungraded]
-        asked = [account for account in (*self._lost, *accounts) if account.errand.role != "judge"]
-        bill = total(account.bill for account in asked) or (Bill(replayed=True) if replayed else None)
+        asked = [meter for meter in (*self._lost, *meters) if meter.purpose.role != "judge"]
+        bill = total(meter.bill for meter in asked) or (Bill(replayed=True) if replayed else None)
         return replace(trial, bill=bill, roles=_roles(asked), notes=tuple(dict.fromkeys(told)))
 
     def broken(self, reason: str, seconds: float) -> Trial:
@@ -113,10 +115,10 @@ class Books:
         If the transcript can't be written, the trial counts, with a note: it was played and paid for. If the recording
         can't be written, the trial is errored, so that a resumed run records it, and no further trial starts.
         """
-        accounts, self._accounts = self._accounts, []
+        meters, self._meters = self._meters, []
         if self._options.record and not self.is_confidential:
             try:
-                _record(self._options.record, _whole(trial, accounts), self._redactor)
+                _record(self._options.record, _whole(trial, meters), self._redactor)
             except (OSError, CassetteError) as error:
                 why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
                 self._services().control.stop(EVERYBODY, why)
@@ -125,7 +127,7 @@ class Books:
         canary = f"crmeval {self.planned.fingerprint}" if self.is_confidential else ""
         folder = self._options.folder / "transcripts"
         try:
-            _write_transcript(folder, self._name, trial, accounts, redactor=self._redactor, canary=canary)
+            _write_transcript(folder, self._name, trial, meters, redactor=self._redactor, canary=canary)
         except OSError as error:
             # The folder, not the file: equal notes are merged into one in the report.
             trial = replace(trial, notes=(*trial.notes, f"transcript not written: {folder}: {error.strerror}"))
@@ -140,44 +142,44 @@ class Books:
                 self._services().control.stop(who, "nobody knows what it costs, so no budget can be kept")
 
 
-def _roles(accounts: Sequence[Account]) -> dict[str, Bill]:
+def _roles(meters: Sequence[UsageMeter]) -> dict[str, Bill]:
     """Return what each role took; nothing where the agent is one."""
     by_role: dict[str, list[Bill | None]] = {}
-    for account in accounts:
-        role = account.errand.role
-        by_role.setdefault("student" if role == "agent" else role, []).append(account.bill)
+    for meter in meters:
+        role = meter.purpose.role
+        by_role.setdefault("student" if role == "agent" else role, []).append(meter.bill)
     found = {role: bill for role, bills in by_role.items() if (bill := total(bills))}
     return found if len(by_role) > 1 else {}
 
 
-def _whole(trial: Trial, accounts: Sequence[Account]) -> Sequence[Account]:
-    """Return the accounts that were brought to their end: half a recording must not take the place of a whole one."""
+def _whole(trial: Trial, meters: Sequence[UsageMeter]) -> Sequence[UsageMeter]:
+    """Return the meters that were brought to their end: half a recording must not take the place of a whole one."""
     # A question that the judge could not grade was answered all the same.
     played = bool(trial.turns or trial.answer or trial.judgement)
     graded = bool(trial.judgement and trial.judgement.score)
-    return [account for account in accounts if (graded if account.errand.role == "judge" else played)]
+    return [meter for meter in meters if (graded if meter.purpose.role == "judge" else played)]
 
 
-def _record(folder: Path, accounts: Sequence[Account], redactor: Redactor) -> None:
+def _record(folder: Path, meters: Sequence[UsageMeter], redactor: Redactor) -> None:
     from pytest_crmeval.models.cassettes import write
 
-    for account in accounts:
-        write(folder, account, redactor)
+    for meter in meters:
+        write(folder, meter, redactor)
 
 
 def _write_transcript(  # noqa: PLR0913 (what a transcript is made of)
-    folder: Path, name: str, trial: Trial, accounts: Sequence[Account], *, redactor: Redactor, canary: str
+    folder: Path, name: str, trial: Trial, meters: Sequence[UsageMeter], *, redactor: Redactor, canary: str
 ) -> None:
     """Write the trial with what was asked of models, as a cassette has it."""
     from pytest_crmeval.journal.transcripts import write
 
     lines: dict[str, Sequence[JsonObject]] = {}
-    if any(account.askings for account in accounts):
+    if any(meter.askings for meter in meters):
         from pytest_crmeval.models.cassettes import lines_of, write_prompts
 
-        for account in accounts:
-            write_prompts(folder, account.askings, redactor)
-            lines[account.errand.role] = lines_of(account.askings, account.errand.trial, redactor)
+        for meter in meters:
+            write_prompts(folder, meter.askings, redactor)
+            lines[meter.purpose.role] = lines_of(meter.askings, meter.purpose.trial, redactor)
     write(
         folder,
         trial,

@@ -18,14 +18,14 @@ KINDS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Misfit:
+class MergeConflict:
     """Something that does not add up."""
 
     kind: str
     text: str
 
 
-def misfits(sources: Sequence[Source]) -> Iterator[Misfit]:
+def misfits(sources: Sequence[Source]) -> Iterator[MergeConflict]:
     """Yield what does not fit together, what is worst first."""
     checks: Sequence[tuple[str, Callable[[Sequence[Source]], Iterator[str]]]] = (
         ("rules", _rules),
@@ -35,7 +35,7 @@ def misfits(sources: Sequence[Source]) -> Iterator[Misfit]:
     )
     for kind, check in checks:
         for text in dict.fromkeys(check(sources)):
-            yield Misfit(kind=kind, text=text)
+            yield MergeConflict(kind=kind, text=text)
 
 
 def differences(sources: Sequence[Source]) -> Iterator[str]:

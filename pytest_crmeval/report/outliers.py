@@ -25,7 +25,7 @@ _VARIABLE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standout:
+class Outlier:
     """A trial that took much."""
 
     case: str
@@ -74,12 +74,12 @@ class Reason:
         return cls(**texts, count=int(record["count"]), cases=tuple(record["cases"]))
 
 
-def slowest(trials: Sequence[Trial]) -> tuple[Standout, ...]:
+def slowest(trials: Sequence[Trial]) -> tuple[Outlier, ...]:
     """Return the trials that took longest, those first."""
     return _most([(trial, trial.seconds) for trial in trials])
 
 
-def dearest(trials: Sequence[Trial]) -> tuple[Standout, ...]:
+def dearest(trials: Sequence[Trial]) -> tuple[Outlier, ...]:
     """Return the trials that cost most, those first; what asked no model, or has no known price, is not among them."""
     return _most([(trial, trial.bill.cost or 0.0) for trial in trials if trial.bill])
 
@@ -119,10 +119,10 @@ def alike(reason: str) -> str:
     return _cut(reason.strip())
 
 
-def _most(found: Sequence[tuple[Trial, float]]) -> tuple[Standout, ...]:
+def _most(found: Sequence[tuple[Trial, float]]) -> tuple[Outlier, ...]:
     ordered = sorted((each for each in found if each[1] > 0), key=lambda each: (-each[1], each[0].planned.key))
     return tuple(
-        Standout(case=trial.planned.case, key=trial.planned.key, value=value) for trial, value in ordered[:SHOWN]
+        Outlier(case=trial.planned.case, key=trial.planned.key, value=value) for trial, value in ordered[:SHOWN]
     )
 
 

@@ -25,7 +25,7 @@ from pytest_crmeval.report.comparison import Comparison
 from pytest_crmeval.report.judge_agreement import Agreement, agreement_of
 from pytest_crmeval.report.learning_curve import Learning
 from pytest_crmeval.report.metrics import Breakdown, Metrics, breakdown_from, breakdown_of, metrics_of
-from pytest_crmeval.report.outliers import Reason, Standout, dearest, reasons_of, slowest
+from pytest_crmeval.report.outliers import Outlier, Reason, dearest, reasons_of, slowest
 from pytest_crmeval.report.ruling import Ruling
 
 SCHEMA = "crmeval.report/1"
@@ -63,8 +63,8 @@ class Standing:
     """Different cases among what was planned; fewer than that where cases are tried several times."""
     figures: Figures = field(default_factory=dict)
     """Every metric that a gate may name and that is an estimate, with its interval."""
-    slowest: Sequence[Standout] = ()
-    dearest: Sequence[Standout] = ()
+    slowest: Sequence[Outlier] = ()
+    dearest: Sequence[Outlier] = ()
     reasons: Sequence[Reason] = ()
     """Why trials failed or errored, the most frequent first."""
     checkpoint: CheckpointFigures | None = None
@@ -168,8 +168,8 @@ class Standing:
             notes=dict(given.get("notes", {})),
             cases=given.get("cases"),
             figures=figures_from(given.get("figures", {})),
-            slowest=tuple(map(Standout.from_dict, given.get("slowest", ()))),
-            dearest=tuple(map(Standout.from_dict, given.get("dearest", ()))),
+            slowest=tuple(map(Outlier.from_dict, given.get("slowest", ()))),
+            dearest=tuple(map(Outlier.from_dict, given.get("dearest", ()))),
             reasons=tuple(map(Reason.from_dict, given.get("reasons", ()))),
             checkpoint=CheckpointFigures.from_dict(given["checkpoint"]) if "checkpoint" in given else None,
             learning=Learning.from_dict(given["learning"]) if "learning" in given else None,

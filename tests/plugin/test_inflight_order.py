@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.collect.prefetch import Foresight
+from pytest_crmeval.collect.prefetch import PrefetchPlan
 from pytest_crmeval.controller.prefetch import described, weighed
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
@@ -28,7 +28,7 @@ def case(name: str) -> PlannedCase:
 def weights(reports: Path, turns: Mapping[str, int]) -> Mapping[str, float]:
     """Return how long cases of so many turns may take."""
     cases = [case(name) for name in turns]
-    foresight = Foresight(weights={case(name).key: float(count) for name, count in turns.items()}, alone={})
+    foresight = PrefetchPlan(weights={case(name).key: float(count) for name, count in turns.items()}, alone={})
     found = weighed(foresight, cases, reports)
     return {each.case: found[each.key] for each in cases}
 
@@ -57,18 +57,22 @@ def test_an_earlier_run_knows_better(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("foresight", "each", "told"),
     [
-        (Foresight(weights={"a": 1.0}, alone={}, kinds=["conversations"]), 8, "8 conversations in flight per worker"),
-        (Foresight(weights={"a": 1.0}, alone={}, kinds=["questions"]), 8, "8 questions in flight per worker"),
-        (Foresight(weights={}, alone={}), 8, ""),
-        (Foresight(weights={}, alone={"marked skip": 1}), 8, "1 case one at a time (marked skip)"),
         (
-            Foresight(weights={"a": 1.0}, alone={"marked skip": 2}, kinds=["conversations"]),
+            PrefetchPlan(weights={"a": 1.0}, alone={}, kinds=["conversations"]),
+            8,
+            "8 conversations in flight per worker",
+        ),
+        (PrefetchPlan(weights={"a": 1.0}, alone={}, kinds=["questions"]), 8, "8 questions in flight per worker"),
+        (PrefetchPlan(weights={}, alone={}), 8, ""),
+        (PrefetchPlan(weights={}, alone={"marked skip": 1}), 8, "1 case one at a time (marked skip)"),
+        (
+            PrefetchPlan(weights={"a": 1.0}, alone={"marked skip": 2}, kinds=["conversations"]),
             4,
             "4 conversations in flight per worker; 2 cases one at a time (marked skip)",
         ),
     ],
 )
-def test_the_header_says_what_is_in_flight(foresight: Foresight, each: int, told: str) -> None:
+def test_the_header_says_what_is_in_flight(foresight: PrefetchPlan, each: int, told: str) -> None:
     """And what is not."""
     assert told == described(foresight, each)
 

@@ -11,7 +11,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 
 from pytest_crmeval.channel.line import LineError, LineToController
-from pytest_crmeval.channel.remote import LinkedControl
+from pytest_crmeval.channel.remote import RemoteControl
 from pytest_crmeval.models.control import Feedback
 from tests.permits import permit_of
 
@@ -53,14 +53,14 @@ def hold_on(line: Address, permits: int, taken: Event) -> None:
 
 
 @contextmanager
-def connected(line: Address) -> Iterator[LinkedControl]:
+def connected(line: Address) -> Iterator[RemoteControl]:
     """Give the control at the other end of the line."""
     host, port, secret = line
     with closing(LineToController(str(host), int(port), str(secret))) as to_controller:
-        yield LinkedControl(to_controller)
+        yield RemoteControl(to_controller)
 
 
-def _ask(control: LinkedControl, server: tuple[str, int]) -> None:
+def _ask(control: RemoteControl, server: tuple[str, int]) -> None:
     with closing(HTTPConnection(*server)) as connection:
         while True:
             try:

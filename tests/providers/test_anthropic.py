@@ -20,7 +20,7 @@ from pytest_crmeval.domain.prompt import Completion, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.sdks.anthropic import anthropic_backend
 from pytest_crmeval.models.specs import ModelSpec
-from pytest_crmeval.models.usage_meter import Account, opened
+from pytest_crmeval.models.usage_meter import UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.providers.answers import Answer, Malformed, Refuse, Say, Status
 from tests.providers.delivery import Seen
@@ -104,20 +104,20 @@ def test_the_limit_of_tokens_is_never_left_out() -> None:
 
 def test_a_model_that_is_soon_to_go_is_noted() -> None:
     """A warning would be an error in a test run that takes warnings for errors."""
-    account = Account()
-    with opened(account):
+    meter = UsageMeter()
+    with opened(meter):
         seen(HELLO, "anthropic:claude-2.1")
 
-    assert ["claude-2.1 reaches its end of life on July 21st, 2025"] == account.notes
+    assert ["claude-2.1 reaches its end of life on July 21st, 2025"] == meter.notes
 
 
 def test_a_model_that_stays_needs_no_note() -> None:
     """Or one that nobody knows."""
-    account = Account()
-    with opened(account):
+    meter = UsageMeter()
+    with opened(meter):
         seen(HELLO, "anthropic:claude-x")
 
-    assert [] == account.notes
+    assert [] == meter.notes
 
 
 def test_all_that_was_read_is_input() -> None:

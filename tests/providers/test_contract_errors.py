@@ -6,7 +6,7 @@ import time
 import pytest
 
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.models.usage_meter import Account, opened
+from pytest_crmeval.models.usage_meter import UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.providers.answers import Malformed, Say, Status
 from tests.providers.contract import KEY, SECONDS, Desk, prompt
@@ -170,7 +170,7 @@ class TestConcessions:
 
     def test_every_trial_is_told(self, desk: Desk) -> None:
         """Also those that never saw the refusal."""
-        trials = [Account(), Account()]
+        trials = [UsageMeter(), UsageMeter()]
         with desk.server(NO_TEMPERATURE[1], Say("Hi")) as server:
             backend = desk.backend(server)
             for trial in trials:

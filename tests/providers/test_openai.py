@@ -10,7 +10,7 @@ from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.sdks.openai import openai_backend
 from pytest_crmeval.models.specs import ModelSpec
-from pytest_crmeval.models.usage_meter import Account, opened
+from pytest_crmeval.models.usage_meter import UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.providers.answers import Answer, Malformed, Refuse, Say, Status
 from tests.providers.loopback import Loopback
@@ -82,14 +82,14 @@ class TestApi:
 
     def test_a_server_that_wants_the_other(self) -> None:
         """It is spoken to in the other, from then on, and the reader is told."""
-        account = Account()
-        with Mocked([ONLY_RESPONSES, Say("Hi")]) as server, opened(account):
+        meter = UsageMeter()
+        with Mocked([ONLY_RESPONSES, Say("Hi")]) as server, opened(meter):
             backend = openai_backend(ModelSpec.parse("openai:gpt-9"), KEY, "")
             replies = [backend.attempt(HELLO, 20.0).completion.reply.text for _ in range(2)]
 
         assert ["Hi", "Hi"] == replies
         assert [CHAT, RESPONSES, RESPONSES] == [seen.path for seen in server.seen]
-        assert ["gpt-9 is only supported in v1/responses: asked there"] == account.notes
+        assert ["gpt-9 is only supported in v1/responses: asked there"] == meter.notes
 
     def test_who_chose_an_api_is_not_moved(self) -> None:
         """The error says what to choose."""

@@ -14,7 +14,7 @@ from pytest_crmeval.models.control import NO_CHARGE, Charge, Feedback
 from pytest_crmeval.models.patient_model import Model
 from pytest_crmeval.models.sdks import wire
 from pytest_crmeval.models.shared_control import SharedControl
-from pytest_crmeval.models.usage_meter import Account, opened
+from pytest_crmeval.models.usage_meter import UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.providers.clients import DIALECTS, GENEROUS, backend_of, bounded, prompt_of, spec_of
 from tests.providers.loopback import (
@@ -95,18 +95,18 @@ class Patient:
             sleep=self.pauses.append,
         )
 
-    def complete(self, account: Account | None = None) -> Completion:
-        """Ask, on an account."""
-        return bounded(lambda: self._complete(account or Account()))
+    def complete(self, meter: UsageMeter | None = None) -> Completion:
+        """Ask, on an meter."""
+        return bounded(lambda: self._complete(meter or UsageMeter()))
 
-    def _complete(self, account: Account) -> Completion:
-        with opened(account):
+    def _complete(self, meter: UsageMeter) -> Completion:
+        with opened(meter):
             return self._model.complete(prompt_of())
 
-    def fail(self, account: Account | None = None) -> ModelError:
+    def fail(self, meter: UsageMeter | None = None) -> ModelError:
         """Ask in vain."""
         with pytest.raises(ModelError) as caught:
-            self.complete(account)
+            self.complete(meter)
         return caught.value
 
 
@@ -139,37 +139,37 @@ def test_trouble_on_the_way_is_asked_again(dialect: str, trouble: Answer) -> Non
 @every_dialect
 def test_empty_answer_is_requested_again(dialect: str) -> None:
     """The next answer may have content; the empty one was paid for."""
-    account = Account()
+    meter = UsageMeter()
     with Loopback([Say(""), Say(" "), Say("Hi")]) as server:
-        completion = Patient(dialect, server).complete(account)
+        completion = Patient(dialect, server).complete(meter)
 
     assert ("Hi", 2) == (completion.reply.text, completion.usage.retries)
-    assert account.bill
-    assert 3 == account.bill.usage.calls
-    assert pytest.approx(0.03) == account.bill.cost
-    assert [] == account.notes
+    assert meter.bill
+    assert 3 == meter.bill.usage.calls
+    assert pytest.approx(0.03) == meter.bill.cost
+    assert [] == meter.notes
 
 
 @every_dialect
 def test_answer_that_stays_empty_counts_as_the_reply(dialect: str) -> None:
     """The model has nothing to say, so the scorers decide; a note says so."""
-    account = Account()
+    meter = UsageMeter()
     with Loopback([Say("")]) as server:
-        completion = Patient(dialect, server, retries=6).complete(account)
+        completion = Patient(dialect, server, retries=6).complete(meter)
 
     assert ("", "said", 3) == (completion.reply.text, completion.ending, len(server.seen))
-    assert any("returned an empty answer" in note for note in account.notes)
+    assert any("returned an empty answer" in note for note in meter.notes)
 
 
 @every_dialect
 def test_empty_answer_is_not_requested_again_if_the_model_ran_out_of_tokens(dialect: str) -> None:
     """It would run out again; a note says how to allow more tokens."""
-    account = Account()
+    meter = UsageMeter()
     with Loopback([Say("", cut=True)]) as server:
-        completion = Patient(dialect, server).complete(account)
+        completion = Patient(dialect, server).complete(meter)
 
     assert ("length", 1) == (completion.ending, len(server.seen))
-    assert "ran out of" in account.notes[0]
+    assert "ran out of" in meter.notes[0]
 
 
 def test_no_choice_is_asked_again() -> None:
@@ -229,9 +229,9 @@ def test_an_account_without_money_is_not_asked_again(dialect: str) -> None:
 @every_dialect
 def test_what_was_asked_again_is_counted_beside_what_was_answered(dialect: str) -> None:
     """One answer, two attempts that failed, on one bill."""
-    account = Account()
+    meter = UsageMeter()
     with Loopback([Status(503), CloseAtOnce(), Say("Hi", Tokens(100, 80, 20, 5))]) as server:
-        completion = Patient(dialect, server).complete(account)
+        completion = Patient(dialect, server).complete(meter)
     usage = completion.usage
 
     assert (1, 2, 100, 80, 20, 5) == (
@@ -242,18 +242,18 @@ def test_what_was_asked_again_is_counted_beside_what_was_answered(dialect: str) 
         usage.output,
         usage.reasoning,
     )
-    assert account.bill is not None
-    assert (usage, 0.01) == (account.bill.usage, account.bill.cost)
+    assert meter.bill is not None
+    assert (usage, 0.01) == (meter.bill.usage, meter.bill.cost)
 
 
 def test_attempts_for_a_call_that_is_never_answered_are_counted_too() -> None:
     """They are nobody's calls, and nobody's money."""
-    account = Account()
+    meter = UsageMeter()
     with Loopback([Status(503)]) as server:
-        Patient("chat", server).fail(account)
+        Patient("chat", server).fail(meter)
 
-    assert account.bill is not None
-    assert (0, 2, 0.0) == (account.bill.usage.calls, account.bill.usage.retries, account.bill.cost)
+    assert meter.bill is not None
+    assert (0, 2, 0.0) == (meter.bill.usage.calls, meter.bill.usage.retries, meter.bill.cost)
 
 
 def test_pauses_double_with_jitter() -> None:
@@ -293,7 +293,7 @@ def test_pauses_take_no_more_than_the_patience_of_the_account() -> None:
     """Attempts are bounded in time as well as in count."""
     with Loopback([Status(500)]) as server:
         patient = Patient("chat", server, retries=100)
-        patient.fail(Account(patience=5.0))
+        patient.fail(UsageMeter(patience=5.0))
 
     assert sum(patient.pauses) < 5.0
     assert 3 <= len(server.seen) <= 6
@@ -301,30 +301,30 @@ def test_pauses_take_no_more_than_the_patience_of_the_account() -> None:
 
 def test_attempts_that_hang_take_from_the_patience_too() -> None:
     """Time is lost, whether it is spent in pauses or not."""
-    account = Account(patience=300.0)
+    meter = UsageMeter(patience=300.0)
     with Loopback([Hang()]) as server:
         patient = Patient("chat", server, timeout=0.4)
-        patient.fail(account)
+        patient.fail(meter)
 
-    assert account.patience <= 300.0 - sum(patient.pauses) - 3 * 0.4
+    assert meter.patience <= 300.0 - sum(patient.pauses) - 3 * 0.4
 
 
 def test_a_further_attempt_lasts_no_longer_than_the_patience() -> None:
     """What is left of it is less than the time that an attempt may take."""
     with Loopback([Status(503), Hang()]) as server:
-        error = Patient("chat", server, timeout=10 * GENEROUS).fail(Account(patience=1.0))
+        error = Patient("chat", server, timeout=10 * GENEROUS).fail(UsageMeter(patience=1.0))
 
     assert (Cause.TIMEOUT, 2) == (error.cause, len(server.seen))
 
 
 def test_all_calls_of_a_trial_share_its_patience() -> None:
     """What the first call lost, the second can't lose again."""
-    account = Account(patience=5.0)
+    meter = UsageMeter(patience=5.0)
     with Loopback([Status(500)]) as server:
         patient = Patient("chat", server, retries=100)
-        patient.fail(account)
+        patient.fail(meter)
         first = len(server.seen)
-        patient.fail(account)
+        patient.fail(meter)
 
     assert sum(patient.pauses) < 5.0
     assert len(server.seen) - first <= first
@@ -339,7 +339,7 @@ def test_many_trials_that_are_refused_for_ever_lose_no_more_than_their_patience(
         model = Model(spec_of("chat", server.url), lambda: backend, lambda: control, lambda _: 0.0)
 
         def ended(number: int) -> float:
-            with opened(Account(patience=patience)), pytest.raises(ModelError) as caught:
+            with opened(UsageMeter(patience=patience)), pytest.raises(ModelError) as caught:
                 model.complete(prompt_of([user_says(f"trial {number}")]))
             assert Cause.RATE_LIMITED is caught.value.cause
             return time.monotonic()

@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 
 from pytest_crmeval.channel.line import Line, LineError, LineToController
-from pytest_crmeval.channel.remote import ControlAnswers, LinkedControl
+from pytest_crmeval.channel.remote import ControlAnswers, RemoteControl
 from pytest_crmeval.models.control import EVERYBODY, NO_CHARGE, Charge, Feedback
 from pytest_crmeval.models.limits import Cap, breaker
 from pytest_crmeval.models.shared_control import SharedControl
@@ -49,11 +49,11 @@ def controller(control: SharedControl) -> Iterator[Line]:
 
 
 @contextmanager
-def worker(line: Line) -> Iterator[LinkedControl]:
+def worker(line: Line) -> Iterator[RemoteControl]:
     """Call from a worker."""
     call = LineToController(*_address(line))
     try:
-        yield LinkedControl(call)
+        yield RemoteControl(call)
     finally:
         call.close()
 
@@ -165,7 +165,7 @@ def test_what_a_worker_had_reserved_that_died_waiting_for_a_model_is_free_again(
             assert _in_time(lambda: two.acquire("openai:n", 1, None, charge))
 
 
-def _charged(control: LinkedControl, trial: str) -> int:
+def _charged(control: RemoteControl, trial: str) -> int:
     permit = control.acquire("openai:m", 1, None, Charge(most=0.1, trial=trial, agent="agent"))
     assert permit is not None
     return permit
@@ -295,7 +295,7 @@ def _interrupt(when: threading.Event, thread: int) -> None:
     signal.pthread_kill(thread, signal.SIGINT)
 
 
-def _swallowing(control: LinkedControl, charge: Charge = NO_CHARGE) -> None:
+def _swallowing(control: RemoteControl, charge: Charge = NO_CHARGE) -> None:
     try:
         control.acquire("openai:m", 1, None, charge)
     except (LineError, OSError, ValueError):

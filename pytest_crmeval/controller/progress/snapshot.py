@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pytest_crmeval.controller.queue import Ledger
+from pytest_crmeval.controller.queue import JobQueue
 from pytest_crmeval.controller.recorder import Recorder
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.journal.progress import Progress
@@ -37,12 +37,12 @@ class Files:
 
 
 class Gauge:
-    """Asks the recorder what is done, the ledger what is in flight, and the control how it goes with models."""
+    """Asks the recorder what is done, the queue what is in flight, and the control how it goes with models."""
 
     def __init__(
         self,
         recorder: Recorder,
-        ledger: Ledger,
+        queue: JobQueue,
         control: SharedControl,
         files: Files | None = None,
         outage: Callable[[], str] = str,
@@ -51,7 +51,7 @@ class Gauge:
         self.outage = outage
         """Returns how long the run's server has been unreachable; empty if it is reachable."""
         self._recorder = recorder
-        self._ledger = ledger
+        self._queue = queue
         self._control = control
         self.started: set[str] = set()
         """Node ids of the items that have begun, and are not over."""
@@ -59,7 +59,7 @@ class Gauge:
     def read(self, now: float) -> tuple[Sequence[Progress], Progress]:
         """Return how far each subject is in each suite, and all together."""
         begun = [self._recorder.key_of(nodeid) for nodeid in tuple(self.started)]
-        return self._recorder.progress(now, {*self._ledger.playing, *begun})
+        return self._recorder.progress(now, {*self._queue.playing, *begun})
 
     def traffic(self) -> Sequence[str]:
         """Return phrases about the server and the models; none if nothing was paid or waited for."""

@@ -6,7 +6,7 @@ from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.conversations.generator.authoring import Author
 from pytest_crmeval.conversations.generator.naming import CannotGoOnError
 from pytest_crmeval.conversations.generator.recording import line_of, recorded
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.shapes import Shape, shapes
 from pytest_crmeval.conversations.generator.tally import Tally
 from pytest_crmeval.conversations.generator.wordings import Speech
@@ -29,7 +29,7 @@ def generate(seed: int, count: int) -> Iterator[ConversationRecord]:
 def _written(seed: int, shape: Shape, tally: Tally, speech: Speech) -> ConversationRecord:
     """Return a conversation of a shape; one that is like too many others is thrown away, and another one written."""
     for attempt in range(ATTEMPTS):
-        author = Author(dice=Dice(seed, shape.number, attempt), shape=shape, tally=tally, speech=speech)
+        author = Author(chance=SeededRandom(seed, shape.number, attempt), shape=shape, tally=tally, speech=speech)
         try:
             record = recorded(author, author.write())
         except CannotGoOnError:

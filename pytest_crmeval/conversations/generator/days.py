@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from pytest_crmeval.conversations.generator.figures import count
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
@@ -30,12 +30,12 @@ class Day:
         return self.value.isoformat()
 
 
-def written(dice: Dice, day: date, *, year: bool = True) -> str:
+def written(chance: SeededRandom, day: date, *, year: bool = True) -> str:
     """Return a day to the letter, in one of the forms that nobody can misread."""
     month = MONTHS[day.month - 1]
     if not year:
-        return dice.one_of((f"{day.day} {month}", f"{month} {day.day}", f"the {ordinal(day.day)} of {month}"))
-    return dice.one_of(
+        return chance.one_of((f"{day.day} {month}", f"{month} {day.day}", f"the {ordinal(day.day)} of {month}"))
+    return chance.one_of(
         (
             day.isoformat(),
             f"{day.day} {month} {day.year}",
@@ -46,10 +46,10 @@ def written(dice: Dice, day: date, *, year: bool = True) -> str:
     )
 
 
-def today(dice: Dice, day: date) -> str:
+def today(chance: SeededRandom, day: date) -> str:
     """Return what day it is, with its year."""
     weekday, month = WEEKDAYS[day.weekday()], MONTHS[day.month - 1]
-    return dice.one_of(
+    return chance.one_of(
         (
             f"{weekday}, {day.day} {month} {day.year}",
             f"{weekday}, {month} {day.day}, {day.year}",
@@ -60,23 +60,23 @@ def today(dice: Dice, day: date) -> str:
     )
 
 
-def ahead(dice: Dice, now: date, *, near: int = 5, far: int = 300) -> Day:
+def ahead(chance: SeededRandom, now: date, *, near: int = 5, far: int = 300) -> Day:
     """Return a day that is still to come, to the letter or counted from today."""
-    if dice.chance(0.45):
-        return dice.one_of(_RELATIVE)(dice, now)
-    return written_ahead(dice, now, near=near, far=far)
+    if chance.chance(0.45):
+        return chance.one_of(_RELATIVE)(chance, now)
+    return written_ahead(chance, now, near=near, far=far)
 
 
-def written_ahead(dice: Dice, now: date, *, near: int = 5, far: int = 300) -> Day:
+def written_ahead(chance: SeededRandom, now: date, *, near: int = 5, far: int = 300) -> Day:
     """Return a day that is still to come, to the letter."""
-    day = now + timedelta(days=dice.between(near, far))
-    return Day(value=day, said=written(dice, day))
+    day = now + timedelta(days=chance.between(near, far))
+    return Day(value=day, said=written(chance, day))
 
 
-def past(dice: Dice, now: date) -> Day:
+def past(chance: SeededRandom, now: date) -> Day:
     """Return a day that is over, to the letter."""
-    day = now - timedelta(days=dice.between(20, 400))
-    return Day(value=day, said=written(dice, day))
+    day = now - timedelta(days=chance.between(20, 400))
+    return Day(value=day, said=written(chance, day))
 
 
 def ordinal(number: int) -> str:
@@ -91,20 +91,20 @@ def months_on(day: date, months: int) -> date:
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
-def _in_days(dice: Dice, now: date) -> Day:
-    days = dice.one_of((10, 14, 20, 30, 45, 60, 75, 90, 120))
-    said = dice.one_of((f"in {days} days", f"{days} days from today", f"{days} days from now"))
+def _in_days(chance: SeededRandom, now: date) -> Day:
+    days = chance.one_of((10, 14, 20, 30, 45, 60, 75, 90, 120))
+    said = chance.one_of((f"in {days} days", f"{days} days from today", f"{days} days from now"))
     return Day(value=now + timedelta(days=days), said=said, relative=True)
 
 
-def _in_weeks(dice: Dice, now: date) -> Day:
-    weeks = dice.between(2, 8)
-    said = dice.one_of(("in {} weeks", "{} weeks from today", "{} weeks from now")).format(count(dice, weeks))
+def _in_weeks(chance: SeededRandom, now: date) -> Day:
+    weeks = chance.between(2, 8)
+    said = chance.one_of(("in {} weeks", "{} weeks from today", "{} weeks from now")).format(count(chance, weeks))
     return Day(value=now + timedelta(weeks=weeks), said=said, relative=True)
 
 
-def _end_of_month(dice: Dice, now: date) -> Day:
-    months = dice.between(1, 2)
+def _end_of_month(chance: SeededRandom, now: date) -> Day:
+    months = chance.between(1, 2)
     later = months_on(now.replace(day=1), months)
     day = later.replace(day=calendar.monthrange(later.year, later.month)[1])
     said = (
@@ -112,29 +112,31 @@ def _end_of_month(dice: Dice, now: date) -> Day:
         if months == 1
         else ("the last day of the month after next",)
     )
-    return Day(value=day, said=dice.one_of(said), relative=True)
+    return Day(value=day, said=chance.one_of(said), relative=True)
 
 
-def _first_of_month(dice: Dice, now: date) -> Day:
+def _first_of_month(chance: SeededRandom, now: date) -> Day:
     day = months_on(now.replace(day=1), 1)
-    return Day(value=day, said=dice.one_of(("the first of next month", "the 1st of next month")), relative=True)
+    return Day(value=day, said=chance.one_of(("the first of next month", "the 1st of next month")), relative=True)
 
 
-def _end_of_year(dice: Dice, now: date) -> Day:
-    said = dice.one_of(("the last day of this year", "the end of this year", "year-end"))
+def _end_of_year(chance: SeededRandom, now: date) -> Day:
+    said = chance.one_of(("the last day of this year", "the end of this year", "year-end"))
     return Day(value=date(now.year, 12, 31), said=said, relative=True)
 
 
-def _in_a_year(dice: Dice, now: date) -> Day:
-    return Day(value=months_on(now, 12), said=dice.one_of(("a year from today", "one year from today")), relative=True)
+def _in_a_year(chance: SeededRandom, now: date) -> Day:
+    return Day(
+        value=months_on(now, 12), said=chance.one_of(("a year from today", "one year from today")), relative=True
+    )
 
 
-def _day_of_next_month(dice: Dice, now: date) -> Day:
-    number = dice.between(5, 28)
+def _day_of_next_month(chance: SeededRandom, now: date) -> Day:
+    number = chance.between(5, 28)
     day = months_on(now.replace(day=1), 1).replace(day=number)
     return Day(value=day, said=f"the {ordinal(number)} of next month", relative=True)
 
 
-_RELATIVE: Sequence[Callable[[Dice, date], Day]] = (
+_RELATIVE: Sequence[Callable[[SeededRandom, date], Day]] = (
     *(_in_days, _in_weeks, _end_of_month, _first_of_month, _end_of_year, _in_a_year, _day_of_next_month),
 )

@@ -27,7 +27,7 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beat:
+class Intent:
     """One thing that the user wants, and what should come of it."""
 
     tool: str
@@ -65,10 +65,10 @@ class Beat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class Scenario:
     """A way to go on: something that users want of a CRM."""
 
-    make: Callable[[Any], Beat | None]
+    make: Callable[[Any], Intent | None]
     """Takes a story. Returns None when it does not fit here; otherwise the world is as it leaves it."""
     entity: str
     tools: Sequence[str] = ()

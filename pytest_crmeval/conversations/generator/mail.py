@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 
 _PLAIN = str.maketrans(
     {"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "\u0131": "i", "ð": "d", "þ": "th"}
@@ -26,7 +26,7 @@ def domain_of(address: str) -> str:
     return address.partition("@")[2]
 
 
-def mailbox(dice: Dice, first: str, last: str, where: str) -> str:
+def mailbox(chance: SeededRandom, first: str, last: str, where: str) -> str:
     """Return the address of a person at a domain."""
     one, other = plain(first), plain(last)
-    return f"{dice.one_of((f'{one}.{other}', f'{one[:1]}.{other}', f'{other}.{one}', f'{one}-{other}'))}@{where}"
+    return f"{chance.one_of((f'{one}.{other}', f'{one[:1]}.{other}', f'{other}.{one}', f'{one}-{other}'))}@{where}"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pytest_crmeval.conversations.generator.days import written
 from pytest_crmeval.conversations.generator.rows import Row, World
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 
 NAMED, DESCRIBED, PRONOUN = frozenset[str](), frozenset({"description"}), frozenset({"pronoun"})
 ALIKE = frozenset({"disambiguation"})
@@ -35,7 +35,7 @@ class CannotGoOnError(Exception):
 class Scene(Protocol):
     """As much of a story as one needs to speak of a record."""
 
-    dice: Dice
+    chance: SeededRandom
     world: World
     subject: Row | None
 
@@ -49,7 +49,7 @@ def refer_to(story: Scene, row: Row) -> Referent:
     ways = list(_WAYS[row.entity](story, row))
     if not ways:
         raise CannotGoOnError(f"nothing tells {row.entity} {row.ref} from others")
-    return story.dice.weighted(ways)
+    return story.chance.weighted(ways)
 
 
 def by_name(row: Row) -> Referent:
@@ -172,7 +172,7 @@ def _contract(story: Scene, row: Row) -> Iterator[Way]:
     if len([other for other in contracts if other["status"] == row["status"]]) == 1 < len(contracts):
         yield _called(f"{whose} {row['status'].lower()} contract", DESCRIBED), 3.0
     if row["end_date"] and len([other for other in contracts if other["end_date"] == row["end_date"]]) == 1:
-        end = written(story.dice, date.fromisoformat(row["end_date"]))
+        end = written(story.chance, date.fromisoformat(row["end_date"]))
         yield _called(f"{whose} contract that ends on {end}", DESCRIBED), 1.0
     if row.seeded:
         yield _called(f"contract {row.ref}"), 0.3

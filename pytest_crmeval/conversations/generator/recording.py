@@ -9,7 +9,7 @@ import msgspec
 from pytest_crmeval.conversations.dataset.entities import CATEGORIES, TOOLS
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.conversations.generator.authoring import Author, WrittenTurn
-from pytest_crmeval.conversations.generator.intents import Beat
+from pytest_crmeval.conversations.generator.intents import Intent
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.json import Json
@@ -46,7 +46,7 @@ def recorded(author: Author, story: Story) -> ConversationRecord:
     """Return what an author has written as a record."""
     shape = author.shape
     turns = [_turn(number, turn) for number, turn in enumerate(author.turns, start=1)]
-    calls = [beat.tool for turn in author.turns for beat in turn.beats]
+    calls = [intent.tool for turn in author.turns for intent in turn.intents]
     entity = _entity(shape.theme, calls)
     word = _WORDS.get(entity, entity.lower())
     name = f"chain-{word}" if shape.is_chain else word
@@ -70,7 +70,7 @@ def recorded(author: Author, story: Story) -> ConversationRecord:
 
 def _deeds(turns: Sequence[WrittenTurn]) -> set[str]:
     """Return what a conversation writes, as tags: only what the CRM lets happen counts."""
-    done = [beat.tool for turn in turns for beat in turn.beats if writes(beat.tool) and not beat.error]
+    done = [intent.tool for turn in turns for intent in turn.intents if writes(intent.tool) and not intent.error]
     tags = {tag for tool in done for start, tag in _DEEDS.items() if tool.startswith(start)}
     return tags | ({"multi-write"} if len(done) >= SEVERAL else set())
 
@@ -84,7 +84,7 @@ def _entity(theme: str, calls: Sequence[str]) -> str:
 
 
 def _turn(number: int, turn: WrittenTurn) -> dict[str, Any]:
-    first, *further = turn.beats
+    first, *further = turn.intents
     plain: dict[str, Any] = {
         "turn_id": number,
         "user_utterance": turn.text,
@@ -92,17 +92,19 @@ def _turn(number: int, turn: WrittenTurn) -> dict[str, Any]:
         "expected_args": dict(first.args),
         "expect_success": not (first.error or first.declined),
         "expected_error_substring": first.error or None,
-        "failure_category": next((one for one in _FAILURES if any(one in beat.skills for beat in turn.beats)), None),
+        "failure_category": next(
+            (one for one in _FAILURES if any(one in intent.skills for intent in turn.intents)), None
+        ),
         "reply_asks": first.asks,
-        "implied_args": [name for beat in turn.beats for name in beat.implied],
-        "further_calls": [{"expected_tool": beat.tool, "expected_args": dict(beat.args)} for beat in further],
+        "implied_args": [name for intent in turn.intents for name in intent.implied],
+        "further_calls": [{"expected_tool": intent.tool, "expected_args": dict(intent.args)} for intent in further],
     }
-    facts = _facts(turn.beats)
+    facts = _facts(turn.intents)
     return plain if facts is None else {**plain, "reply_facts": facts}
 
 
-def _facts(beats: Sequence[Beat]) -> list[Json] | None:
-    told = [beat.facts for beat in beats if beat.facts is not None]
+def _facts(intents: Sequence[Intent]) -> list[Json] | None:
+    told = [intent.facts for intent in intents if intent.facts is not None]
     return [fact for facts in told for fact in facts] if told else None
 
 

@@ -9,8 +9,8 @@ T = TypeVar("T")
 _HEX = 16
 
 
-class Dice:
-    """Dice that are thrown in the same order come out the same.
+class SeededRandom:
+    """SeededRandom that are thrown in the same order come out the same.
 
     Only ``Random.random`` is used: Python promises that it goes on to give the same numbers for the same seed, and
     promises it of nothing else.

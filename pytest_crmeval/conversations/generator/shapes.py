@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 
 LEVELS: Mapping[str, float] = {"simple": 0.23, "medium": 0.52, "complex": 0.25}
 """Complexity -> its share."""
@@ -56,8 +56,8 @@ class Shape:
 
 def shapes(seed: int, count: int) -> Iterator[Shape]:
     """Yield what each conversation is to be like; the shares hold for any number of them."""
-    dice = Dice(seed, "shapes", count)
-    kinds = zip(_dealt(dice, LEVELS, count), _dealt(dice, THEMES, count), strict=True)
+    chance = SeededRandom(seed, "shapes", count)
+    kinds = zip(_dealt(chance, LEVELS, count), _dealt(chance, THEMES, count), strict=True)
     met: Counter[str] = Counter()
     for number, (level, theme) in enumerate(kinds, start=1):
         met[level] += 1
@@ -65,23 +65,23 @@ def shapes(seed: int, count: int) -> Iterator[Shape]:
             number=number,
             level=level,
             theme=theme,
-            segments=_segments(dice, level),
+            segments=_segments(chance, level),
             split="train" if met[level] % _HELD_OUT else "test",
         )
 
 
-def _segments(dice: Dice, level: str) -> Sequence[int]:
-    if level == "complex" and dice.chance(CHAINS):
-        *others, last = [dice.weighted(_SEGMENT) for _ in range(dice.weighted(_SEGMENTS))]
+def _segments(chance: SeededRandom, level: str) -> Sequence[int]:
+    if level == "complex" and chance.chance(CHAINS):
+        *others, last = [chance.weighted(_SEGMENT) for _ in range(chance.weighted(_SEGMENTS))]
         return [*others, max(last, _TURNS[level][0][0] - sum(others))]
-    return [dice.weighted(_TURNS[level])]
+    return [chance.weighted(_TURNS[level])]
 
 
-def _dealt(dice: Dice, shares: Mapping[str, float], count: int) -> list[str]:
+def _dealt(chance: SeededRandom, shares: Mapping[str, float], count: int) -> list[str]:
     """Return so many labels, each as often as its share says, in any order."""
     exact = {label: share * count for label, share in shares.items()}
     given = {label: int(number) for label, number in exact.items()}
     rest = sorted(exact, key=lambda label: given[label] - exact[label])
     for label in rest[: count - sum(given.values())]:
         given[label] += 1
-    return dice.shuffled([label for label, number in given.items() for _ in range(number)])
+    return chance.shuffled([label for label, number in given.items() for _ in range(number)])

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from pytest_crmeval.conversations.generator import days, figures
 from pytest_crmeval.conversations.generator.days import Day
-from pytest_crmeval.conversations.generator.intents import Beat
+from pytest_crmeval.conversations.generator.intents import Intent
 from pytest_crmeval.conversations.generator.naming import Referent, refer_to
 from pytest_crmeval.conversations.generator.rows import Row, World
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 
 COUNTED = "summarize_counts"
 """Stands among what was seen for the counts, which are shown all at once."""
@@ -23,7 +23,7 @@ NEAR = 0.8
 class Story:
     """What a move finds when its turn comes."""
 
-    dice: Dice
+    chance: SeededRandom
     world: World
     now: datetime
     currency: str
@@ -35,17 +35,17 @@ class Story:
     """Of each kind the record that was talked of last."""
     seen: set[str] = field(default_factory=set)
     """References of records that an agent has seen by now: whoever asks for them again gets what is remembered."""
-    last: Beat | None = None
+    last: Intent | None = None
 
     def pick(self, entity: str, fits: Callable[[Row], bool] = lambda _: True) -> Row | None:
         """Return a record for a move: often what the talk is of, or what belongs to it; None if none fits."""
         rows = [row for row in self.world.of(entity) if fits(row)]
-        if self.focus.get(entity) in rows and self.dice.chance(STAYS):
+        if self.focus.get(entity) in rows and self.chance.chance(STAYS):
             return self.focus[entity]
         near = [row for row in rows if self._is_near(row)]
-        if near and self.dice.chance(NEAR):
-            return self.dice.one_of(near)
-        return self.dice.one_of(rows) if rows else None
+        if near and self.chance.chance(NEAR):
+            return self.chance.one_of(near)
+        return self.chance.one_of(rows) if rows else None
 
     def pick_unseen(self, entity: str, fits: Callable[[Row], bool] = lambda _: True) -> Row | None:
         """Return a record that nobody has looked at yet: only that is worth a question."""
@@ -57,25 +57,25 @@ class Story:
 
     def money(self, value: float) -> str:
         """Return an amount as it is said."""
-        return figures.money(self.dice, value, self.currency)
+        return figures.money(self.chance, value, self.currency)
 
     def day_ahead(self) -> Day:
-        """Return a day that is still to come; a move that uses a relative one says so in its beat."""
-        return days.ahead(self.dice, self.now.date())
+        """Return a day that is still to come; a move that uses a relative one says so in its intent."""
+        return days.ahead(self.chance, self.now.date())
 
-    def settle(self, beat: Beat) -> None:
+    def settle(self, intent: Intent) -> None:
         """Go on to the next turn."""
-        self.last = beat
-        self.turn_to(beat)
+        self.last = intent
+        self.turn_to(intent)
         self.number += 1
 
-    def turn_to(self, beat: Beat) -> None:
+    def turn_to(self, intent: Intent) -> None:
         """Take in what was talked of."""
-        self.subject = beat.about
-        for row in (*beat.looked_at, *([beat.about] if beat.about else [])):
+        self.subject = intent.about
+        for row in (*intent.looked_at, *([intent.about] if intent.about else [])):
             self.seen |= {each.ref for each in (row, *self._on_the_way_to(row))}
-        if beat.about:
-            self._focus_on(beat.about)
+        if intent.about:
+            self._focus_on(intent.about)
 
     def mark(self) -> Callable[[], None]:
         """Return what takes everything back to how it is now."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pytest_crmeval.conversations.dataset.knowledge import ID
 from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord
 from pytest_crmeval.conversations.describe.likeness import Signature, signature
-from pytest_crmeval.conversations.generator.intents import Move
+from pytest_crmeval.conversations.generator.intents import Scenario
 from pytest_crmeval.domain.references import REFERENCE
 
 ALIKE = 2
@@ -34,7 +34,7 @@ class Tally:
     likes: dict[Signature, list[str]] = field(default_factory=dict)
     """What conversations are like -> the splits of those that are."""
 
-    def keeps(self, record: ConversationRecord, moves: Sequence[Move], troubled: int) -> bool:
+    def keeps(self, record: ConversationRecord, moves: Sequence[Scenario], troubled: int) -> bool:
         """Take a conversation in, unless there are enough like it, or one like it on the other side of the split."""
         alike = self.likes.setdefault(signature(record), [])
         labels = {_masked(turn.user_utterance): _label(turn) for turn in record.turns}
@@ -53,7 +53,7 @@ class Tally:
     def _contradict(self, labels: Mapping[str, str]) -> bool:
         return any(self.labels.get(said, label) != label for said, label in labels.items())
 
-    def scarcity(self, move: Move) -> float:
+    def scarcity(self, move: Scenario) -> float:
         """Return how much sooner a move should be made than by itself."""
         wanted = LEAST * (self.conversations + 1)
         seldom = any(self.calls[tool] < wanted for tool in move.tools) or self.moves[move.name] < RARE * wanted

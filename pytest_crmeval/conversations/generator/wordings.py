@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from pytest_crmeval.conversations.generator.intents import Slot
 from pytest_crmeval.conversations.generator.naming import Referent
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 
 VOICES = ("plain", "terse", "chatty", "indirect")
 _SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
@@ -84,7 +84,7 @@ class Speech:
 
     def say(  # noqa: PLR0913 (two of them have defaults)
         self,
-        dice: Dice,
+        chance: SeededRandom,
         name: str,
         slots: Mapping[str, Slot],
         voice: str,
@@ -101,11 +101,11 @@ class Speech:
         if not fitting:
             raise LookupError(f"no wording of {name} says {sorted(must)} and nothing but {sorted(slots)}")
         own = [one for one in fitting if one.voice == voice]
-        usual = own if own and dice.chance(0.8) else fitting
-        wording = min(dice.some(usual, TRIES), key=lambda one: self.said[one])
+        usual = own if own and chance.chance(0.8) else fitting
+        wording = min(chance.some(usual, TRIES), key=lambda one: self.said[one])
         self.said[wording] += 1
         self.voice = wording.voice
-        return _filled(dice, wording.text, slots, inside=inside)
+        return _filled(chance, wording.text, slots, inside=inside)
 
 
 def _is_clumsy(wording: Wording, slots: Mapping[str, Slot]) -> bool:
@@ -125,9 +125,9 @@ def _is_known(value: Slot) -> bool:
     return isinstance(value, Referent) and value.known
 
 
-def _filled(dice: Dice, text: str, slots: Mapping[str, Slot], *, inside: bool) -> str:
+def _filled(chance: SeededRandom, text: str, slots: Mapping[str, Slot], *, inside: bool) -> str:
     while match := _CHOICE.search(text):
-        text = text[: match.start()] + dice.one_of(match[1].split("|")) + text[match.end() :]
+        text = text[: match.start()] + chance.one_of(match[1].split("|")) + text[match.end() :]
     if inside and not _OWN_CAPITAL.match(text):
         text = text[:1].lower() + text[1:]
     said = _SLOT.sub(lambda match: _form(match, slots[match[1]]), text).strip()
@@ -152,7 +152,7 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:] if _PLAIN.match(text) else text
 
 
-def mistyped(dice: Dice, text: str, kept: Sequence[str]) -> str:
+def mistyped(chance: SeededRandom, text: str, kept: Sequence[str]) -> str:
     """Return a text with a slip of the finger or two, none of them in what has to be ``kept``."""
     spans = [match.span() for value in kept for match in re.finditer(re.escape(value), text, re.IGNORECASE)]
     words = [
@@ -160,14 +160,14 @@ def mistyped(dice: Dice, text: str, kept: Sequence[str]) -> str:
         for match in _LONG.finditer(text)
         if not _MEANT.match(match[0]) and not any(start < match.end() and match.start() < end for start, end in spans)
     ]
-    for start, end in sorted(dice.some(words, dice.between(1, 2)), reverse=True):
-        text = text[:start] + _slip(dice, text[start:end]) + text[end:]
+    for start, end in sorted(chance.some(words, chance.between(1, 2)), reverse=True):
+        text = text[:start] + _slip(chance, text[start:end]) + text[end:]
     return text
 
 
-def _slip(dice: Dice, word: str) -> str:
-    at = dice.between(1, len(word) - 2)
-    return dice.one_of(
+def _slip(chance: SeededRandom, word: str) -> str:
+    at = chance.between(1, len(word) - 2)
+    return chance.one_of(
         (
             word[:at] + word[at + 1] + word[at] + word[at + 2 :],
             word[:at] + word[at + 1 :],

@@ -36,7 +36,7 @@ from pytest_crmeval.models.cassettes.files import (
     read,
     read_prompts,
 )
-from pytest_crmeval.models.usage_meter import Account, Errand, current
+from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter, current
 from pytest_crmeval.ports.chat_model import Cause, ChatModel, ModelError
 
 __all__ = ["CassetteError", "Replaying", "Taped", "lines_of", "read", "write", "write_prompts"]
@@ -45,26 +45,26 @@ LONGEST_MESSAGE = 2_000
 _AFRESH = "play it again without --crmeval-replay"
 
 
-def write(folder: Path, account: Account, redactor: Redactor | None = None) -> None:
-    """Record all that an account has; what is recorded of other trials of the case stays.
+def write(folder: Path, meter: UsageMeter, redactor: Redactor | None = None) -> None:
+    """Record all that a meter has; what is recorded of other trials of the case stays.
 
     OSError with the name of the file if it can't be written, and then the file is as it was; CassetteError if what is
     there is no cassette.
     """
-    if not account.askings:
+    if not meter.askings:
         return
     redactor = redactor or Redactor()
-    errand, path = account.errand, cassette_path(folder, account.errand)
-    lines = _noted(lines_of(account.askings, errand.trial, redactor), map(redactor.text, account.notes))
+    purpose, path = meter.purpose, cassette_path(folder, meter.purpose)
+    lines = _noted(lines_of(meter.askings, purpose.trial, redactor), map(redactor.text, meter.notes))
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_prompts(folder, account.askings, redactor)
+    write_prompts(folder, meter.askings, redactor)
     with _locked(path.parent):
         kept = read(path) if path.exists() else {}
         trials: dict[int, Sequence[JsonObject]] = {
             trial: [exchange.line for exchange in exchanges] for trial, exchanges in kept.items()
         }
-        trials[errand.trial] = lines
-        _replace(path, b"".join(_section(errand, *trial) for trial in sorted(trials.items())))
+        trials[purpose.trial] = lines
+        _replace(path, b"".join(_section(purpose, *trial) for trial in sorted(trials.items())))
 
 
 def write_prompts(folder: Path, askings: Iterable[Asking], redactor: Redactor | None = None) -> None:
@@ -95,15 +95,15 @@ class Taped:
 
     def complete(self, prompt: Prompt) -> Completion:
         """Ask; ModelError before the first request of a trial if what was recorded before can't be read."""
-        account = current()
-        if not account.askings:
-            self._check(account.errand)
+        meter = current()
+        if not meter.askings:
+            self._check(meter.purpose)
         return self._model.complete(prompt)
 
-    def _check(self, errand: Errand) -> None:
-        errands = [errand, replace(errand, role="judge")] if self._judged else [errand]
+    def _check(self, purpose: CallPurpose) -> None:
+        purposes = [purpose, replace(purpose, role="judge")] if self._judged else [purpose]
         try:
-            for path in (cassette_path(self._folder, each) for each in errands):
+            for path in (cassette_path(self._folder, each) for each in purposes):
                 if path.exists():
                     read(path)
         except CassetteError as error:
@@ -131,19 +131,19 @@ class Replaying:
         return self._identity
 
     def complete(self, prompt: Prompt) -> Completion:
-        """Answer from the cassette of the open account; ModelError that tells what differs if it is not there."""
-        account = current()
+        """Answer from the cassette of the open meter; ModelError that tells what differs if it is not there."""
+        meter = current()
         with _PLAYING:  # several may ask the same at the same time
-            completion = self._reel(account).answer(self._identity, prompt)
+            completion = self._reel(meter).answer(self._identity, prompt)
             asking = Asking(identity=self._identity, prompt=prompt, completion=completion)
-            account.take(asking, self._price(completion.usage), replayed=True)
+            meter.take(asking, self._price(completion.usage), replayed=True)
         return completion
 
-    def _reel(self, account: Account) -> "_Reel":
-        """Return what is left of the account's cassette, which is read once."""
+    def _reel(self, meter: UsageMeter) -> "_Reel":
+        """Return what is left of the meter's cassette, which is read once."""
         reel = _REEL.get()
-        if reel is None or reel.account is not account or reel.folder != self._folder:
-            reel = _Reel(account, self._folder, self._redactor)
+        if reel is None or reel.meter is not meter or reel.folder != self._folder:
+            reel = _Reel(meter, self._folder, self._redactor)
             _REEL.set(reel)
         return reel
 
@@ -151,17 +151,17 @@ class Replaying:
 class _Reel:
     """The recording of one trial, and what of it has been played."""
 
-    def __init__(self, account: Account, folder: Path, redactor: Redactor) -> None:
-        self.account = account
+    def __init__(self, meter: UsageMeter, folder: Path, redactor: Redactor) -> None:
+        self.meter = meter
         self.folder = folder
         try:
-            self._path, self._exchanges = find(folder, account.errand)
+            self._path, self._exchanges = find(folder, meter.purpose)
         except TranscriptError as error:
             raise ModelError(Cause.NOT_RECORDED, f"{error}\n{_AFRESH}") from error
         except CassetteError as error:
             raise ModelError(Cause.NOT_RECORDED, f"{error}\nrecord it with --crmeval-record {folder}") from error
         for note in _notes(self._exchanges):
-            account.note(note)
+            meter.note(note)
         self._redactor = redactor
         self._dialogue, self._digest = Dialogue(), Digest()
         self._left: dict[str, list[Recorded]] = {}
@@ -171,8 +171,8 @@ class _Reel:
         self._last: tuple[ModelIdentity, Prompt, str] | None = None
 
     def answer(self, identity: ModelIdentity, prompt: Prompt) -> Completion:
-        """Return the first answer to the request that has not been given yet; what is on the account has been."""
-        for asking in self.account.askings[self._played :]:
+        """Return the first answer to the request that has not been given yet; what is on the meter has been."""
+        for asking in self.meter.askings[self._played :]:
             self._take(asking)
         key = self._key(identity, prompt)
         self._last = (identity, prompt, key)
@@ -195,7 +195,7 @@ class _Reel:
 
     def _key(self, identity: ModelIdentity, prompt: Prompt) -> str:
         continued, lines = self._dialogue.hear(prompt.messages)
-        return key_of(identity, prompt, self._digest.take(lines, continued=continued), self.account.errand.trial)
+        return key_of(identity, prompt, self._digest.take(lines, continued=continued), self.meter.purpose.trial)
 
     def _why(self, identity: ModelIdentity, prompt: Prompt) -> str:
         messages = [self._redactor.careful().json(line) for line in Dialogue().hear(prompt.messages)[1]]
@@ -232,8 +232,8 @@ def _notes(exchanges: Sequence[Recorded]) -> Iterator[str]:
     yield from map(str, told if isinstance(told, list) else ())
 
 
-def _section(errand: Errand, trial: int, lines: Sequence[JsonObject]) -> bytes:
-    named = {"suite": errand.suite, "subject": errand.subject, "case": errand.case}
+def _section(purpose: CallPurpose, trial: int, lines: Sequence[JsonObject]) -> bytes:
+    named = {"suite": purpose.suite, "subject": purpose.subject, "case": purpose.case}
     head: JsonObject = {"cassette": SCHEMA, **named, "trial": trial}
     return b"".join(encoded(line) + b"\n" for line in (head, *lines))
 

@@ -15,7 +15,7 @@ from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.paths import place
 from pytest_crmeval.domain.wire import decoded
 from pytest_crmeval.models.cassettes.exchanges import Recorded, Recording
-from pytest_crmeval.models.usage_meter import Errand
+from pytest_crmeval.models.usage_meter import CallPurpose
 
 SCHEMA = "crmeval.cassette/1"
 TRANSCRIPT = "crmeval.transcript/1"
@@ -33,10 +33,10 @@ class TranscriptError(CassetteError):
     """A transcript that can't be played again: it was not recorded to be."""
 
 
-def cassette_path(folder: Path, errand: Errand) -> Path:
-    """Return where the exchanges of an errand are recorded."""
-    named = place(errand.suite, errand.subject, errand.case)
-    return folder / f"{named}{'' if errand.role == 'agent' else f'.{errand.role}'}.jsonl"
+def cassette_path(folder: Path, purpose: CallPurpose) -> Path:
+    """Return where the exchanges of a purpose are recorded."""
+    named = place(purpose.suite, purpose.subject, purpose.case)
+    return folder / f"{named}{'' if purpose.role == 'agent' else f'.{purpose.role}'}.jsonl"
 
 
 def prompt_path(folder: Path, prompt: str) -> Path:
@@ -44,34 +44,34 @@ def prompt_path(folder: Path, prompt: str) -> Path:
     return folder / PROMPTS / f"{prompt}.json"
 
 
-def find(folder: Path, errand: Errand) -> tuple[Path, Sequence[Recorded]]:
-    """Return the file that an errand is recorded in, and its exchanges; CassetteError if there is none."""
-    path = _path(folder, errand)
+def find(folder: Path, purpose: CallPurpose) -> tuple[Path, Sequence[Recorded]]:
+    """Return the file that a purpose is recorded in, and its exchanges; CassetteError if there is none."""
+    path = _path(folder, purpose)
     if path is None:
-        raise CassetteError(f"there is no {cassette_path(folder, errand)}{_others(folder, errand)}")
-    return path, _from_transcript(path, errand) if path.suffix == ".json" else _of_trial(path, errand.trial)
+        raise CassetteError(f"there is no {cassette_path(folder, purpose)}{_others(folder, purpose)}")
+    return path, _from_transcript(path, purpose) if path.suffix == ".json" else _of_trial(path, purpose.trial)
 
 
-def is_recorded(folder: Path, errand: Errand) -> bool:
-    """Whether anything of an errand is recorded under just this name: of its agent, or of its judge."""
-    judge = replace(errand, role="judge")
-    paths = (cassette_path(folder, errand), cassette_path(folder, judge), _transcript_path(folder, errand))
+def is_recorded(folder: Path, purpose: CallPurpose) -> bool:
+    """Whether anything of a purpose is recorded under just this name: of its agent, or of its judge."""
+    judge = replace(purpose, role="judge")
+    paths = (cassette_path(folder, purpose), cassette_path(folder, judge), _transcript_path(folder, purpose))
     return any(path.exists() for path in paths)
 
 
-def _path(folder: Path, errand: Errand) -> Path | None:
-    """Return where an errand is recorded; what was recorded when its test alone played the case has the case's name."""
-    whole = _OF_TEST.fullmatch(errand.case)
-    for each in (errand, replace(errand, case=whole[1])) if whole else (errand,):
+def _path(folder: Path, purpose: CallPurpose) -> Path | None:
+    """Return where a purpose is recorded; what was recorded when its test alone played the case has the case's name."""
+    whole = _OF_TEST.fullmatch(purpose.case)
+    for each in (purpose, replace(purpose, case=whole[1])) if whole else (purpose,):
         for path in (cassette_path(folder, each), _transcript_path(folder, each)):
             if path.exists():
                 return path
     return None
 
 
-def told_judgement(folder: Path, errand: Errand) -> Mapping[str, Any] | None:
-    """Return what the transcript of an errand says of its judgement; None where there is none, or a cassette."""
-    path = _path(folder, errand)
+def told_judgement(folder: Path, purpose: CallPurpose) -> Mapping[str, Any] | None:
+    """Return what the transcript of a purpose says of its judgement; None where there is none, or a cassette."""
+    path = _path(folder, purpose)
     if path is None or path.suffix != ".json":
         return None
     try:
@@ -81,9 +81,9 @@ def told_judgement(folder: Path, errand: Errand) -> Mapping[str, Any] | None:
     return judgement if isinstance(judgement, Mapping) else None
 
 
-def _others(folder: Path, errand: Errand) -> str:
+def _others(folder: Path, purpose: CallPurpose) -> str:
     """Return who else was recorded in the case: a folder is named after its agent, as it was given."""
-    wanted = cassette_path(folder, errand)
+    wanted = cassette_path(folder, purpose)
     names = [name for path in sorted(wanted.parents[1].glob(f"*/{wanted.name}")) if (name := _subject(path))]
     return f"; recorded there for this case: {', '.join(names)}" if names else ""
 
@@ -128,11 +128,11 @@ def _of_trial(path: Path, trial: int) -> Sequence[Recorded]:
     return trials[trial]
 
 
-def _from_transcript(path: Path, errand: Errand) -> Sequence[Recorded]:
+def _from_transcript(path: Path, purpose: CallPurpose) -> Sequence[Recorded]:
     try:
         document = _checked(decoded(path.read_bytes()))
-        recording = Recording(errand.trial, marked=False)
-        return [recording.read(line) for line in _part(path, document, errand.role)["exchanges"]]
+        recording = Recording(purpose.trial, marked=False)
+        return [recording.read(line) for line in _part(path, document, purpose.role)["exchanges"]]
     except OSError as error:
         raise TranscriptError(f"{path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -158,9 +158,9 @@ def _checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return document
 
 
-def _transcript_path(folder: Path, errand: Errand) -> Path:
-    named = place(errand.suite, errand.subject, errand.case)
-    return folder / f"{named}{f'.{errand.trial}' if errand.trial > 1 else ''}.json"
+def _transcript_path(folder: Path, purpose: CallPurpose) -> Path:
+    named = place(purpose.suite, purpose.subject, purpose.case)
+    return folder / f"{named}{f'.{purpose.trial}' if purpose.trial > 1 else ''}.json"
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

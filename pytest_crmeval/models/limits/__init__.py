@@ -33,7 +33,7 @@ class Limits:
         clock: Callable[[], float] = time.monotonic,
         calendar: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._lanes = Lanes(caps, failures)
+        self._queues = Lanes(caps, failures)
         self._clock, self._calendar = clock, calendar
         self._changed = Condition(Lock())
         self._turns: dict[int, Event] = {}
@@ -55,9 +55,9 @@ class Limits:
         """
         with self._changed:
             self._be_open()
-            if self._lanes.given_up(model):
+            if self._queues.given_up(model):
                 return None
-            ticket = self._lanes.join(model, tokens, again=patience is not None)
+            ticket = self._queues.join(model, tokens, again=patience is not None)
             self._admit()
             if ticket.order:
                 return ticket.number
@@ -68,31 +68,31 @@ class Limits:
     def release(self, permit: int, feedback: Feedback) -> None:
         """Take a permit back, and learn; one that is not known any more is passed over."""
         with self._changed:
-            self._lanes.learn(permit, feedback, Moment(time=self._clock(), date=self._calendar()))
+            self._queues.learn(permit, feedback, Moment(time=self._clock(), date=self._calendar()))
             self._admit()
 
     def fail(self, model: str) -> None:
         """Count a call that ended without an answer, after all its attempts."""
         with self._changed:
-            self._lanes.fail(model, self._clock())
+            self._queues.fail(model, self._clock())
             self._admit()
 
     def given_up(self, model: str) -> str:
         """Return why a model was given up; empty if it was not."""
         with self._changed:
-            return self._lanes.given_up(model)
+            return self._queues.given_up(model)
 
     @property
     def paused(self) -> Sequence[str]:
         """The models that are only probed, because they have stopped answering."""
         with self._changed:
-            return self._lanes.paused
+            return self._queues.paused
 
     def forget(self, permits: Iterable[int]) -> None:
         """Take back the permits of somebody who is gone, and learn nothing."""
         with self._changed:
             for permit in permits:
-                self._lanes.forget(permit)
+                self._queues.forget(permit)
             self._admit()
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class Limits:
     def _withdraw(self, ticket: Ticket) -> None:
         with self._changed:
             self._turns.pop(ticket.number, None)
-            self._lanes.withdraw(ticket)
+            self._queues.withdraw(ticket)
             self._admit()
 
     def _admit(self) -> None:
@@ -132,8 +132,8 @@ class Limits:
         if self._closed:
             return
         now = self._clock()
-        admitted, delay = self._lanes.admit(now)
-        for ticket in (*admitted, *self._lanes.dismissed()):
+        admitted, delay = self._queues.admit(now)
+        for ticket in (*admitted, *self._queues.dismissed()):
             if turn := self._turns.pop(ticket.number, None):
                 turn.set()
         if delay is not None and now + delay < self._due:

@@ -3,7 +3,7 @@
 FIRST, LEAST, MOST = 8.0, 1.0, 512.0
 
 
-class Crowd:
+class ConcurrencyLimit:
     """Doubles with every round of answers until the server says that it is too much; halved then, and grown slowly."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Crowd:
     def shrink(self, order: int, latest: int) -> None:
         """Heed a throttled answer to the call that was let in as number ``order``, when ``latest`` was the last.
 
-        Calls that were let in before the crowd was halved have nothing new to say.
+        Calls that were let in before the concurrency was halved have nothing new to say.
         """
         if order <= self._halved_at:
             return

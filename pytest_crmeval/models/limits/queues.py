@@ -1,4 +1,4 @@
-"""Who may ask a model next: one lane for each model, and quotas that lanes may share. No clock, no waiting."""
+"""Who may ask a model next: one queue for each model, and quotas that queues may share. No clock, no waiting."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -10,10 +10,10 @@ from math import inf
 from pytest_crmeval.models.control import Feedback
 from pytest_crmeval.models.limits.breaker import FAILURES, Breaker
 from pytest_crmeval.models.limits.caps import Cap
-from pytest_crmeval.models.limits.concurrency import Crowd
+from pytest_crmeval.models.limits.concurrency import ConcurrencyLimit
 from pytest_crmeval.models.limits.headers import Kind, Reading, bounded, readings
 from pytest_crmeval.models.limits.quotas import Draft, Quota
-from pytest_crmeval.models.limits.token_ratio import Shares
+from pytest_crmeval.models.limits.token_ratio import TokenRatio
 
 OUTPUT = 800
 """Tokens that a call writes at most, where nobody says how its tokens are made up."""
@@ -55,7 +55,7 @@ class Stock:
     """From then on nobody knows."""
 
 
-class Lane:
+class ModelQueue:
     """Those who wait for one model, and those who are asking it."""
 
     def __init__(self, quotas: Sequence[Quota], failures: int = FAILURES) -> None:
@@ -64,8 +64,8 @@ class Lane:
         self._returning: deque[Ticket] = deque()
         self._waiting: deque[Ticket] = deque()
         self.asking: dict[int, Ticket] = {}
-        self._crowd = Crowd()
-        self._shares = Shares()
+        self._concurrency = ConcurrencyLimit()
+        self._shares = TokenRatio()
         self._stocks: dict[str, Stock] = {}
         self._paused_until = -inf
         self._let_in = 0
@@ -97,7 +97,7 @@ class Lane:
         """Return the same, quotas aside, which others may want, too."""
         held = self.breaker.wait(now)
         # A probe goes out even if earlier calls hang.
-        if held is None or (len(self.asking) >= self._crowd.limit and not self.breaker.is_open):
+        if held is None or (len(self.asking) >= self._concurrency.limit and not self.breaker.is_open):
             return None
         costs = self._costs(self.line[0]) if self._stocks else {}
         short = (stock.until for stock in self._stocks.values() if stock.remaining < costs[stock.kind])
@@ -118,9 +118,9 @@ class Lane:
     def learn(self, ticket: Ticket, feedback: Feedback, now: Moment) -> None:
         """Take somebody back, and heed what came of it."""
         if feedback.throttled:
-            self._crowd.shrink(ticket.order, self._let_in)
+            self._concurrency.shrink(ticket.order, self._let_in)
         elif feedback.ok:
-            self._crowd.grow(len(self.asking))
+            self._concurrency.grow(len(self.asking))
         del self.asking[ticket.number]
         self.breaker.back(ticket.number, feedback.trouble, now.time)
         if feedback.ok:
@@ -169,7 +169,7 @@ class Lane:
 
 
 class Lanes:
-    """All lanes. Within a lane, and where lanes share a quota, who came first goes first; nobody else waits.
+    """All queues. Within a queue, and where queues share a quota, who came first goes first; nobody else waits.
 
     Only who asks again goes before all who don't: he has lost time already, and has only so much to lose.
     """
@@ -177,9 +177,9 @@ class Lanes:
     def __init__(self, caps: Sequence[Cap], failures: int = FAILURES) -> None:
         self._failures = failures
         self._caps = [(cap, _quotas(cap)) for cap in caps]
-        self._lanes: dict[str, Lane] = {}
+        self._queues: dict[str, ModelQueue] = {}
         self._numbers = count(1)
-        self._asking: dict[int, Lane] = {}
+        self._asking: dict[int, ModelQueue] = {}
 
     def join(self, model: str, tokens: int, *, again: bool = False) -> Ticket:
         """Stand in line."""
@@ -193,25 +193,25 @@ class Lanes:
         None says: not before somebody comes or goes.
         """
         admitted: list[Ticket] = []
-        lane, delay = self._look(now)
-        while lane is not None:
-            ticket = lane.let_in(now)
-            self._asking[ticket.number] = lane
+        queue, delay = self._look(now)
+        while queue is not None:
+            ticket = queue.let_in(now)
+            self._asking[ticket.number] = queue
             admitted.append(ticket)
-            lane, delay = self._look(now)
+            queue, delay = self._look(now)
         return admitted, delay
 
     def learn(self, number: int, feedback: Feedback, now: Moment) -> None:
         """Take somebody back who was let in, and learn; who is not in there is passed over."""
-        lane = self._asking.pop(number, None)
-        if lane is not None:
-            lane.learn(lane.asking[number], feedback, now)
+        queue = self._asking.pop(number, None)
+        if queue is not None:
+            queue.learn(queue.asking[number], feedback, now)
 
     def forget(self, number: int) -> None:
         """Take somebody back who was let in, and learn nothing: the call may have been made, or not."""
-        lane = self._asking.pop(number, None)
-        if lane is not None:
-            lane.forget(number)
+        queue = self._asking.pop(number, None)
+        if queue is not None:
+            queue.forget(number)
 
     def withdraw(self, ticket: Ticket) -> None:
         """Have somebody leave, wherever he stands."""
@@ -231,41 +231,41 @@ class Lanes:
     @property
     def paused(self) -> Sequence[str]:
         """The models that are only probed, because they have stopped answering."""
-        breakers = {model: lane.breaker for model, lane in self._lanes.items()}
+        breakers = {model: queue.breaker for model, queue in self._queues.items()}
         return [model for model, breaker in breakers.items() if breaker.is_open and not breaker.given_up]
 
     def dismissed(self) -> Sequence[Ticket]:
         """Remove all calls that wait for a model that was given up, and return them."""
-        return [ticket for lane in self._lanes.values() if lane.breaker.given_up for ticket in lane.dismiss()]
+        return [ticket for queue in self._queues.values() if queue.breaker.given_up for ticket in queue.dismiss()]
 
-    def _lane(self, model: str) -> Lane:
-        if model not in self._lanes:
+    def _lane(self, model: str) -> ModelQueue:
+        if model not in self._queues:
             quotas = [quota for cap, made in self._caps if cap.holds_for(model) for quota in made]
-            self._lanes[model] = Lane(quotas, self._failures)
-        return self._lanes[model]
+            self._queues[model] = ModelQueue(quotas, self._failures)
+        return self._queues[model]
 
-    def _look(self, now: float) -> tuple[Lane | None, float | None]:
-        """Find the lane whose first may go now, or the delay until one may."""
+    def _look(self, now: float) -> tuple[ModelQueue | None, float | None]:
+        """Find the queue whose first may go now, or the delay until one may."""
         claimed: set[Quota] = set()
         delays = []
-        for lane in self._by_age():
-            if not claimed.isdisjoint(lane.quotas):
+        for queue in self._by_age():
+            if not claimed.isdisjoint(queue.quotas):
                 continue
-            wait = lane.wait(now)
+            wait = queue.wait(now)
             if wait == 0.0:
-                return lane, 0.0
+                return queue, 0.0
             if wait is not None:
                 delays.append(wait)
-                if lane.own_wait(now) == 0.0:  # only its quotas are missing: nobody takes them away from under it
-                    claimed.update(lane.quotas)
+                if queue.own_wait(now) == 0.0:  # only its quotas are missing: nobody takes them away from under it
+                    claimed.update(queue.quotas)
         return None, min(delays, default=None)
 
-    def _by_age(self) -> Sequence[Lane]:
-        return sorted((lane for lane in self._lanes.values() if lane.line), key=_age)
+    def _by_age(self) -> Sequence[ModelQueue]:
+        return sorted((queue for queue in self._queues.values() if queue.line), key=_age)
 
 
-def _age(lane: Lane) -> tuple[bool, int]:
-    first = lane.line[0]
+def _age(queue: ModelQueue) -> tuple[bool, int]:
+    first = queue.line[0]
     return not first.again, first.number
 
 

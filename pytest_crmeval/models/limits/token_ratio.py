@@ -9,7 +9,7 @@ DEVIATIONS = 3.0
 """Standard deviations above the mean: with two, a simulated run came to be 0.2 % above its cap."""
 
 
-class Shares:
+class TokenRatio:
     """What the calls of late took of their bounds."""
 
     def __init__(self) -> None:

@@ -134,9 +134,9 @@ class SdkBackend:
         return dialect.settings.concede(complaint, body)
 
     def _take_note(self, dialect: Dialect) -> None:
-        account = current()
+        meter = current()
         for note in (*self._notes, *dialect.settings.notes):
-            account.note(note)
+            meter.note(note)
 
     def _read(self, dialect: Dialect, response: httpx2.Response) -> Answer:
         record: object = None

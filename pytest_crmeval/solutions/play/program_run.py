@@ -22,7 +22,7 @@ class Rules:
 
 
 @dataclass(slots=True)
-class Hearing:
+class ProgramRun:
     """The tests of one program, as they are run one after the other."""
 
     rules: Rules

@@ -7,7 +7,7 @@ from pytest_crmeval.domain.program import Language, Program
 from pytest_crmeval.ports.sandbox import Prepared, Sandbox
 
 
-class SandboxBehind(ABC):
+class SandboxProxy(ABC):
     """Says and does what the sandbox behind it does, which is its owner's to close; others change a part of that."""
 
     @property

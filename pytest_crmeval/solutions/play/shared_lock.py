@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from threading import Condition
 
 
-class Quiet:
+class SharedLock:
     """Lets the threads of a process run together, until one of them needs to be alone."""
 
     def __init__(self) -> None:

@@ -11,8 +11,8 @@ from pytest_crmeval.domain.solution import Defect, Solution, SolutionOutcome, Te
 from pytest_crmeval.ports.referee import Referee
 from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
 from pytest_crmeval.solutions.play.checking import Checkers
-from pytest_crmeval.solutions.play.program_run import Hearing, Rules
-from pytest_crmeval.solutions.play.shared_lock import Quiet
+from pytest_crmeval.solutions.play.program_run import ProgramRun, Rules
+from pytest_crmeval.solutions.play.shared_lock import SharedLock
 from pytest_crmeval.solutions.play.test_run import SHOWN, Failure, failure_of, feed_of, limits_of, run
 
 __all__ = ["Judge", "Rules", "judge", "ungradable"]
@@ -45,7 +45,7 @@ class Judge:
         self._referee = referee
         self._rules = rules
         self._checkers = Checkers(sandbox)
-        self._quiet = Quiet()
+        self._quiet = SharedLock()
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -63,27 +63,29 @@ class Judge:
             with self._sandbox.prepared(solution.program) as program:
                 if program.refused is not None:
                     return _outcome(solution, problem, TestVerdict.COMPILE_ERROR, _refusal(program.refused))
-                hearing = Hearing(self._rules)
+                program_run = ProgramRun(self._rules)
                 for test in problem.tests:
-                    hearing.outcomes.append(self._tested(program, problem, test, hearing))
+                    program_run.outcomes.append(self._tested(program, problem, test, program_run))
         except SandboxError as error:
             return _outcome(solution, problem, TestVerdict.JUDGE_ERROR, str(error))
-        return _outcome(solution, problem, *hearing.verdict(), hearing.outcomes)
+        return _outcome(solution, problem, *program_run.verdict(), program_run.outcomes)
 
-    def _tested(self, program: Prepared, problem: Problem, test: ProblemTest, hearing: Hearing) -> TestOutcome:
-        if reason := test.skipped or hearing.over():
+    def _tested(self, program: Prepared, problem: Problem, test: ProblemTest, program_run: ProgramRun) -> TestOutcome:
+        if reason := test.skipped or program_run.over():
             return TestOutcome(verdict=TestVerdict.SKIPPED, kind=test.kind, reason=reason)
         limits = limits_of(problem, test, self._rules.output_bytes)
         try:
             execution = run(program, feed_of(problem, test), limits, problem.time_limit, self._quiet)
-            hearing.seconds += execution.wall_seconds or 0.0
-            failure = failure_of(execution, problem, limits) or self._wrong(execution, problem, test, hearing)
+            program_run.seconds += execution.wall_seconds or 0.0
+            failure = failure_of(execution, problem, limits) or self._wrong(execution, problem, test, program_run)
         except SandboxError as error:
-            hearing.broken = True
+            program_run.broken = True
             return TestOutcome(verdict=TestVerdict.JUDGE_ERROR, kind=test.kind, reason=str(error))
         return _test_outcome(test, execution, failure, _printed(execution, problem))
 
-    def _wrong(self, execution: Execution, problem: Problem, test: ProblemTest, hearing: Hearing) -> Failure | None:
+    def _wrong(
+        self, execution: Execution, problem: Problem, test: ProblemTest, program_run: ProgramRun
+    ) -> Failure | None:
         """Return what is wrong with an output; None if it is right."""
         output = _printed(execution, problem)
         if output is None:
@@ -93,7 +95,7 @@ class Judge:
             return Failure(verdict=TestVerdict.WRONG_ANSWER, reason=found) if found else None
         with self._quiet.together():
             checked = self._checkers.run(problem.checker, test, output)
-        hearing.seconds += checked.wall_seconds or 0.0
+        program_run.seconds += checked.wall_seconds or 0.0
         finding = self._referee.finding_of(problem.checker.style, checked)
         if finding.opinion is Opinion.TROUBLE:
             return Failure(verdict=TestVerdict.JUDGE_ERROR, reason=f"the checker: {finding.reason}")

@@ -11,7 +11,7 @@ from pytest_crmeval.domain.problem import Problem
 from pytest_crmeval.domain.program import Execution, Feed, Limits, Program
 from pytest_crmeval.domain.solution import Solution, SolutionOutcome, TestVerdict, Ungradable
 from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
-from pytest_crmeval.solutions.play.sandbox_proxy import SandboxBehind
+from pytest_crmeval.solutions.play.sandbox_proxy import SandboxProxy
 from pytest_crmeval.solutions.play.solution import Judge, ungradable
 
 AHEAD = 2
@@ -45,7 +45,7 @@ class Clock:
         return self.stopped.is_set() or self.elapsed >= self.seconds
 
 
-class Timed(SandboxBehind):
+class Timed(SandboxProxy):
     """A sandbox that begins no more runs when the time of a file is up."""
 
     def __init__(self, sandbox: Sandbox, clock: Clock) -> None:

@@ -7,7 +7,7 @@ from pytest_crmeval.domain.problem import Problem, ProblemTest
 from pytest_crmeval.domain.program import Ending, Execution, Feed, Limits
 from pytest_crmeval.domain.solution import TestVerdict
 from pytest_crmeval.ports.sandbox import Prepared
-from pytest_crmeval.solutions.play.shared_lock import Quiet
+from pytest_crmeval.solutions.play.shared_lock import SharedLock
 
 NEAR = 0.05
 """A program that is over its time by no more than this share is run once more, alone."""
@@ -49,7 +49,7 @@ def feed_of(problem: Problem, test: ProblemTest) -> Feed:
     return Feed(stdin=test.input.encode(), wanted=wanted)
 
 
-def run(program: Prepared, feed: Feed, limits: Limits, time_limit: float, quiet: Quiet) -> Execution:
+def run(program: Prepared, feed: Feed, limits: Limits, time_limit: float, quiet: SharedLock) -> Execution:
     """Run a program; once more, alone, if a busy machine may have been too slow for it."""
     with quiet.together():
         execution = program.run(feed, limits)

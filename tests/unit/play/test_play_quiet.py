@@ -6,13 +6,13 @@ from dataclasses import replace
 from pytest_crmeval.domain.problem import Checker, CheckerStyle, ProblemTest
 from pytest_crmeval.domain.program import Language, Program
 from pytest_crmeval.solutions.play.checking import KEPT, Checkers
-from pytest_crmeval.solutions.play.shared_lock import Quiet
+from pytest_crmeval.solutions.play.shared_lock import SharedLock
 from tests.programs import Scripted, exited
 
 
 def test_who_is_alone_meets_nobody() -> None:
     """Of many threads, each of which is alone at times; none waits for ever."""
-    quiet, running, seen = Quiet(), [0], []
+    quiet, running, seen = SharedLock(), [0], []
 
     def work(number: int) -> None:
         with quiet.alone() if number % 3 == 0 else quiet.together():

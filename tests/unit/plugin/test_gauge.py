@@ -5,7 +5,7 @@ from threading import Thread
 from typing import Any
 
 from pytest_crmeval.controller.progress.snapshot import Gauge
-from pytest_crmeval.controller.queue import Ledger
+from pytest_crmeval.controller.queue import JobQueue
 from pytest_crmeval.models.control import Feedback
 from pytest_crmeval.models.limits import Cap, LimitsClosed
 from pytest_crmeval.models.shared_control import SharedControl
@@ -37,7 +37,7 @@ def test_calls_that_were_made_again_and_refused_are_counted() -> None:
     assert again is not None
     control.release(again, Feedback(ok=True, cost=0.25))
 
-    gauge = Gauge(books, Ledger(lambda _: None), control)
+    gauge = Gauge(books, JobQueue(lambda _: None), control)
 
     assert ["1 call made again", "1 refused as too many", "spent $0.25"] == gauge.traffic()
     control.close()
@@ -47,7 +47,7 @@ def test_calls_that_wait_are_told_as_long_as_they_do() -> None:
     """Here for a cap that lets one go in ten seconds."""
     control = SharedControl([Cap.parse("openai:* 6rpm")])
     books: Any = Books()
-    gauge = Gauge(books, Ledger(lambda _: None), control)
+    gauge = Gauge(books, JobQueue(lambda _: None), control)
     assert control.acquire("openai:gpt-4.1", 100) is not None
 
     def wait() -> None:
@@ -65,25 +65,25 @@ def test_calls_that_wait_are_told_as_long_as_they_do() -> None:
 def test_who_asks_no_model_has_no_traffic() -> None:
     """Nothing to say."""
     books: Any = Books()
-    assert [] == Gauge(books, Ledger(lambda _: None), SharedControl()).traffic()
+    assert [] == Gauge(books, JobQueue(lambda _: None), SharedControl()).traffic()
 
 
 def test_what_is_played_is_what_was_begun_ahead_or_as_an_item() -> None:
     """Each case once; items of others are none of ours, and count for nothing."""
     books: Any = Books()
-    ledger = Ledger(lambda _: None)
-    ledger.open({"test_crm[one]": 1.0, "test_crm[two]": 1.0}, at_once=1)
-    ledger.join("main", 1)
-    begun = ledger.next("main")
-    gauge = Gauge(books, ledger, SharedControl())
+    queue = JobQueue(lambda _: None)
+    queue.open({"test_crm[one]": 1.0, "test_crm[two]": 1.0}, at_once=1)
+    queue.join("main", 1)
+    begun = queue.next("main")
+    gauge = Gauge(books, queue, SharedControl())
     gauge.started = {"test_crm[one]", "test_crm[three]", "test_other"}
 
     gauge.read(7.0)
 
     now, playing = books.asked
     assert (7.0, {"test_crm[one]", "test_crm[three]"}) == (now, playing - {""})
-    assert [begun] == ledger.playing
-    ledger.close()
+    assert [begun] == queue.playing
+    queue.close()
 
 
 def test_a_model_that_has_stopped_answering_is_shown_as_paused() -> None:
@@ -93,5 +93,5 @@ def test_a_model_that_has_stopped_answering_is_shown_as_paused() -> None:
     control.fail("openai:m http://127.0.0.1:8000/v1")
 
     assert ["openai:m paused: it has stopped answering and is being probed"] == Gauge(
-        books, Ledger(lambda _: None), control
+        books, JobQueue(lambda _: None), control
     ).traffic()

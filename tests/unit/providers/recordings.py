@@ -5,12 +5,12 @@ from typing import Any
 from pytest_crmeval.domain.messages import Reply, Tool, ToolError, ToolResult, agent_says, crm_says, user_says
 from pytest_crmeval.domain.prompt import Asking, Completion, ModelIdentity, Prompt
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.models.usage_meter import Account, Errand
+from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter
 from tests.fakes import call, calls, says
 
 IDENTITY = ModelIdentity(provider="openai", model="gpt-4.1", settings={"temperature": 0.0, "max_output_tokens": 800})
 TOOLS = (Tool(name="search", description="Find a client.", parameters={"type": "object"}),)
-ERRAND = Errand(suite="crm", subject="gpt-4.1", case="quote-0001")
+PURPOSE = CallPurpose(suite="crm", subject="gpt-4.1", case="quote-0001")
 FILE = "crm/gpt-4.1/quote-0001.jsonl"
 ASKED = user_says("Who is Zoë?\nAnd where?")
 LOOKED = calls(call("search", name="Zoë", limit=1))
@@ -28,9 +28,9 @@ def asking(*messages: Any, reply: Reply, system: str = "You are\nan agent.", **m
     return Asking(identity=IDENTITY, prompt=prompt, completion=completion, seconds=1.5)
 
 
-def account(*askings: Asking, errand: Errand = ERRAND) -> Account:
-    """Return the account of a trial that is over."""
-    return Account(errand=errand, askings=list(askings))
+def meter(*askings: Asking, purpose: CallPurpose = PURPOSE) -> UsageMeter:
+    """Return the meter of a trial that is over."""
+    return UsageMeter(purpose=purpose, askings=list(askings))
 
 
 TWO_STEPS = (asking(ASKED, reply=LOOKED), asking(ASKED, agent_says(LOOKED), FOUND, reply=says("She is here.")))

@@ -3,18 +3,18 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.models.usage_meter import Account, current, opened
+from pytest_crmeval.models.usage_meter import UsageMeter, current, opened
 
 
-def in_a_thread() -> Account:
-    """Return the account that a thread without any context finds."""
+def in_a_thread() -> UsageMeter:
+    """Return the meter that a thread without any context finds."""
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(current).result()
 
 
 def test_the_account_of_the_context_is_the_one() -> None:
     """The inner one, where one is opened in another."""
-    outer, inner = Account(), Account()
+    outer, inner = UsageMeter(), UsageMeter()
     with opened(outer):
         with opened(inner):
             within = current()
@@ -26,15 +26,15 @@ def test_the_account_of_the_context_is_the_one() -> None:
 
 def test_a_thread_that_an_agent_starts_writes_into_the_only_account_that_is_open() -> None:
     """It knows nothing of contexts."""
-    with opened(Account()) as account, opened(account):
+    with opened(UsageMeter()) as meter, opened(meter):
         found = in_a_thread()
 
-    assert found is account
+    assert found is meter
 
 
 def test_a_thread_finds_none_where_several_are_open() -> None:
     """Nobody knows whose it is; it gets one that nobody reads."""
-    with opened(Account()) as one, opened(Account()) as two:
+    with opened(UsageMeter()) as one, opened(UsageMeter()) as two:
         found = in_a_thread()
 
     assert found is not one
@@ -43,19 +43,19 @@ def test_a_thread_finds_none_where_several_are_open() -> None:
 
 def test_nobody_writes_into_an_account_that_is_closed() -> None:
     """Neither in its thread nor in another."""
-    with opened(Account()) as account:
+    with opened(UsageMeter()) as meter:
         pass
 
-    assert current() is not account
-    assert in_a_thread() is not account
+    assert current() is not meter
+    assert in_a_thread() is not meter
 
 
 def test_threads_that_are_billed_at_the_same_time_are_all_billed() -> None:
     """Nothing gets lost between reading the bill and writing it."""
-    account = Account()
+    meter = UsageMeter()
     with ThreadPoolExecutor(8) as threads:
         for _ in range(2_000):
-            threads.submit(account.take_useless, Usage(calls=1), 0.5)
+            threads.submit(meter.take_useless, Usage(calls=1), 0.5)
 
-    assert account.bill is not None
-    assert (2_000, 1_000.0) == (account.bill.usage.calls, account.bill.cost)
+    assert meter.bill is not None
+    assert (2_000, 1_000.0) == (meter.bill.usage.calls, meter.bill.cost)

@@ -20,7 +20,7 @@ from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models import cassettes
 from pytest_crmeval.models.cassettes import CassetteError
 from tests.fakes import call, calls, says
-from tests.unit.providers.recordings import ASKED, ERRAND, FILE, LOOKED, TWO_STEPS, account, asking
+from tests.unit.providers.recordings import ASKED, FILE, LOOKED, PURPOSE, TWO_STEPS, asking, meter
 
 ROOT = Path(__file__).parents[3]
 
@@ -32,14 +32,14 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 def test_a_cassette_can_be_read_by_people(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     """One line per exchange, with what was added to the one before; nothing that is another at another time."""
-    cassettes.write(tmp_path, account(*TWO_STEPS))
+    cassettes.write(tmp_path, meter(*TWO_STEPS))
 
     assert snapshot == (tmp_path / FILE).read_text(encoding="utf-8")
 
 
 def test_what_never_changes_is_kept_once(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     """System prompt and tools, line by line."""
-    cassettes.write(tmp_path, account(*TWO_STEPS))
+    cassettes.write(tmp_path, meter(*TWO_STEPS))
 
     [path] = (tmp_path / "prompts").iterdir()
     assert {path.stem} == {line["prompt"] for line in lines(tmp_path / FILE)[1:]}
@@ -50,8 +50,8 @@ def test_the_same_exchanges_are_the_same_bytes(tmp_path: Path) -> None:
     """Whenever, wherever, however long they took and however often they had to be tried."""
     weather = Usage(input=900, cached=100, output=20, calls=1)
     again = [replace(one, seconds=9.0, completion=replace(one.completion, usage=weather)) for one in TWO_STEPS]
-    cassettes.write(tmp_path / "one", account(*TWO_STEPS))
-    cassettes.write(tmp_path / "other", account(*again))
+    cassettes.write(tmp_path / "one", meter(*TWO_STEPS))
+    cassettes.write(tmp_path / "other", meter(*again))
 
     assert (tmp_path / "one" / FILE).read_bytes() == (tmp_path / "other" / FILE).read_bytes()
 
@@ -59,7 +59,7 @@ def test_the_same_exchanges_are_the_same_bytes(tmp_path: Path) -> None:
 def test_a_request_that_does_not_continue_the_one_before_is_told_whole(tmp_path: Path) -> None:
     """A second model may be asked something else in between."""
     other = asking(user_says("Rate this."), reply=says("Good."))
-    cassettes.write(tmp_path, account(TWO_STEPS[0], other, other))
+    cassettes.write(tmp_path, meter(TWO_STEPS[0], other, other))
 
     found = [sorted({"added", "messages"} & set(line)) for line in lines(tmp_path / FILE)[1:]]
     assert [["messages"], ["messages"], ["added"]] == found
@@ -68,7 +68,7 @@ def test_a_request_that_does_not_continue_the_one_before_is_told_whole(tmp_path:
 
 def test_what_a_judge_was_asked_is_beside(tmp_path: Path) -> None:
     """It is nobody's answer to the user."""
-    cassettes.write(tmp_path, account(TWO_STEPS[0], errand=replace(ERRAND, role="judge")))
+    cassettes.write(tmp_path, meter(TWO_STEPS[0], purpose=replace(PURPOSE, role="judge")))
 
     assert ["quote-0001.judge.jsonl"] == [path.name for path in (tmp_path / "crm/gpt-4.1").iterdir()]
 
@@ -76,7 +76,7 @@ def test_what_a_judge_was_asked_is_beside(tmp_path: Path) -> None:
 def test_a_tool_that_must_be_called_is_part_of_the_request(tmp_path: Path) -> None:
     """And of the key."""
     free, bound = asking(ASKED, reply=LOOKED), asking(ASKED, reply=LOOKED, must_call="search")
-    cassettes.write(tmp_path, account(free, bound))
+    cassettes.write(tmp_path, meter(free, bound))
 
     _, one, other = lines(tmp_path / FILE)
     keys = {exchange.key for exchange in cassettes.read(tmp_path / FILE)[1]}
@@ -89,8 +89,8 @@ def test_a_change_is_a_change_of_one_line(tmp_path: Path) -> None:
     first, second = TWO_STEPS
     other = user_says("Who is Zoe?")
     changed = [asking(other, reply=LOOKED), asking(other, *second.prompt.messages[1:], reply=second.completion.reply)]
-    cassettes.write(tmp_path / "before", account(first, second))
-    cassettes.write(tmp_path / "after", account(*changed))
+    cassettes.write(tmp_path / "before", meter(first, second))
+    cassettes.write(tmp_path / "after", meter(*changed))
 
     pairs = zip(lines(tmp_path / "before" / FILE), lines(tmp_path / "after" / FILE), strict=True)
     assert [True, False, True] == [before == after for before, after in pairs]
@@ -98,11 +98,11 @@ def test_a_change_is_a_change_of_one_line(tmp_path: Path) -> None:
 
 def test_trials_of_a_case_live_together(tmp_path: Path) -> None:
     """Each is replaced alone, in the order of their numbers."""
-    second = replace(ERRAND, trial=2)
-    cassettes.write(tmp_path, account(*TWO_STEPS, errand=second))
-    cassettes.write(tmp_path, account(*TWO_STEPS))
+    second = replace(PURPOSE, trial=2)
+    cassettes.write(tmp_path, meter(*TWO_STEPS, purpose=second))
+    cassettes.write(tmp_path, meter(*TWO_STEPS))
     before = cassettes.read(tmp_path / FILE)
-    cassettes.write(tmp_path, account(TWO_STEPS[0], errand=second))
+    cassettes.write(tmp_path, meter(TWO_STEPS[0], purpose=second))
     after = cassettes.read(tmp_path / FILE)
 
     assert [1, 2] == list(before) == list(after)
@@ -113,16 +113,16 @@ def test_trials_of_a_case_live_together(tmp_path: Path) -> None:
 
 def test_to_write_what_is_there_changes_nothing(tmp_path: Path) -> None:
     """Not a byte."""
-    cassettes.write(tmp_path, account(*TWO_STEPS))
+    cassettes.write(tmp_path, meter(*TWO_STEPS))
     before = (tmp_path / FILE).read_bytes()
-    cassettes.write(tmp_path, account(*TWO_STEPS))
+    cassettes.write(tmp_path, meter(*TWO_STEPS))
 
     assert before == (tmp_path / FILE).read_bytes()
 
 
 def test_who_asked_nothing_has_no_cassette(tmp_path: Path) -> None:
     """The oracle, for one."""
-    cassettes.write(tmp_path, account())
+    cassettes.write(tmp_path, meter())
 
     assert [] == list(tmp_path.iterdir())
 
@@ -149,7 +149,7 @@ def deep(levels: int) -> Any:  # noqa: ANN401 (JSON)
 def test_odd_arguments_survive(tmp_path: Path, arguments: Any) -> None:  # noqa: ANN401 (what a model sends)
     """A model may send anything."""
     odd = Reply(text="half \ude00", calls=(ToolCall(tool="search\n", arguments=arguments),))
-    cassettes.write(tmp_path, account(asking(ASKED, reply=odd), asking(ASKED, agent_says(odd), reply=says("?"))))
+    cassettes.write(tmp_path, meter(asking(ASKED, reply=odd), asking(ASKED, agent_says(odd), reply=says("?"))))
 
     [first, _] = cassettes.read(tmp_path / FILE)[1]
     assert odd == first.completion.reply
@@ -160,9 +160,9 @@ def test_a_cassette_that_is_read_and_written_is_the_same(tmp_path: Path, value: 
     """Also where a value had to be spelled out or cut."""
     odd = calls(call("search", name=value))
     steps = [asking(ASKED, reply=odd), asking(ASKED, agent_says(odd), reply=says("?"))]
-    cassettes.write(tmp_path, account(*steps))
+    cassettes.write(tmp_path, meter(*steps))
     before = (tmp_path / FILE).read_bytes()
-    cassettes.write(tmp_path, account(*steps, errand=replace(ERRAND, trial=2)))
+    cassettes.write(tmp_path, meter(*steps, purpose=replace(PURPOSE, trial=2)))
 
     assert (tmp_path / FILE).read_bytes().startswith(before)
 
@@ -171,7 +171,7 @@ def test_secrets_are_not_recorded(tmp_path: Path) -> None:
     """In no part of an exchange."""
     leak = "it is canary-4711"
     told = asking(user_says(leak), reply=Reply(text=leak, calls=[call(leak, **{leak: leak})]), system=leak)
-    cassettes.write(tmp_path, account(told), Redactor(["canary-4711"]))
+    cassettes.write(tmp_path, meter(told), Redactor(["canary-4711"]))
 
     written = [path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.json*")]
     assert [("canary" in text, "[redacted]" in text) for text in written] == [(False, True)] * 2
@@ -202,7 +202,7 @@ def test_an_exchange_that_a_secret_was_taken_out_of_says_so(
     tmp_path: Path, told: Sequence[Asking], marks: list[bool]
 ) -> None:
     """Both to people and to those who play it again."""
-    cassettes.write(tmp_path, account(*told), Redactor([CANARY]))
+    cassettes.write(tmp_path, meter(*told), Redactor([CANARY]))
 
     assert marks == ["redacted" in line for line in lines(tmp_path / FILE)[1:]]
     assert [] == [secret for secret in SECRETS if secret in (tmp_path / FILE).read_text(encoding="utf-8")]
@@ -220,7 +220,7 @@ def test_an_exchange_that_a_secret_was_taken_out_of_says_so(
 )
 def test_what_may_be_part_of_an_answer_is_recorded_as_it_is(tmp_path: Path, text: str) -> None:
     """Another answer would be played to another verdict."""
-    cassettes.write(tmp_path, account(asking(user_says(text), reply=calls(call("search", name=text)))))
+    cassettes.write(tmp_path, meter(asking(user_says(text), reply=calls(call("search", name=text)))))
 
     [exchange] = cassettes.read(tmp_path / FILE)[1]
     assert (calls(call("search", name=text)), False) == (exchange.completion.reply, exchange.redacted)
@@ -228,8 +228,8 @@ def test_what_may_be_part_of_an_answer_is_recorded_as_it_is(tmp_path: Path, text
 
 def test_what_is_recorded_does_not_depend_on_the_environment(tmp_path: Path) -> None:
     """Other people have other secrets."""
-    cassettes.write(tmp_path / "one", account(*TWO_STEPS), Redactor([CANARY]))
-    cassettes.write(tmp_path / "other", account(*TWO_STEPS))
+    cassettes.write(tmp_path / "one", meter(*TWO_STEPS), Redactor([CANARY]))
+    cassettes.write(tmp_path / "other", meter(*TWO_STEPS))
 
     assert (tmp_path / "one" / FILE).read_bytes() == (tmp_path / "other" / FILE).read_bytes()
 
@@ -293,7 +293,7 @@ def test_nobody_writes_over_what_is_no_cassette(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("notes\n", encoding="utf-8")
 
     with pytest.raises(CassetteError, match=r"quote-0001\.jsonl:1"):
-        cassettes.write(tmp_path, account(*TWO_STEPS))
+        cassettes.write(tmp_path, meter(*TWO_STEPS))
 
     assert "notes\n" == (tmp_path / FILE).read_text(encoding="utf-8")
 
@@ -303,14 +303,14 @@ def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
 
     with pytest.raises(OSError, match="file") as caught:
-        cassettes.write(tmp_path / "file", account(*TWO_STEPS))
+        cassettes.write(tmp_path / "file", meter(*TWO_STEPS))
 
     assert caught.value.filename
 
 
 def test_a_full_disk_leaves_the_cassette_as_it_was(tmp_path: Path) -> None:
     """The error names the file, and nothing is left beside it."""
-    cassettes.write(tmp_path, account(*TWO_STEPS))
+    cassettes.write(tmp_path, meter(*TWO_STEPS))
     before = (tmp_path / FILE).read_bytes()
     program = f"""
 import resource, signal, sys
@@ -318,11 +318,11 @@ sys.path.insert(0, {str(ROOT)!r})
 from dataclasses import replace
 from pathlib import Path
 from pytest_crmeval.models import cassettes
-from tests.unit.providers.recordings import ERRAND, TWO_STEPS, account
+from tests.unit.providers.recordings import PURPOSE, TWO_STEPS, meter
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 try:
-    cassettes.write(Path({str(tmp_path)!r}), account(TWO_STEPS[0]))
+    cassettes.write(Path({str(tmp_path)!r}), meter(TWO_STEPS[0]))
 except OSError as error:
     print(error.filename, error.errno, sep="\\n")
 """
@@ -335,7 +335,7 @@ except OSError as error:
 
 def test_a_cassette_is_a_file_like_others(tmp_path: Path) -> None:
     """Those who share the folder can read it."""
-    cassettes.write(tmp_path, account(*TWO_STEPS))
+    cassettes.write(tmp_path, meter(*TWO_STEPS))
     (tmp_path / "other").touch()
 
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == stat.S_IMODE((tmp_path / FILE).stat().st_mode)
@@ -349,9 +349,9 @@ sys.path.insert(0, {str(ROOT)!r})
 from dataclasses import replace
 from pathlib import Path
 from pytest_crmeval.models import cassettes
-from tests.unit.providers.recordings import ERRAND, TWO_STEPS, account
+from tests.unit.providers.recordings import PURPOSE, TWO_STEPS, meter
 for trial in map(int, sys.argv[1:]):
-    cassettes.write(Path({str(tmp_path)!r}), account(*TWO_STEPS, errand=replace(ERRAND, trial=trial)))
+    cassettes.write(Path({str(tmp_path)!r}), meter(*TWO_STEPS, purpose=replace(PURPOSE, trial=trial)))
 """
     numbers = [range(1, 40, 2), range(2, 41, 2)]
     workers = [subprocess.Popen([sys.executable, "-B", "-c", program, *map(str, some)]) for some in numbers]

@@ -16,10 +16,10 @@ from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.usage import Bill
 from pytest_crmeval.models import cassettes
 from pytest_crmeval.models.cassettes import Replaying
-from pytest_crmeval.models.usage_meter import Account, Errand, opened
+from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.fakes import call, calls, says
-from tests.unit.providers.recordings import ASKED, ERRAND, FILE, IDENTITY, TOOLS, TWO_STEPS, account, asking
+from tests.unit.providers.recordings import ASKED, FILE, IDENTITY, PURPOSE, TOOLS, TWO_STEPS, asking, meter
 
 FIRST, SECOND = TWO_STEPS
 
@@ -32,22 +32,22 @@ def model(folder: Path, identity: ModelIdentity = IDENTITY) -> Replaying:
 @pytest.fixture
 def tape(tmp_path: Path) -> Path:
     """Return a folder with the recording of two steps."""
-    cassettes.write(tmp_path, account(*TWO_STEPS))
+    cassettes.write(tmp_path, meter(*TWO_STEPS))
     return tmp_path
 
 
-def replayed(folder: Path, *prompts: Prompt, errand: Errand = ERRAND) -> Account:
-    """Ask again; return the account."""
-    with opened(Account(errand=errand)) as books:
+def replayed(folder: Path, *prompts: Prompt, purpose: CallPurpose = PURPOSE) -> UsageMeter:
+    """Ask again; return the meter."""
+    with opened(UsageMeter(purpose=purpose)) as books:
         for prompt in prompts:
             model(folder).complete(prompt)
     return books
 
 
-def complaint(folder: Path, *prompts: Prompt, errand: Errand = ERRAND) -> str:
+def complaint(folder: Path, *prompts: Prompt, purpose: CallPurpose = PURPOSE) -> str:
     """Ask again; return what is said about the last request."""
     with pytest.raises(ModelError) as caught:
-        replayed(folder, *prompts, errand=errand)
+        replayed(folder, *prompts, purpose=purpose)
     assert Cause.NOT_RECORDED == caught.value.cause
     return str(caught.value.args[0])
 
@@ -73,7 +73,7 @@ def test_a_replayed_answer_is_on_the_books(tape: Path) -> None:
 
 def test_a_model_without_a_price_has_none_when_it_is_replayed(tape: Path) -> None:
     """Which is not zero."""
-    with opened(Account(errand=ERRAND)) as books:
+    with opened(UsageMeter(purpose=PURPOSE)) as books:
         Replaying(IDENTITY, tape, lambda _: None).complete(FIRST.prompt)
 
     assert books.bill == Bill(usage=books.askings[0].completion.usage, cost=None, replayed=True)
@@ -90,18 +90,18 @@ def test_a_recording_that_is_recorded_again_is_the_same(tape: Path) -> None:
 
 def test_what_the_reader_has_to_know_is_replayed(tmp_path: Path) -> None:
     """A setting that the model refused was left out when it was recorded, too; also when another trial is added."""
-    noted = account(*TWO_STEPS)
+    noted = meter(*TWO_STEPS)
     noted.note("gpt-4.1 refuses temperature: left out")
     cassettes.write(tmp_path, noted, Redactor())
-    cassettes.write(tmp_path, account(*TWO_STEPS, errand=replace(ERRAND, trial=2)))
+    cassettes.write(tmp_path, meter(*TWO_STEPS, purpose=replace(PURPOSE, trial=2)))
 
     assert ["gpt-4.1 refuses temperature: left out"] == replayed(tmp_path, FIRST.prompt, SECOND.prompt).notes
-    assert [] == replayed(tmp_path, FIRST.prompt, errand=replace(ERRAND, trial=2)).notes
+    assert [] == replayed(tmp_path, FIRST.prompt, purpose=replace(PURPOSE, trial=2)).notes
 
 
 def test_notes_are_recorded_without_secrets(tmp_path: Path) -> None:
     """As everything is."""
-    noted = account(*TWO_STEPS)
+    noted = meter(*TWO_STEPS)
     noted.note(f"it refuses {CANARY}")
     cassettes.write(tmp_path, noted, Redactor([CANARY]))
 
@@ -127,11 +127,11 @@ def test_requests_are_found_in_any_order(tape: Path) -> None:
 @pytest.fixture
 def opinions(tmp_path: Path) -> Path:
     """Return a folder with three answers to one question."""
-    cassettes.write(tmp_path, account(*(asking(ASKED, reply=says(text)) for text in "abc")))
+    cassettes.write(tmp_path, meter(*(asking(ASKED, reply=says(text)) for text in "abc")))
     return tmp_path
 
 
-def words(books: Account) -> Sequence[str]:
+def words(books: UsageMeter) -> Sequence[str]:
     """Return what was answered."""
     return [one.completion.reply.text for one in books.askings]
 
@@ -154,7 +154,7 @@ def test_an_answer_is_given_once(opinions: Path) -> None:
 
 def test_an_answer_is_given_once_although_several_ask_at_the_same_time(opinions: Path) -> None:
     """Whoever comes first."""
-    with opened(Account(errand=ERRAND)) as books, ThreadPoolExecutor(3) as pool:
+    with opened(UsageMeter(purpose=PURPOSE)) as books, ThreadPoolExecutor(3) as pool:
         contexts = [copy_context() for _ in range(3)]
         done = [pool.submit(context.run, model(opinions).complete, FIRST.prompt) for context in contexts]
         answers = {one.result().reply.text for one in done}
@@ -165,7 +165,7 @@ def test_an_answer_is_given_once_although_several_ask_at_the_same_time(opinions:
 
 def test_two_accounts_in_turn_are_not_mixed_up(opinions: Path) -> None:
     """A judge may be asked in between."""
-    one, other = Account(errand=ERRAND), Account(errand=ERRAND)
+    one, other = UsageMeter(purpose=PURPOSE), UsageMeter(purpose=PURPOSE)
     for books in (one, other, one, other):
         with opened(books):
             model(opinions).complete(FIRST.prompt)
@@ -175,7 +175,7 @@ def test_two_accounts_in_turn_are_not_mixed_up(opinions: Path) -> None:
 
 def test_a_file_is_read_once_in_a_trial(tape: Path) -> None:
     """What happens to it meanwhile is for the next."""
-    with opened(Account(errand=ERRAND)) as books:
+    with opened(UsageMeter(purpose=PURPOSE)) as books:
         model(tape).complete(FIRST.prompt)
         (tape / FILE).unlink()
         model(tape).complete(SECOND.prompt)
@@ -185,25 +185,25 @@ def test_a_file_is_read_once_in_a_trial(tape: Path) -> None:
 
 def test_every_trial_has_its_own_recording(tape: Path) -> None:
     """A second attempt is another question."""
-    second = replace(ERRAND, trial=2)
+    second = replace(PURPOSE, trial=2)
 
-    assert f"{tape / FILE} has no trial 2; it has 1" in complaint(tape, FIRST.prompt, errand=second)
-    cassettes.write(tape, account(asking(ASKED, reply=says("Again.")), errand=second))
-    assert ["Again."] == words(replayed(tape, FIRST.prompt, errand=second))
+    assert f"{tape / FILE} has no trial 2; it has 1" in complaint(tape, FIRST.prompt, purpose=second)
+    cassettes.write(tape, meter(asking(ASKED, reply=says("Again.")), purpose=second))
+    assert ["Again."] == words(replayed(tape, FIRST.prompt, purpose=second))
 
 
 def test_what_the_judge_said_is_not_what_the_agent_said(tape: Path) -> None:
     """Although both may be asked the same."""
-    judge = replace(ERRAND, role="judge")
-    cassettes.write(tape, account(asking(ASKED, reply=says("Guilty.")), errand=judge))
+    judge = replace(PURPOSE, role="judge")
+    cassettes.write(tape, meter(asking(ASKED, reply=says("Guilty.")), purpose=judge))
 
-    assert ["Guilty."] == words(replayed(tape, FIRST.prompt, errand=judge))
+    assert ["Guilty."] == words(replayed(tape, FIRST.prompt, purpose=judge))
     assert [""] == words(replayed(tape, FIRST.prompt))
 
 
 def test_a_case_without_a_cassette_says_so(tape: Path) -> None:
     """And how to get one."""
-    said = complaint(tape, FIRST.prompt, errand=replace(ERRAND, case="quote-0002"))
+    said = complaint(tape, FIRST.prompt, purpose=replace(PURPOSE, case="quote-0002"))
 
     missing = tape / "crm/gpt-4.1/quote-0002.jsonl"
     assert f"there is no {missing}\nrecord it with --crmeval-record {tape}" == said
@@ -293,7 +293,7 @@ def test_a_request_that_was_not_recorded_shows_what_differs(
 )
 def test_another_model_was_not_recorded(tape: Path, identity: ModelIdentity, what: str) -> None:
     """Nor the same one with other settings."""
-    with opened(Account(errand=ERRAND)), pytest.raises(ModelError, match=what):
+    with opened(UsageMeter(purpose=PURPOSE)), pytest.raises(ModelError, match=what):
         model(tape, identity).complete(FIRST.prompt)
 
 
@@ -317,7 +317,7 @@ def test_a_complaint_is_short(tape: Path, text: str) -> None:
 
 def test_a_difference_at_the_end_of_a_long_text_is_seen(tmp_path: Path) -> None:
     """The beginning, which is the same, is not shown."""
-    cassettes.write(tmp_path, account(asking(user_says("x" * 50_000 + "old"), reply=says("Yes."))))
+    cassettes.write(tmp_path, meter(asking(user_says("x" * 50_000 + "old"), reply=says("Yes."))))
 
     said = complaint(tmp_path, replace(FIRST.prompt, messages=[user_says("x" * 50_000 + "new")]))
 
@@ -337,9 +337,9 @@ def test_a_difference_at_the_end_of_a_long_text_is_seen(tmp_path: Path) -> None:
 def test_odd_answers_lead_to_the_same_requests(tmp_path: Path, odd: Reply) -> None:
     """What was recorded is part of the next request, and has to be recognised there."""
     after = asking(ASKED, agent_says(odd), crm_says([ToolResult(value="?")]), reply=says("Done."))
-    cassettes.write(tmp_path, account(asking(ASKED, reply=odd), after))
+    cassettes.write(tmp_path, meter(asking(ASKED, reply=odd), after))
 
-    with opened(Account(errand=ERRAND)):
+    with opened(UsageMeter(purpose=PURPOSE)):
         given = model(tmp_path).complete(FIRST.prompt).reply
         messages = [ASKED, agent_says(given), crm_says([ToolResult(value="?")])]
         last = model(tmp_path).complete(replace(FIRST.prompt, messages=messages))
@@ -356,7 +356,7 @@ HIDDEN = "what was recorded holds a secret, which was not recorded; record it ag
 )
 def test_an_answer_that_lost_a_secret_is_not_played(tmp_path: Path, leak: Reply) -> None:
     """It is not what the model has said."""
-    cassettes.write(tmp_path, account(asking(ASKED, reply=leak)), Redactor([CANARY]))
+    cassettes.write(tmp_path, meter(asking(ASKED, reply=leak)), Redactor([CANARY]))
 
     assert f"request 1 is not in {tmp_path / FILE}: {HIDDEN}" == complaint(tmp_path, FIRST.prompt)
 
@@ -364,10 +364,10 @@ def test_an_answer_that_lost_a_secret_is_not_played(tmp_path: Path, leak: Reply)
 def test_a_question_that_lost_a_secret_is_not_found(tmp_path: Path) -> None:
     """Whether or not the secret is known to those who play it again."""
     asked = asking(user_says(f"Note {CANARY}."), reply=says("Done."))
-    cassettes.write(tmp_path, account(asked), Redactor([CANARY]))
+    cassettes.write(tmp_path, meter(asked), Redactor([CANARY]))
 
     for redactor in (Redactor(), Redactor([CANARY])):
-        with opened(Account(errand=ERRAND)), pytest.raises(ModelError) as caught:
+        with opened(UsageMeter(purpose=PURPOSE)), pytest.raises(ModelError) as caught:
             Replaying(IDENTITY, tmp_path, lambda _: None, redactor).complete(asked.prompt)
 
         assert f"request 1 is not in {tmp_path / FILE}: {HIDDEN}" == caught.value.args[0]
@@ -376,7 +376,7 @@ def test_a_question_that_lost_a_secret_is_not_found(tmp_path: Path) -> None:
 def test_a_complaint_shows_no_secret(tape: Path) -> None:
     """Not even one that nobody has recorded."""
     prompt = replace(FIRST.prompt, messages=[user_says("x" * 90 + CANARY)])
-    with opened(Account(errand=ERRAND)), pytest.raises(ModelError) as caught:
+    with opened(UsageMeter(purpose=PURPOSE)), pytest.raises(ModelError) as caught:
         Replaying(IDENTITY, tape, lambda _: None, Redactor([CANARY])).complete(prompt)
 
     assert "message 1 of 1 differs" in caught.value.args[0]
@@ -400,7 +400,7 @@ def test_a_cassette_with_keys_is_still_played(tape: Path) -> None:
 
 def test_an_older_cassette_that_lost_something_is_not_played(tmp_path: Path) -> None:
     """Its lines have no mark."""
-    cassettes.write(tmp_path, account(asking(ASKED, reply=says("Basic [redacted] Ltd"))))
+    cassettes.write(tmp_path, meter(asking(ASKED, reply=says("Basic [redacted] Ltd"))))
     with_keys(tmp_path / FILE)
 
     assert complaint(tmp_path, FIRST.prompt).endswith(HIDDEN)
@@ -450,8 +450,8 @@ def test_the_transcripts_of_a_run_are_cassettes(tmp_path: Path) -> None:
     transcript(tmp_path, [asking(ASKED, reply=says("Again."))], trial=2)
 
     assert ["", "She is here."] == words(replayed(tmp_path, FIRST.prompt, SECOND.prompt))
-    assert ["Again."] == words(replayed(tmp_path, FIRST.prompt, errand=replace(ERRAND, trial=2)))
-    assert ["Guilty."] == words(replayed(tmp_path, FIRST.prompt, errand=replace(ERRAND, role="judge")))
+    assert ["Again."] == words(replayed(tmp_path, FIRST.prompt, purpose=replace(PURPOSE, trial=2)))
+    assert ["Guilty."] == words(replayed(tmp_path, FIRST.prompt, purpose=replace(PURPOSE, role="judge")))
 
 
 def test_a_transcript_that_lost_a_secret_is_not_played(tmp_path: Path) -> None:
@@ -475,7 +475,7 @@ def test_a_transcript_without_a_judge_says_so(tmp_path: Path, record: dict[str, 
     """There is nothing that could be recorded into it."""
     transcript(tmp_path, TWO_STEPS, record=record)
 
-    said = complaint(tmp_path, FIRST.prompt, errand=replace(ERRAND, role="judge"))
+    said = complaint(tmp_path, FIRST.prompt, purpose=replace(PURPOSE, role="judge"))
 
     path = tmp_path / FILE.replace(".jsonl", ".json")
     assert f"{path}: {why}\nplay it again without --crmeval-replay" == said
@@ -537,9 +537,9 @@ def test_models_of_one_trial_share_its_recording(tmp_path: Path) -> None:
         replace(FIRST, identity=teacher, completion=completion("teacher")),
         replace(FIRST, completion=completion("student again")),
     ]
-    cassettes.write(tmp_path, account(*told))
+    cassettes.write(tmp_path, meter(*told))
 
-    with opened(Account(errand=ERRAND)) as books:
+    with opened(UsageMeter(purpose=PURPOSE)) as books:
         for identity in (IDENTITY, teacher, IDENTITY):
             model(tmp_path, identity).complete(FIRST.prompt)
 
@@ -551,9 +551,9 @@ def test_models_that_are_asked_in_threads_share_it_too(tmp_path: Path) -> None:
     teacher = replace(IDENTITY, model="gpt-4.1-mini")
     pairs = [(IDENTITY, "one"), (teacher, "two"), (IDENTITY, "three"), (teacher, "four")]
     told = [replace(FIRST, identity=identity, completion=completion(text)) for identity, text in pairs]
-    cassettes.write(tmp_path, account(*told))
+    cassettes.write(tmp_path, meter(*told))
 
-    with opened(Account(errand=ERRAND)) as books:
+    with opened(UsageMeter(purpose=PURPOSE)) as books:
         contexts = [copy_context(), copy_context()] * 2
         for context, (identity, _) in zip(contexts, pairs, strict=True):
             context.run(model(tmp_path, identity).complete, FIRST.prompt)

@@ -1,17 +1,17 @@
 """How many may ask at the same time."""
 
-from pytest_crmeval.models.limits.concurrency import Crowd
+from pytest_crmeval.models.limits.concurrency import ConcurrencyLimit
 
 
-def crowd(*, rounds: int = 0) -> Crowd:
+def crowd(*, rounds: int = 0) -> ConcurrencyLimit:
     """Return a crowd that has grown for so many rounds, every call answered."""
-    made = Crowd()
+    made = ConcurrencyLimit()
     for _ in range(rounds):
         answered(made)
     return made
 
 
-def answered(made: Crowd) -> None:
+def answered(made: ConcurrencyLimit) -> None:
     """Have a whole round answered."""
     asking = made.limit
     for _ in range(asking):

@@ -2,12 +2,12 @@
 
 import pytest
 
-from pytest_crmeval.models.limits.token_ratio import Shares
+from pytest_crmeval.models.limits.token_ratio import TokenRatio
 
 
-def shares(*noted: float) -> Shares:
+def shares(*noted: float) -> TokenRatio:
     """Return what was learned from calls."""
-    made = Shares()
+    made = TokenRatio()
     for share in noted:
         made.note(share)
     return made

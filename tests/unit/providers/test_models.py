@@ -13,7 +13,7 @@ from pytest_crmeval.models.backend import Answer
 from pytest_crmeval.models.control import NO_CHARGE, Charge, Feedback
 from pytest_crmeval.models.patient_model import Model
 from pytest_crmeval.models.specs import ModelSpec
-from pytest_crmeval.models.usage_meter import Account, opened
+from pytest_crmeval.models.usage_meter import UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.fakes import says
 
@@ -121,7 +121,7 @@ class Desk:
         self.control = Generous()
         """Who gives the permits; another may take its place."""
         self.pauses: list[float] = []
-        self.account = Account(patience=patience)
+        self.meter = UsageMeter(patience=patience)
         self.model = Model(
             ModelSpec.parse(spec),
             lambda: self.backend,
@@ -132,7 +132,7 @@ class Desk:
 
     def ask(self) -> Completion:
         """Ask once."""
-        with opened(self.account):
+        with opened(self.meter):
             return self.model.complete(PROMPT)
 
 
@@ -142,15 +142,15 @@ def failures(cause: Cause, count: int, retry_after: float | None = None) -> Sequ
 
 
 def test_an_answer_is_on_the_books_with_its_price() -> None:
-    """Usage, cost and the exchange itself are in the trial's account."""
+    """Usage, cost and the exchange itself are in the trial's meter."""
     desk = Desk()
 
     completion = desk.ask()
 
     assert says("Hi.") == completion.reply
-    assert desk.account.bill is not None
-    assert (1.0, Usage(input=100, output=10, calls=1)) == (desk.account.bill.cost, desk.account.bill.usage)
-    assert [PROMPT] == [asking.prompt for asking in desk.account.askings]
+    assert desk.meter.bill is not None
+    assert (1.0, Usage(input=100, output=10, calls=1)) == (desk.meter.bill.cost, desk.meter.bill.usage)
+    assert [PROMPT] == [asking.prompt for asking in desk.meter.askings]
 
 
 @pytest.mark.parametrize("cause", RETRIED)
@@ -217,8 +217,8 @@ def test_attempts_are_bounded_in_count() -> None:
         desk.ask()
 
     assert 3 == len(desk.backend.deadlines)
-    assert desk.account.bill is not None
-    assert Usage(retries=2) == desk.account.bill.usage
+    assert desk.meter.bill is not None
+    assert Usage(retries=2) == desk.meter.bill.usage
 
 
 def test_pauses_are_bounded_in_time_over_all_calls_of_a_trial() -> None:
@@ -229,7 +229,7 @@ def test_pauses_are_bounded_in_time_over_all_calls_of_a_trial() -> None:
         desk.ask()
 
     assert 2 == len(desk.pauses)
-    assert 0 <= desk.account.patience < 20
+    assert 0 <= desk.meter.patience < 20
 
 
 def test_a_server_that_wants_more_time_than_there_is_is_not_waited_for() -> None:
@@ -313,7 +313,7 @@ def test_waiting_to_ask_again_takes_from_the_patience() -> None:
 
     desk.ask()
 
-    assert 10.0 - sum(desk.pauses) - 0.5 < desk.account.patience <= 10.0 - sum(desk.pauses) - 0.2
+    assert 10.0 - sum(desk.pauses) - 0.5 < desk.meter.patience <= 10.0 - sum(desk.pauses) - 0.2
 
 
 def test_who_may_not_ask_again_in_time_gives_up_with_what_happened_last() -> None:
@@ -350,7 +350,7 @@ def test_a_request_that_is_made_in_another_way_waits_no_longer_than_there_is_pat
     with pytest.raises(ModelError, match="rate limited: openai:m: a request was to be made in another way"):
         desk.ask()
 
-    assert desk.account.patience <= 0
+    assert desk.meter.patience <= 0
     assert [Feedback(ok=False, heard="openai:m")] == desk.control.lessons
 
 
@@ -361,9 +361,9 @@ def test_an_answer_that_is_of_no_use_is_paid_for() -> None:
 
     desk.ask()
 
-    assert desk.account.bill is not None
-    assert Usage(input=150, output=15, calls=2, retries=1) == desk.account.bill.usage
-    assert 1.5 == desk.account.bill.cost
+    assert desk.meter.bill is not None
+    assert Usage(input=150, output=15, calls=2, retries=1) == desk.meter.bill.usage
+    assert 1.5 == desk.meter.bill.cost
     assert [(55, 0.5), (110, 1.0)] == [(lesson.tokens, lesson.cost) for lesson in desk.control.lessons]
 
 
@@ -374,8 +374,8 @@ def test_what_was_paid_in_vain_is_on_the_bill() -> None:
     with pytest.raises(ModelError):
         desk.ask()
 
-    assert desk.account.bill is not None
-    assert (0.5, 1) == (desk.account.bill.cost, desk.account.bill.usage.calls)
+    assert desk.meter.bill is not None
+    assert (0.5, 1) == (desk.meter.bill.cost, desk.meter.bill.usage.calls)
 
 
 def test_what_a_server_says_about_its_limits_when_it_refuses_is_heeded() -> None:
@@ -396,7 +396,7 @@ def test_an_answer_that_was_cut_short_is_noted_once() -> None:
     desk.ask()
     desk.ask()
 
-    assert ["m ran out of its 800 output tokens; ?max_output_tokens= gives it more"] == desk.account.notes
+    assert ["m ran out of its 800 output tokens; ?max_output_tokens= gives it more"] == desk.meter.notes
 
 
 def test_servers_with_a_model_of_the_same_name_are_told_apart() -> None:
@@ -428,7 +428,7 @@ def test_the_bound_on_tokens_builds_on_what_the_call_before_took() -> None:
     desk = Desk()
     longer = Prompt(system=PROMPT.system, messages=(*PROMPT.messages, user_says("x" * 300)))
 
-    with opened(desk.account):
+    with opened(desk.meter):
         desk.model.complete(PROMPT)
         desk.model.complete(longer)
 
@@ -442,7 +442,7 @@ def test_the_bound_of_a_first_call_is_learnt_from_those_before() -> None:
     desk = Desk()
     prompt = Prompt(system="x" * 30_000, messages=PROMPT.messages)
     for _ in range(2):
-        with opened(Account()):
+        with opened(UsageMeter()):
             desk.model.complete(prompt)
 
     (_, first), (_, second) = desk.control.asked
@@ -535,8 +535,8 @@ def test_an_empty_answer_is_not_the_reply_if_no_other_call_is_allowed() -> None:
     with pytest.raises(ModelError, match="given up: openai:m: no answer from openai:m"):
         desk.ask()
 
-    assert desk.account.bill is not None
-    assert (1.0, 1) == (desk.account.bill.cost, desk.account.bill.usage.calls)
+    assert desk.meter.bill is not None
+    assert (1.0, 1) == (desk.meter.bill.cost, desk.meter.bill.usage.calls)
 
 
 def test_the_note_of_an_empty_answer_says_that_it_was_asked_for_again_only_if_it_was() -> None:
@@ -546,7 +546,7 @@ def test_the_note_of_an_empty_answer_says_that_it_was_asked_for_again_only_if_it
         desk = Desk(spec=spec)
         desk.backend.text = ""
         desk.ask()
-        notes += desk.account.notes
+        notes += desk.meter.notes
 
     assert [
         "openai:m returned an empty answer: it counts as the reply",
@@ -557,9 +557,9 @@ def test_the_note_of_an_empty_answer_says_that_it_was_asked_for_again_only_if_it
 def test_a_call_says_what_it_may_cost_at_most() -> None:
     """For which trial and agent, too; without a budget there is nothing to say."""
     desk = Desk()
-    desk.account = Account(trial="test[one]", agent="openai:m")
+    desk.meter = UsageMeter(trial="test[one]", agent="openai:m")
     desk.ask()
-    desk.account = Account()
+    desk.meter = UsageMeter()
     desk.ask()
 
     first, second = desk.control.charges

@@ -6,7 +6,7 @@ from pytest_crmeval.domain.messages import Tool, user_says
 from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.models.guesses import Guess
 from pytest_crmeval.models.once import MOST, Once
-from pytest_crmeval.models.usage_meter import Account
+from pytest_crmeval.models.usage_meter import UsageMeter
 
 
 def tools(name: str = "add_note") -> tuple[Tool, ...]:
@@ -65,7 +65,9 @@ def test_how_long_tools_are_is_found_out_once() -> None:
 
     shown = (Tool(name="add_note", description="", parameters=Watched()),)
     guess = Guess(100)
-    bounds = {guess.bound(Prompt(system="", messages=(user_says("Hello"),), tools=shown), Account()) for _ in range(5)}
+    bounds = {
+        guess.bound(Prompt(system="", messages=(user_says("Hello"),), tools=shown), UsageMeter()) for _ in range(5)
+    }
 
     assert ["looked"] == looks
     assert 1_100 < bounds.pop() < 1_300

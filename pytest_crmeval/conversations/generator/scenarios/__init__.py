@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pytest_crmeval.conversations.generator.intents import Move
+from pytest_crmeval.conversations.generator.intents import Scenario
 from pytest_crmeval.conversations.generator.scenarios import (
     absence,
     client_questions,
@@ -33,5 +33,5 @@ _MODULES = (
     *(trouble, limits, formats, questions_back, omissions, absence),
     *(unsettled, corrections),
 )
-MOVES: Sequence[Move] = tuple(move for module in _MODULES for move in module.MOVES)
+MOVES: Sequence[Scenario] = tuple(move for module in _MODULES for move in module.MOVES)
 """In an order that must not change: chance goes by it."""

@@ -1,7 +1,7 @@
 """What users ask of what is not there, and of what no CRM can do."""
 
 from pytest_crmeval.conversations.generator import vocabulary
-from pytest_crmeval.conversations.generator.intents import Beat, Move, Slot
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario, Slot
 from pytest_crmeval.conversations.generator.rows import STAGES
 from pytest_crmeval.conversations.generator.scenarios import strangers
 from pytest_crmeval.conversations.generator.scenarios.papers import note_text
@@ -13,22 +13,22 @@ BEYOND = frozenset({"out-of-scope"})
 NOTHING = ("nothing",)
 
 
-def ask_for_absent_client(story: Story) -> Beat | None:
+def ask_for_absent_client(story: Story) -> Intent | None:
     """Ask for a client that there is not."""
     return _absent_client(story, {})
 
 
-def note_on_absent_client(story: Story) -> Beat | None:
+def note_on_absent_client(story: Story) -> Intent | None:
     """Want a note on a client that there is not."""
     return _absent_client(story, {"note": note_text(story, "Client")})
 
 
-def hand_over_absent_client(story: Story) -> Beat | None:
+def hand_over_absent_client(story: Story) -> Intent | None:
     """Want a client handed over that there is not."""
-    return _absent_client(story, {"owner": story.dice.one_of(vocabulary.owners())})
+    return _absent_client(story, {"owner": story.chance.one_of(vocabulary.owners())})
 
 
-def _absent_client(story: Story, said: dict[str, Slot]) -> Beat:
+def _absent_client(story: Story, said: dict[str, Slot]) -> Intent:
     name = strangers.company(story)
     return Unsettled(
         tool="client_search",
@@ -41,30 +41,30 @@ def _absent_client(story: Story, said: dict[str, Slot]) -> Beat:
     )
 
 
-def _then_add(story: Story, last: Unsettled) -> Beat:
+def _then_add(story: Story, last: Unsettled) -> Intent:
     """Have the client added that was not there."""
     name = last.args["name"]
-    address, status = strangers.mailbox(story, name), story.dice.one_of(("Active", "Prospect"))
+    address, status = strangers.mailbox(story, name), story.chance.one_of(("Active", "Prospect"))
     args = {"name": name, "email": address, "status": status}
     about = enact(story, "create_new_client", args, None)
     slots: dict[str, Slot] = {"email": address, "status": status}
     skills = frozenset({"recovery", "creation"})
-    return Beat(tool="create_new_client", args=args, slots=slots, phrase="then_add_them", skills=skills, about=about)
+    return Intent(tool="create_new_client", args=args, slots=slots, phrase="then_add_them", skills=skills, about=about)
 
 
-def ask_for_absent_person(story: Story) -> Beat | None:
+def ask_for_absent_person(story: Story) -> Intent | None:
     """Ask for a person whom nobody knows."""
     return _absent_person(story, {})
 
 
-def promote_absent_person(story: Story) -> Beat | None:
+def promote_absent_person(story: Story) -> Intent | None:
     """Want another title for a person whom nobody knows."""
-    return _absent_person(story, {"title": story.dice.one_of(vocabulary.titles())})
+    return _absent_person(story, {"title": story.chance.one_of(vocabulary.titles())})
 
 
-def _absent_person(story: Story, said: dict[str, Slot]) -> Beat:
+def _absent_person(story: Story, said: dict[str, Slot]) -> Intent:
     first, last, _ = strangers.person(story)
-    return Beat(
+    return Intent(
         tool="contact_search",
         args={"first_name": first, "last_name": last},
         slots={"first": first, "last": last, **said},
@@ -73,70 +73,70 @@ def _absent_person(story: Story, said: dict[str, Slot]) -> Beat:
     )
 
 
-def ask_for_absent_deal(story: Story) -> Beat | None:
+def ask_for_absent_deal(story: Story) -> Intent | None:
     """Ask for a deal that there is not."""
     return _absent_deal(story, {})
 
 
-def move_absent_deal(story: Story) -> Beat | None:
+def move_absent_deal(story: Story) -> Intent | None:
     """Want a deal in another stage that there is not."""
-    return _absent_deal(story, {"stage": story.dice.one_of(STAGES)})
+    return _absent_deal(story, {"stage": story.chance.one_of(STAGES)})
 
 
-def _absent_deal(story: Story, said: dict[str, Slot]) -> Beat:
+def _absent_deal(story: Story, said: dict[str, Slot]) -> Intent:
     name = strangers.deal_name(story)
     slots: dict[str, Slot] = {"title": name, **said}
-    return Beat(tool="opportunity_search", args={"name": name}, slots=slots, facts=NOTHING, skills=ABSENT)
+    return Intent(tool="opportunity_search", args={"name": name}, slots=slots, facts=NOTHING, skills=ABSENT)
 
 
-def out_of_scope(story: Story) -> Beat | None:
+def out_of_scope(story: Story) -> Intent | None:
     """Want something that is not for a CRM."""
-    return _declined(request=story.dice.one_of(vocabulary.outside_requests()))
+    return _declined(request=story.chance.one_of(vocabulary.outside_requests()))
 
 
-def delete_client(story: Story) -> Beat | None:
+def delete_client(story: Story) -> Intent | None:
     """Want a client deleted, for which there is no tool."""
     client = story.pick("Client")
     return _declined(client=story.call(client)) if client else None
 
 
-def delete_person(story: Story) -> Beat | None:
+def delete_person(story: Story) -> Intent | None:
     """Want a person deleted, for which there is no tool."""
     person = story.pick("Contact")
     return _declined(contact=story.call(person)) if person else None
 
 
-def change_contract(story: Story) -> Beat | None:
+def change_contract(story: Story) -> Intent | None:
     """Want a contract in another status, for which there is no tool."""
     contract = story.pick("Contract")
     if contract is None:
         return None
-    status = story.dice.one_of([each for each in ("Active", "Pending", "Expired") if each != contract["status"]])
+    status = story.chance.one_of([each for each in ("Active", "Pending", "Expired") if each != contract["status"]])
     return _declined(contract=story.call(contract), status=status)
 
 
-def delete_file(story: Story) -> Beat | None:
+def delete_file(story: Story) -> Intent | None:
     """Want a file taken off the record, for which there is no tool."""
     files = story.world.of("Document")
-    return _declined(file=story.dice.one_of(files)["file_name"]) if files else None
+    return _declined(file=story.chance.one_of(files)["file_name"]) if files else None
 
 
-def _declined(**slots: Slot) -> Beat:
-    return Beat(tool="", args={}, slots=slots, declined=True, skills=BEYOND)
+def _declined(**slots: Slot) -> Intent:
+    return Intent(tool="", args={}, slots=slots, declined=True, skills=BEYOND)
 
 
 _CLIENT, _PERSON, _DEAL = ["client_search"], ["contact_search"], ["opportunity_search"]
 MOVES = (
-    Move(make=ask_for_absent_client, entity="Client", tools=_CLIENT, weight=0.8, trouble=True),
-    Move(make=note_on_absent_client, entity="Note", tools=_CLIENT, weight=0.8, trouble=True),
-    Move(make=hand_over_absent_client, entity="Client", tools=_CLIENT, weight=0.6, trouble=True),
-    Move(make=ask_for_absent_person, entity="Contact", tools=_PERSON, weight=0.8, trouble=True),
-    Move(make=promote_absent_person, entity="Contact", tools=_PERSON, weight=0.8, trouble=True),
-    Move(make=ask_for_absent_deal, entity="Opportunity", tools=_DEAL, weight=0.8, trouble=True),
-    Move(make=move_absent_deal, entity="Opportunity", tools=_DEAL, weight=0.8, trouble=True),
-    Move(make=out_of_scope, entity="", weight=7.0, trouble=True),
-    Move(make=delete_client, entity="Client", weight=0.4, trouble=True),
-    Move(make=delete_person, entity="Contact", weight=0.4, trouble=True),
-    Move(make=change_contract, entity="Contract", weight=0.5, trouble=True),
-    Move(make=delete_file, entity="Document", weight=0.4, trouble=True),
+    Scenario(make=ask_for_absent_client, entity="Client", tools=_CLIENT, weight=0.8, trouble=True),
+    Scenario(make=note_on_absent_client, entity="Note", tools=_CLIENT, weight=0.8, trouble=True),
+    Scenario(make=hand_over_absent_client, entity="Client", tools=_CLIENT, weight=0.6, trouble=True),
+    Scenario(make=ask_for_absent_person, entity="Contact", tools=_PERSON, weight=0.8, trouble=True),
+    Scenario(make=promote_absent_person, entity="Contact", tools=_PERSON, weight=0.8, trouble=True),
+    Scenario(make=ask_for_absent_deal, entity="Opportunity", tools=_DEAL, weight=0.8, trouble=True),
+    Scenario(make=move_absent_deal, entity="Opportunity", tools=_DEAL, weight=0.8, trouble=True),
+    Scenario(make=out_of_scope, entity="", weight=7.0, trouble=True),
+    Scenario(make=delete_client, entity="Client", weight=0.4, trouble=True),
+    Scenario(make=delete_person, entity="Contact", weight=0.4, trouble=True),
+    Scenario(make=change_contract, entity="Contract", weight=0.5, trouble=True),
+    Scenario(make=delete_file, entity="Document", weight=0.4, trouble=True),
 )

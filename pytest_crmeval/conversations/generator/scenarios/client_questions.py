@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.scenarios.particulars import answered, found, listed
 from pytest_crmeval.conversations.generator.story import COUNTED, Story
@@ -24,44 +24,44 @@ LONG = 5
 """Letters of a word by which one looks for a name."""
 
 
-def _asked(story: Story, column: str) -> Beat | None:
+def _asked(story: Story, column: str) -> Intent | None:
     row = story.pick_unseen("Client", lambda client: bool(client[column]))
     return answered(story, row, column, story.call(row), {"name": row.full_name}) if row else None
 
 
-def ask_client_email(story: Story) -> Beat | None:
+def ask_client_email(story: Story) -> Intent | None:
     """Ask for a client's e-mail address."""
     return _asked(story, "email")
 
 
-def ask_client_phone(story: Story) -> Beat | None:
+def ask_client_phone(story: Story) -> Intent | None:
     """Ask for a client's phone number."""
     return _asked(story, "phone")
 
 
-def ask_client_owner(story: Story) -> Beat | None:
+def ask_client_owner(story: Story) -> Intent | None:
     """Ask who of ours looks after a client."""
     return _asked(story, "owner")
 
 
-def ask_client_status(story: Story) -> Beat | None:
+def ask_client_status(story: Story) -> Intent | None:
     """Ask whether a client is active, inactive or a prospect."""
     return _asked(story, "status")
 
 
-def ask_client_address(story: Story) -> Beat | None:
+def ask_client_address(story: Story) -> Intent | None:
     """Ask where a client is."""
     return _asked(story, "address")
 
 
-def clients_in_industry(story: Story) -> Beat | None:
+def clients_in_industry(story: Story) -> Intent | None:
     """Ask which clients are of an industry."""
     row = story.pick_unseen("Client", lambda client: bool(client["industry"]))
     args = {"industry": row["industry"]} if row else {}
     return listed(story, "client_search", args, found(story, "Client", args), args) if row else None
 
 
-def clients_with_status(story: Story) -> Beat | None:
+def clients_with_status(story: Story) -> Intent | None:
     """Ask which clients are active, inactive or prospects."""
     row = story.pick_unseen("Client")
     if row is None:
@@ -70,7 +70,7 @@ def clients_with_status(story: Story) -> Beat | None:
     return listed(story, "client_search", {"status": row["status"]}, rows, {"kind": GROUPS[row["status"]]})
 
 
-def clients_of_owner(story: Story) -> Beat | None:
+def clients_of_owner(story: Story) -> Intent | None:
     """Ask which clients one of ours looks after."""
     row = story.pick_unseen("Client", lambda client: bool(client["owner"]))
     args = {"owner": row["owner"]} if row else {}
@@ -83,29 +83,29 @@ def _parts(row: Row) -> list[str]:
     return [*([row.known_as] * 3 if row.known_as else []), *words]
 
 
-def find_clients_named(story: Story) -> Beat | None:
+def find_clients_named(story: Story) -> Intent | None:
     """Ask for clients by a part of the name; often several have it."""
     row = story.pick_unseen("Client", lambda client: bool(_parts(client)))
-    args = {"name": story.dice.one_of(_parts(row))} if row else {}
+    args = {"name": story.chance.one_of(_parts(row))} if row else {}
     return listed(story, "client_search", args, found(story, "Client", args), {"part": args["name"]}) if row else None
 
 
-def list_all_clients(story: Story) -> Beat | None:
+def list_all_clients(story: Story) -> Intent | None:
     """Ask for all clients."""
     return listed(story, "list_clients", {}, story.world.of("Client"), {})
 
 
-def count_everything(story: Story) -> Beat | None:
+def count_everything(story: Story) -> Intent | None:
     """Ask how many there are of something."""
     kinds = [entity for entity in THINGS if _is_uncounted(story, entity)]
     if not kinds or COUNTED in story.seen:
         return None
-    entity = story.dice.one_of(kinds)
+    entity = story.chance.one_of(kinds)
     story.seen.add(COUNTED)
-    return Beat(
+    return Intent(
         tool="summarize_counts",
         args={},
-        slots={"things": story.dice.one_of(THINGS[entity])},
+        slots={"things": story.chance.one_of(THINGS[entity])},
         facts=[len(story.world.of(entity))],
         skills=frozenset({"aggregation"}),
     )
@@ -116,7 +116,7 @@ def _is_uncounted(story: Story, entity: str) -> bool:
     return len(rows) > 1 and any(row.ref not in story.seen for row in rows)
 
 
-_read = partial(Move, entity="Client", tools=["client_search"])
+_read = partial(Scenario, entity="Client", tools=["client_search"])
 
 MOVES = (
     _read(make=ask_client_email),
@@ -128,6 +128,6 @@ MOVES = (
     _read(make=clients_with_status, weight=0.8),
     _read(make=clients_of_owner, weight=0.8),
     _read(make=find_clients_named, weight=1.5),
-    Move(make=list_all_clients, entity="Client", tools=["list_clients"], weight=0.5),
-    Move(make=count_everything, entity="Client", tools=["summarize_counts"], weight=0.6),
+    Scenario(make=list_all_clients, entity="Client", tools=["list_clients"], weight=0.5),
+    Scenario(make=count_everything, entity="Client", tools=["summarize_counts"], weight=0.6),
 )

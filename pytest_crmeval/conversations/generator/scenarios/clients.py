@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from pytest_crmeval.conversations.generator import vocabulary
-from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.mail import domain, domain_of
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.scenarios.particulars import Change, address, another, phone, told
@@ -46,16 +46,16 @@ def _taken(story: Story, core: str) -> bool:
 
 def _new_name(story: Story) -> tuple[str, str, str]:
     """Return the distinctive part of a new name, the name, and its industry."""
-    industry = story.dice.one_of(vocabulary.industries())
-    core = story.dice.one_of([core for core in industry.cores if not _taken(story, core)])
-    return core, f"{core} {story.dice.one_of(industry.tails)}", industry.name
+    industry = story.chance.one_of(vocabulary.industries())
+    core = story.chance.one_of([core for core in industry.cores if not _taken(story, core)])
+    return core, f"{core} {story.chance.one_of(industry.tails)}", industry.name
 
 
 def _new_email(story: Story, row: Row) -> str:
     """Return an address that no client has, in the domain that the client is in."""
     where = domain_of(row["email"] or "") or domain(row["name"])
     used = {str(client["email"]).lower() for client in story.world.of("Client")}
-    return story.dice.one_of([room for room in _addresses(where) if room not in used])
+    return story.chance.one_of([room for room in _addresses(where) if room not in used])
 
 
 def _addresses(where: str) -> list[str]:
@@ -63,15 +63,15 @@ def _addresses(where: str) -> list[str]:
 
 
 def _new_owner(story: Story, row: Row) -> str:
-    return another(story.dice, vocabulary.owners(), row["owner"])
+    return another(story.chance, vocabulary.owners(), row["owner"])
 
 
 def _new_industry(story: Story, row: Row) -> str:
-    return another(story.dice, [industry.name for industry in vocabulary.industries()], row["industry"])
+    return another(story.chance, [industry.name for industry in vocabulary.industries()], row["industry"])
 
 
 def _new_status(story: Story, row: Row) -> str:
-    return another(story.dice, STATUSES, row["status"])
+    return another(story.chance, STATUSES, row["status"])
 
 
 def _other_name(story: Story, row: Row) -> str:
@@ -79,7 +79,7 @@ def _other_name(story: Story, row: Row) -> str:
     tails = [tail for industry in vocabulary.industries() if row.known_as in industry.cores for tail in industry.tails]
     names = [f"{row.known_as} {tail}" for tail in tails]
     free = [name for name in names if not _taken(story, name)]
-    return story.dice.one_of(free) if free and story.dice.chance(0.7) else _new_name(story)[1]
+    return story.chance.one_of(free) if free and story.chance.chance(0.7) else _new_name(story)[1]
 
 
 _CHANGES: Mapping[str, Change] = {
@@ -99,22 +99,22 @@ _CHANGES: Mapping[str, Change] = {
 def _particulars(story: Story, industry: str) -> dict[str, str]:
     """Return what else may be known of a new client."""
     nobody = Row(entity="Client", ref="", columns={})
-    columns = story.dice.one_of(_EXTRAS)
+    columns = story.chance.one_of(_EXTRAS)
     return {column: industry if column == "industry" else _CHANGES[column].draw(story, nobody) for column in columns}
 
 
-def add_client(story: Story) -> Beat:
+def add_client(story: Story) -> Intent:
     """Add a client, perhaps with what else is known of it."""
     core, name, industry = _new_name(story)
-    status = story.dice.weighted((("Prospect", 5.0), ("Active", 4.0), ("Inactive", 0.5)))
-    args = {"name": name, "email": story.dice.one_of(_addresses(domain(name))), "status": status}
-    more = _particulars(story, industry) if story.dice.chance(0.55) else {}
+    status = story.chance.weighted((("Prospect", 5.0), ("Active", 4.0), ("Inactive", 0.5)))
+    args = {"name": name, "email": story.chance.one_of(_addresses(domain(name))), "status": status}
+    more = _particulars(story, industry) if story.chance.chance(0.55) else {}
     slots = {"name": name, "email": args["email"], "kind": KINDS[status]}
     if more:
-        slots["details"] = told(story.dice, more)
+        slots["details"] = told(story.chance, more)
     row = story.world.create("Client", story.number, {**args, **more}, known_as=core)
     fixable = [column for column in ("email", "phone", "owner", "address") if row[column]]
-    return Beat(
+    return Intent(
         tool="create_new_client",
         args=dict(row.columns),
         slots=slots,
@@ -125,15 +125,15 @@ def add_client(story: Story) -> Beat:
     )
 
 
-def ensure_client_exists(story: Story) -> Beat | None:
+def ensure_client_exists(story: Story) -> Intent | None:
     """Make sure that a client is there; whether it is, the user does not know."""
-    row = story.pick_unseen("Client", lambda client: bool(client["email"])) if story.dice.chance(0.5) else None
+    row = story.pick_unseen("Client", lambda client: bool(client["email"])) if story.chance.chance(0.5) else None
     if row is None:
         core, name, _ = _new_name(story)
-        status = story.dice.one_of(("Prospect", "Active"))
-        columns = {"email": story.dice.one_of(_addresses(domain(name))), "name": name, "status": status}
+        status = story.chance.one_of(("Prospect", "Active"))
+        columns = {"email": story.chance.one_of(_addresses(domain(name))), "name": name, "status": status}
         row = story.world.create("Client", story.number, columns, known_as=core)
-    return Beat(
+    return Intent(
         tool="ensure_client",
         args={column: row[column] for column in ("email", "name", "status")},
         slots={"name": row.full_name, "email": row["email"], "kind": KINDS[row["status"]]},
@@ -142,65 +142,65 @@ def ensure_client_exists(story: Story) -> Beat | None:
     )
 
 
-def set_client_status(story: Story) -> Beat | None:
+def set_client_status(story: Story) -> Intent | None:
     """Set whether a client is active, inactive or yet to be won."""
     row = story.pick("Client")
     if row is None:
         return None
     before = row["status"]
-    beat = _CHANGES["status"].made(story, row)
+    intent = _CHANGES["status"].made(story, row)
     phrase = _TURNS.get((before, row["status"]))
-    if phrase is None or story.dice.chance(0.4):
-        return beat
-    return replace(beat, slots={"client": beat.slots["client"]}, phrase=phrase)
+    if phrase is None or story.chance.chance(0.4):
+        return intent
+    return replace(intent, slots={"client": intent.slots["client"]}, phrase=phrase)
 
 
-def _changed(story: Story, column: str) -> Beat | None:
+def _changed(story: Story, column: str) -> Intent | None:
     row = story.pick("Client")
     return _CHANGES[column].made(story, row) if row else None
 
 
-def change_client_phone(story: Story) -> Beat | None:
+def change_client_phone(story: Story) -> Intent | None:
     """Give a client another phone number, or its first."""
     return _changed(story, "phone")
 
 
-def change_client_address(story: Story) -> Beat | None:
-    """Move a client."""
+def change_client_address(story: Story) -> Intent | None:
+    """Scenario a client."""
     return _changed(story, "address")
 
 
-def change_client_email(story: Story) -> Beat | None:
+def change_client_email(story: Story) -> Intent | None:
     """Give a client another e-mail address, which no other has."""
     return _changed(story, "email")
 
 
-def change_client_owner(story: Story) -> Beat | None:
+def change_client_owner(story: Story) -> Intent | None:
     """Hand a client over to somebody else of ours."""
     return _changed(story, "owner")
 
 
-def change_client_industry(story: Story) -> Beat | None:
+def change_client_industry(story: Story) -> Intent | None:
     """Put a client into another industry."""
     return _changed(story, "industry")
 
 
-def rename_client(story: Story) -> Beat | None:
+def rename_client(story: Story) -> Intent | None:
     """Call a client by another name."""
     row = story.pick("Client")
     if row is None:
         return None
-    beat = _CHANGES["name"].made(story, row)
+    intent = _CHANGES["name"].made(story, row)
     if row.known_as and row.known_as not in row.full_name:
         row.known_as = ""
-    return beat
+    return intent
 
 
-_write = partial(Move, entity="Client", tools=["modify_client"], joins=True)
+_write = partial(Scenario, entity="Client", tools=["modify_client"], joins=True)
 
 MOVES = (
-    Move(make=add_client, entity="Client", tools=["create_new_client"], weight=3.0),
-    Move(make=ensure_client_exists, entity="Client", tools=["ensure_client"], weight=1.5),
+    Scenario(make=add_client, entity="Client", tools=["create_new_client"], weight=3.0),
+    Scenario(make=ensure_client_exists, entity="Client", tools=["ensure_client"], weight=1.5),
     _write(make=set_client_status, weight=2.5),
     _write(make=change_client_phone, weight=1.5),
     _write(make=change_client_address),

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from pytest_crmeval.conversations.generator import days, figures
-from pytest_crmeval.conversations.generator.intents import Beat, Move, Slot
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario, Slot
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.scenarios.quote_questions import are_new, are_news
 from pytest_crmeval.conversations.generator.scenarios.quotes import call_without, way_to_deal
@@ -35,11 +35,11 @@ class Terms:
 
 def _range(story: Story) -> Terms:
     """Return two days to the letter, whole months apart."""
-    start = story.now.date() + timedelta(days=story.dice.between(1, 120))
-    start = start.replace(day=1) if story.dice.chance(0.5) and start.month != story.now.month else start
-    end = days.months_on(start, story.dice.one_of(_LENGTHS)) - timedelta(days=1)
-    said = story.dice.one_of(("from {} to {}", "running from {} to {}", "start {}, end {}"))
-    said = said.format(days.written(story.dice, start), days.written(story.dice, end))
+    start = story.now.date() + timedelta(days=story.chance.between(1, 120))
+    start = start.replace(day=1) if story.chance.chance(0.5) and start.month != story.now.month else start
+    end = days.months_on(start, story.chance.one_of(_LENGTHS)) - timedelta(days=1)
+    said = story.chance.one_of(("from {} to {}", "running from {} to {}", "start {}, end {}"))
+    said = said.format(days.written(story.chance, start), days.written(story.chance, end))
     return Terms(said=said, columns={"start_date": start.isoformat(), "end_date": end.isoformat()})
 
 
@@ -48,9 +48,9 @@ def _span(story: Story) -> Terms:
     start = story.day_ahead()
     if start.value.day > _SAFE:
         return _range(story)
-    months = story.dice.one_of(_LENGTHS)
-    later = story.dice.one_of(("ending exactly {} months later", "end date exactly {} months after the start"))
-    said = f"starting {start.said}, {later.format(figures.count(story.dice, months))}"
+    months = story.chance.one_of(_LENGTHS)
+    later = story.chance.one_of(("ending exactly {} months later", "end date exactly {} months after the start"))
+    said = f"starting {start.said}, {later.format(figures.count(story.chance, months))}"
     end = days.months_on(start.value, months)
     return Terms(said=said, columns={"start_date": start.iso, "end_date": end.isoformat()}, relative=start.relative)
 
@@ -62,24 +62,24 @@ def _start(story: Story) -> Terms:
 
 def _conditions(story: Story, client: Row) -> Iterator[Terms]:
     """Yield what else is agreed; a second contract of a client has an end, by which it is told from the first."""
-    if story.dice.chance(0.35):
-        status = story.dice.one_of(("Active", "Active", "Pending"))
+    if story.chance.chance(0.35):
+        status = story.chance.one_of(("Active", "Active", "Pending"))
         yield Terms(said=status.lower(), columns={"status": status})
-    if story.dice.chance(0.12):
-        url = _URL.format(story.dice.one_of(_HOUSES), story.dice.digits("xxxxx"))
+    if story.chance.chance(0.12):
+        url = _URL.format(story.chance.one_of(_HOUSES), story.chance.digits("xxxxx"))
         yield Terms(said=f"document at {url}", columns={"document_url": url})
     if story.world.of("Contract", client_id=client.ref):
         yield _range(story)
-    elif story.dice.chance(0.75):
-        yield story.dice.one_of((_range, _span, _span, _start))(story)
+    elif story.chance.chance(0.75):
+        yield story.chance.one_of((_range, _span, _span, _start))(story)
 
 
-def _agreed(story: Story, client: Row, terms: Sequence[Terms], slots: Mapping[str, Slot], **columns: Any) -> Beat:  # noqa: ANN401 (JSON)
+def _agreed(story: Story, client: Row, terms: Sequence[Terms], slots: Mapping[str, Slot], **columns: Any) -> Intent:  # noqa: ANN401 (JSON)
     """Write a contract; who does not say otherwise leaves it pending."""
     told = {name: value for part in terms for name, value in part.columns.items()}
     args = {"client_id": client.ref, **columns, **told}
     contract = story.world.create("Contract", story.number, {"status": "Pending", **args})
-    return Beat(
+    return Intent(
         tool="create_contract",
         args=args,
         slots=slots,
@@ -103,37 +103,37 @@ def _said(money: str, terms: Sequence[Terms]) -> str:
     return ", ".join((money, *(part.said for part in terms)))
 
 
-def write_contract(story: Story) -> Beat | None:
+def write_contract(story: Story) -> Intent | None:
     """Write a contract with a client, about no deal."""
     client = story.pick("Client", lambda client: _may_sign(story, client))
     if client is None:
         return None
     said, terms = story.call(client), list(_conditions(story, client))
-    value = figures.exact(figures.amount(story.dice, 5_000, 600_000))
+    value = figures.exact(figures.amount(story.chance, 5_000, 600_000))
     slots: dict[str, Slot] = {"client": said, "terms": _said(story.money(value), terms)}
     return replace(_agreed(story, client, terms, slots, value=value), looked_at=[client])
 
 
-def write_contract_for_deal(story: Story) -> Beat | None:
+def write_contract_for_deal(story: Story) -> Intent | None:
     """Write a contract about a deal over a sum that is said."""
     deal = story.pick("Opportunity", lambda deal: deal["stage"] != "Closed-Lost" and _has_none(story, deal))
     if deal is None:
         return None
     client, said = story.world.client_of(deal), story.call(deal)
     terms = list(_conditions(story, client))
-    value = figures.exact(figures.near(story.dice, deal["amount"]))
+    value = figures.exact(figures.near(story.chance, deal["amount"]))
     slots: dict[str, Slot] = {"deal": said, "terms": _said(story.money(value), terms)}
-    beat = _agreed(story, client, terms, slots, opportunity_id=deal.ref, value=value)
-    return replace(beat, looked_at=way_to_deal(story, deal, said))
+    intent = _agreed(story, client, terms, slots, opportunity_id=deal.ref, value=value)
+    return replace(intent, looked_at=way_to_deal(story, deal, said))
 
 
-def sign_won_deal(story: Story) -> Beat | None:
+def sign_won_deal(story: Story) -> Intent | None:
     """Write the contract about a deal that was won, over what it is worth."""
     deal = story.pick("Opportunity", lambda deal: deal["stage"] == "Closed-Won" and _has_none(story, deal))
     if deal is None:
         return None
     said, terms = story.call(deal), _range(story)
-    beat = _agreed(
+    intent = _agreed(
         story,
         story.world.client_of(deal),
         [terms],
@@ -141,10 +141,10 @@ def sign_won_deal(story: Story) -> Beat | None:
         opportunity_id=deal.ref,
         value=deal["amount"],
     )
-    return replace(beat, skills=beat.skills | _LOOKUP, looked_at=way_to_deal(story, deal, said))
+    return replace(intent, skills=intent.skills | _LOOKUP, looked_at=way_to_deal(story, deal, said))
 
 
-def sign_approved_quote(story: Story) -> Beat | None:
+def sign_approved_quote(story: Story) -> Intent | None:
     """Write the contract about a deal over what its approved quote says."""
 
     def fits(deal: Row) -> bool:
@@ -157,9 +157,9 @@ def sign_approved_quote(story: Story) -> Beat | None:
     (quote,) = _approved(story, deal)
     slots: dict[str, Slot] = {"deal": said, "dates": terms.said}
     columns = {"opportunity_id": deal.ref, "value": quote["amount"]}
-    beat = _agreed(story, story.world.client_of(deal), [terms], slots, **columns)
+    intent = _agreed(story, story.world.client_of(deal), [terms], slots, **columns)
     seen = [*way_to_deal(story, deal, said), *story.world.of("Quote", opportunity_id=deal.ref)]
-    return replace(beat, skills=beat.skills | _LOOKUP, looked_at=seen)
+    return replace(intent, skills=intent.skills | _LOOKUP, looked_at=seen)
 
 
 def _approved(story: Story, deal: Row) -> list[Row]:
@@ -170,9 +170,9 @@ def _values(contracts: Sequence[Row]) -> list[Any]:
     return [contract["value"] for contract in contracts] or [NOTHING]
 
 
-def _looked_up(story: Story, contracts: Sequence[Row], slots: Mapping[str, Slot], **filters: str) -> Beat:
+def _looked_up(story: Story, contracts: Sequence[Row], slots: Mapping[str, Slot], **filters: str) -> Intent:
     """Ask what contracts there are."""
-    return Beat(
+    return Intent(
         tool="contract_search",
         args=filters,
         slots=slots,
@@ -182,7 +182,7 @@ def _looked_up(story: Story, contracts: Sequence[Row], slots: Mapping[str, Slot]
     )
 
 
-def contracts_of_client(story: Story) -> Beat | None:
+def contracts_of_client(story: Story) -> Intent | None:
     """Ask which contracts a client has."""
 
     def is_news(client: Row) -> bool:
@@ -192,11 +192,11 @@ def contracts_of_client(story: Story) -> Beat | None:
     client = story.pick("Client", is_news)
     if client is None:
         return None
-    beat = _looked_up(story, _contracts(story, client), {"client": story.call(client)}, client_id=client.ref)
-    return replace(beat, about=client)
+    intent = _looked_up(story, _contracts(story, client), {"client": story.call(client)}, client_id=client.ref)
+    return replace(intent, about=client)
 
 
-def total_of_contracts(story: Story) -> Beat | None:
+def total_of_contracts(story: Story) -> Intent | None:
     """Ask what the contracts of a client come to together."""
 
     def are_several(client: Row) -> bool:
@@ -207,16 +207,16 @@ def total_of_contracts(story: Story) -> Beat | None:
     if client is None:
         return None
     contracts = _contracts(story, client)
-    beat = _looked_up(story, contracts, {"client": story.call(client)}, client_id=client.ref)
+    intent = _looked_up(story, contracts, {"client": story.call(client)}, client_id=client.ref)
     total = figures.exact(round(sum(_values(contracts)), 2))
-    return replace(beat, facts=[total], skills=_LOOKUP | {"aggregation"}, about=client)
+    return replace(intent, facts=[total], skills=_LOOKUP | {"aggregation"}, about=client)
 
 
 def _contracts(story: Story, client: Row) -> list[Row]:
     return story.world.of("Contract", client_id=client.ref)
 
 
-def contract_of_deal(story: Story) -> Beat | None:
+def contract_of_deal(story: Story) -> Intent | None:
     """Ask whether a deal has a contract, and over what."""
 
     def is_news(deal: Row) -> bool:
@@ -227,11 +227,11 @@ def contract_of_deal(story: Story) -> Beat | None:
     if deal is None:
         return None
     said, contracts = story.call(deal), story.world.of("Contract", opportunity_id=deal.ref)
-    beat = _looked_up(story, contracts, {"deal": said}, opportunity_id=deal.ref)
-    return replace(beat, about=deal, looked_at=[*beat.looked_at, *way_to_deal(story, deal, said)])
+    intent = _looked_up(story, contracts, {"deal": said}, opportunity_id=deal.ref)
+    return replace(intent, about=deal, looked_at=[*intent.looked_at, *way_to_deal(story, deal, said)])
 
 
-def _asked(story: Story, column: str, word: str = "\n") -> Beat | None:
+def _asked(story: Story, column: str, word: str = "\n") -> Intent | None:
     """Ask for a column of the only contract of a client, which is not called by that ``word``."""
 
     def is_alone(contract: Row) -> bool:
@@ -243,58 +243,58 @@ def _asked(story: Story, column: str, word: str = "\n") -> Beat | None:
         return None
     client = story.world.client_of(contract)
     filters = {"contract_id": contract.ref} if contract.ref in said.object else {"client_id": client.ref}
-    beat = _looked_up(story, [contract], {"contract": said}, **filters)
-    return replace(beat, facts=[contract[column]], about=contract, looked_at=[contract, client])
+    intent = _looked_up(story, [contract], {"contract": said}, **filters)
+    return replace(intent, facts=[contract[column]], about=contract, looked_at=[contract, client])
 
 
-def ask_contract_value(story: Story) -> Beat | None:
+def ask_contract_value(story: Story) -> Intent | None:
     """Ask what a contract is worth."""
     return _asked(story, "value")
 
 
-def ask_contract_end(story: Story) -> Beat | None:
+def ask_contract_end(story: Story) -> Intent | None:
     """Ask when a contract ends."""
     return _asked(story, "end_date", "ends on")
 
 
-def ask_contract_start(story: Story) -> Beat | None:
+def ask_contract_start(story: Story) -> Intent | None:
     """Ask when a contract began."""
     return _asked(story, "start_date")
 
 
-def ask_contract_status(story: Story) -> Beat | None:
+def ask_contract_status(story: Story) -> Intent | None:
     """Ask how a contract stands."""
     return _asked(story, "status")
 
 
-def contracts_with_status(story: Story) -> Beat | None:
+def contracts_with_status(story: Story) -> Intent | None:
     """Ask which contracts have a status."""
-    status = story.dice.one_of(_STATUSES)
+    status = story.chance.one_of(_STATUSES)
     contracts = story.world.of("Contract", status=status)
     if not are_news(story, contracts, "Contract"):
         return None
     return _looked_up(story, contracts, {"status": status.lower()}, status=status)
 
 
-def count_contracts(story: Story) -> Beat | None:
+def count_contracts(story: Story) -> Intent | None:
     """Ask how many contracts have a status."""
-    beat = contracts_with_status(story)
-    if beat is None or "absence" in beat.skills:
-        return beat
-    return replace(beat, facts=[len(beat.looked_at)], skills=_LOOKUP | {"aggregation"})
+    intent = contracts_with_status(story)
+    if intent is None or "absence" in intent.skills:
+        return intent
+    return replace(intent, facts=[len(intent.looked_at)], skills=_LOOKUP | {"aggregation"})
 
 
-def first_contract_to_end(story: Story) -> Beat | None:
+def first_contract_to_end(story: Story) -> Intent | None:
     """Ask when the first of the active contracts ends."""
     contracts = sorted(story.world.of("Contract", status="Active"), key=lambda contract: str(contract["end_date"]))
     ends = [contract["end_date"] for contract in contracts]
     if len(ends) < _PAIR or not all(ends) or ends[0] == ends[1] or not are_new(story, contracts):
         return None
-    beat = _looked_up(story, contracts, {}, status="Active")
-    return replace(beat, facts=[ends[0]], skills=_LOOKUP | {"comparison", "date"}, about=contracts[0])
+    intent = _looked_up(story, contracts, {}, status="Active")
+    return replace(intent, facts=[ends[0]], skills=_LOOKUP | {"comparison", "date"}, about=contracts[0])
 
 
-def list_all_contracts(story: Story) -> Beat | None:
+def list_all_contracts(story: Story) -> Intent | None:
     """Ask for all contracts."""
     contracts = story.world.of("Contract")
     if not contracts or not are_news(story, contracts, "Contract"):
@@ -309,7 +309,7 @@ _ASKING = (
     *((count_contracts, 0.4), (first_contract_to_end, 0.4)),
 )
 MOVES = (
-    *(Move(make=make, entity="Contract", tools=["create_contract"], weight=weight) for make, weight in _CREATING),
-    *(Move(make=make, entity="Contract", tools=["contract_search"], weight=weight) for make, weight in _ASKING),
-    Move(make=list_all_contracts, entity="Contract", tools=["list_contracts"], weight=1.0),
+    *(Scenario(make=make, entity="Contract", tools=["create_contract"], weight=weight) for make, weight in _CREATING),
+    *(Scenario(make=make, entity="Contract", tools=["contract_search"], weight=weight) for make, weight in _ASKING),
+    Scenario(make=list_all_contracts, entity="Contract", tools=["list_contracts"], weight=1.0),
 )

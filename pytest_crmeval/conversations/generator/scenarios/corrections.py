@@ -1,22 +1,22 @@
 """What users get wrong, and put right in the turn after."""
 
-from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.domain.state import TABLES
 
 _THINGS = ("modify_client", "modify_contact", "modify_opportunity", "modify_quote")
 
 
-def correct_value(story: Story) -> Beat | None:
+def correct_value(story: Story) -> Intent | None:
     """Say that something should have been something else."""
     if story.last is None or not story.last.fixes:
         return None
-    fix = story.dice.one_of(story.last.fixes)
+    fix = story.chance.one_of(story.last.fixes)
     value, said = fix.draw(story)
     if value == fix.row[fix.column] or said == fix.said:
         return None
     fix.row.columns[fix.column] = value
-    return Beat(
+    return Intent(
         tool=fix.tool,
         args={TABLES[fix.row.entity][1]: fix.row.ref, fix.column: value},
         slots={"thing": fix.thing, "old": _quoted(fix.said), "new": _quoted(said)},
@@ -31,4 +31,4 @@ def _quoted(said: str) -> str:
     return f'"{said}"' if said.endswith(".") else said
 
 
-MOVES = (Move(make=correct_value, entity="", tools=_THINGS, follows=True),)
+MOVES = (Scenario(make=correct_value, entity="", tools=_THINGS, follows=True),)

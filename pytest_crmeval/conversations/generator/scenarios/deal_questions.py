@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from pytest_crmeval.conversations.generator import figures, vocabulary
-from pytest_crmeval.conversations.generator.intents import Beat, Move, Slot
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario, Slot
 from pytest_crmeval.conversations.generator.naming import Referent, by_name
 from pytest_crmeval.conversations.generator.rows import CLOSED, STAGES, Row
 from pytest_crmeval.conversations.generator.story import Story
@@ -63,7 +63,7 @@ def _is_news(story: Story, tool: str, args: Mapping[str, str]) -> bool:
 
 def _search(
     story: Story, args: Mapping[str, str], slots: Mapping[str, Slot], phrase: str = "", *, client: Row | None = None
-) -> Beat | None:
+) -> Intent | None:
     """Return a search that finds up to ten deals, or none; the reply has to name all."""
     rows = _found(story, args)
     if len(rows) > MANY or not _is_news(story, "opportunity_search", args):
@@ -71,7 +71,7 @@ def _search(
     story.seen.add(_key("opportunity_search", args))
     if client:
         story.focus["Client"] = client
-    return Beat(
+    return Intent(
         tool="opportunity_search",
         args=args,
         slots=slots,
@@ -83,14 +83,14 @@ def _search(
     )
 
 
-def _ask(story: Story, *columns: str) -> Beat | None:
+def _ask(story: Story, *columns: str) -> Intent | None:
     """Ask what is in columns of a deal that nobody has looked at."""
     deal = story.pick_unseen("Opportunity", lambda deal: all(deal[column] is not None for column in columns))
     if deal is None:
         return None
     referent = story.call(deal)
     tells = "stage" in columns and deal["stage"] in referent.object
-    return Beat(
+    return Intent(
         tool="view_opportunity_details",
         args={"opportunity_id": deal.ref},
         slots={"deal": by_name(deal) if tells else referent},
@@ -105,37 +105,37 @@ def stage_word(stage: str) -> str:
     return stage.removeprefix("Closed-").lower() if stage in CLOSED else stage
 
 
-def ask_deal_stage(story: Story) -> Beat | None:
+def ask_deal_stage(story: Story) -> Intent | None:
     """Ask how far a deal is."""
     return _ask(story, "stage")
 
 
-def ask_deal_amount(story: Story) -> Beat | None:
+def ask_deal_amount(story: Story) -> Intent | None:
     """Ask what a deal is worth."""
     return _ask(story, "amount")
 
 
-def ask_close_date(story: Story) -> Beat | None:
+def ask_close_date(story: Story) -> Intent | None:
     """Ask when a deal is to close, or was."""
     return _ask(story, "close_date")
 
 
-def ask_deal_owner(story: Story) -> Beat | None:
+def ask_deal_owner(story: Story) -> Intent | None:
     """Ask whose a deal is."""
     return _ask(story, "owner")
 
 
-def ask_deal_probability(story: Story) -> Beat | None:
+def ask_deal_probability(story: Story) -> Intent | None:
     """Ask how likely a deal is."""
     return _ask(story, "probability")
 
 
-def ask_how_deal_stands(story: Story) -> Beat | None:
+def ask_how_deal_stands(story: Story) -> Intent | None:
     """Ask for stage and amount at once."""
     return _ask(story, "stage", "amount")
 
 
-def deals_of_client(story: Story) -> Beat | None:
+def deals_of_client(story: Story) -> Intent | None:
     """Ask which deals there are with a client; perhaps there are none."""
 
     def fits(client: Row) -> bool:
@@ -147,10 +147,10 @@ def deals_of_client(story: Story) -> Beat | None:
     return _search(story, {"client_id": client.ref}, {"client": story.call(client)}, client=client)
 
 
-def deals_in_stage(story: Story) -> Beat | None:
+def deals_in_stage(story: Story) -> Intent | None:
     """Ask which deals are in a stage, perhaps only those of a client."""
     stage = _stage(story, STAGES)
-    client = story.pick("Client") if story.dice.chance(0.3) else None
+    client = story.pick("Client") if story.chance.chance(0.3) else None
     if client is None:
         return _search(story, {"stage": stage}, {"stage": stage})
     args = {"client_id": client.ref, "stage": stage}
@@ -160,49 +160,49 @@ def deals_in_stage(story: Story) -> Beat | None:
 def _stage(story: Story, stages: Sequence[str]) -> str:
     """Return one of the stages, most often one that there are deals in."""
     there = [stage for stage in stages if story.world.of("Opportunity", stage=stage)]
-    return story.dice.one_of(there if there and story.dice.chance(0.9) else stages)
+    return story.chance.one_of(there if there and story.chance.chance(0.9) else stages)
 
 
-def closed_deals(story: Story) -> Beat | None:
+def closed_deals(story: Story) -> Intent | None:
     """Ask which deals were won, or lost."""
     stage = _stage(story, CLOSED)
     return _search(story, {"stage": stage}, {"outcome": stage_word(stage)})
 
 
-def deals_of_owner(story: Story) -> Beat | None:
+def deals_of_owner(story: Story) -> Intent | None:
     """Ask which deals somebody has; now and then somebody who has none."""
-    owner = _owner(story) if story.dice.chance(0.85) else story.dice.one_of(vocabulary.owners())
+    owner = _owner(story) if story.chance.chance(0.85) else story.chance.one_of(vocabulary.owners())
     return _search(story, {"owner": owner}, {"owner": owner}) if owner else None
 
 
 def _owner(story: Story) -> str:
     owners = [deal["owner"] for deal in story.world.of("Opportunity") if deal["owner"]]
-    return story.dice.one_of(owners) if owners else ""
+    return story.chance.one_of(owners) if owners else ""
 
 
-def deals_by_word(story: Story) -> Beat | None:
+def deals_by_word(story: Story) -> Intent | None:
     """Ask for deals by a word of their name; perhaps there are none."""
     names = [deal["name"] for deal in story.world.of("Opportunity") if deal.ref not in story.seen]
-    if not names or story.dice.chance(0.2):
+    if not names or story.chance.chance(0.2):
         names = [name for kind in vocabulary.industries() for name in kind.deals]
-    words = [word for word in story.dice.one_of(names).split() if len(word) >= _LONG and word.isalpha()]
+    words = [word for word in story.chance.one_of(names).split() if len(word) >= _LONG and word.isalpha()]
     if not words:
         return None
-    word = story.dice.one_of(words).lower()
+    word = story.chance.one_of(words).lower()
     return _search(story, {"name": word}, {"word": word})
 
 
-def list_all_deals(story: Story) -> Beat | None:
+def list_all_deals(story: Story) -> Intent | None:
     """Ask for all deals, if they are few."""
     rows = story.world.of("Opportunity")
     if not 1 < len(rows) <= MANY or not _is_news(story, "list_opportunities", {}):
         return None
     story.seen.add(_key("list_opportunities", {}))
-    return Beat(tool="list_opportunities", args={}, slots={}, skills=LOOKUP, looked_at=rows)
+    return Intent(tool="list_opportunities", args={}, slots={}, skills=LOOKUP, looked_at=rows)
 
 
 def _all(story: Story) -> Scope:
-    said = story.dice.one_of(("all our deals", "all the deals we have", "all deals in the system"))
+    said = story.chance.one_of(("all our deals", "all the deals we have", "all deals in the system"))
     return _scope(story, {}, said)
 
 
@@ -212,21 +212,21 @@ def _of_client(story: Story) -> Scope | None:
         return None
     referent = story.call(client)
     forms = (f"{referent.own} deals", f"all of {referent.own} deals", f"the deals with {referent.object}")
-    return _scope(story, {"client_id": client.ref}, story.dice.one_of(forms), referent.skills)
+    return _scope(story, {"client_id": client.ref}, story.chance.one_of(forms), referent.skills)
 
 
 def _in_stage(story: Story) -> Scope:
-    stage = story.dice.one_of((*STAGES, *CLOSED))
+    stage = story.chance.one_of((*STAGES, *CLOSED))
     word = stage_word(stage)
     forms = (f"the deals in {stage}", f"our {stage} deals", f"all deals in stage {stage}")
     closed = (f"the deals we have {word}", f"all deals that we {word}", f"our {word} deals")
-    return _scope(story, {"stage": stage}, story.dice.one_of(closed if stage in CLOSED else forms))
+    return _scope(story, {"stage": stage}, story.chance.one_of(closed if stage in CLOSED else forms))
 
 
 def _of_owner(story: Story) -> Scope | None:
     owner = _owner(story)
     forms = (f"{owner}'s deals", f"the deals {owner} owns", f"all deals that are {owner}'s")
-    return _scope(story, {"owner": owner}, story.dice.one_of(forms)) if owner else None
+    return _scope(story, {"owner": owner}, story.chance.one_of(forms)) if owner else None
 
 
 def _scope(story: Story, filters: Mapping[str, str], said: str, skills: frozenset[str] = frozenset()) -> Scope:
@@ -239,14 +239,14 @@ _SCOPES: Sequence[tuple[Callable[[Story], Scope | None], float]] = (
 )
 
 
-def _summary(story: Story, facts: Callable[[int, float], Sequence[Any]]) -> Beat | None:
+def _summary(story: Story, facts: Callable[[int, float], Sequence[Any]]) -> Intent | None:
     """Ask for the number of several deals, for what they come to, or for both."""
-    scope = story.dice.weighted(_SCOPES)(story)
+    scope = story.chance.weighted(_SCOPES)(story)
     if scope is None or len(scope.rows) < 2 or not _is_news(story, "summarize_opportunities", scope.filters):  # noqa: PLR2004
         return None
     story.seen.add(_key("summarize_opportunities", scope.filters))
     total = figures.exact(sum(round(row["amount"] * 100) for row in scope.rows) / 100)
-    return Beat(
+    return Intent(
         tool="summarize_opportunities",
         args=scope.filters,
         slots={"deals": scope.said},
@@ -255,24 +255,24 @@ def _summary(story: Story, facts: Callable[[int, float], Sequence[Any]]) -> Beat
     )
 
 
-def total_of_deals(story: Story) -> Beat | None:
+def total_of_deals(story: Story) -> Intent | None:
     """Ask what several deals come to."""
     return _summary(story, lambda _, total: [total])
 
 
-def number_of_deals(story: Story) -> Beat | None:
+def number_of_deals(story: Story) -> Intent | None:
     """Ask how many deals there are of a kind."""
     return _summary(story, lambda number, _: [number])
 
 
-def sum_up_deals(story: Story) -> Beat | None:
+def sum_up_deals(story: Story) -> Intent | None:
     """Ask how many deals there are of a kind, and what they come to."""
     return _summary(story, lambda number, total: [number, total])
 
 
-def _compare(story: Story, rank: Callable[[Sequence[Row]], Row | None], skills: frozenset[str]) -> Beat | None:
+def _compare(story: Story, rank: Callable[[Sequence[Row]], Row | None], skills: frozenset[str]) -> Intent | None:
     """Ask which of several deals stands out; the reply has to name it."""
-    scope = story.dice.weighted(_SCOPES)(story)
+    scope = story.chance.weighted(_SCOPES)(story)
     if scope is None or not 1 < len(scope.rows) <= MANY or not scope.names_are_apart:
         return None
     tool = "opportunity_search" if scope.filters else "list_opportunities"
@@ -280,7 +280,7 @@ def _compare(story: Story, rank: Callable[[Sequence[Row]], Row | None], skills: 
     if first is None or not _is_news(story, tool, scope.filters):
         return None
     story.seen.add(_key(tool, scope.filters))
-    return Beat(
+    return Intent(
         tool=tool,
         args=scope.filters,
         slots={"deals": scope.said},
@@ -305,23 +305,23 @@ def _first_to_close(today: str, rows: Sequence[Row]) -> Row | None:
     return dated[0] if is_clear else None
 
 
-def biggest_deal(story: Story) -> Beat | None:
+def biggest_deal(story: Story) -> Intent | None:
     """Ask which of several deals is worth most."""
     return _compare(story, partial(_extreme, 1), frozenset({"comparison"}))
 
 
-def smallest_deal(story: Story) -> Beat | None:
+def smallest_deal(story: Story) -> Intent | None:
     """Ask which of several deals is worth least."""
     return _compare(story, partial(_extreme, -1), frozenset({"comparison"}))
 
 
-def closes_first(story: Story) -> Beat | None:
+def closes_first(story: Story) -> Intent | None:
     """Ask which of several deals is to close first."""
     return _compare(story, partial(_first_to_close, story.now.date().isoformat()), frozenset({"comparison", "date"}))
 
 
-def _move(make: Callable[[Story], Beat | None], weight: float, *tools: str) -> Move:
-    return Move(make=make, entity="Opportunity", tools=tools, weight=weight, joins=True)
+def _move(make: Callable[[Story], Intent | None], weight: float, *tools: str) -> Scenario:
+    return Scenario(make=make, entity="Opportunity", tools=tools, weight=weight, joins=True)
 
 
 _VIEW, _SEARCH, _SUM = "view_opportunity_details", "opportunity_search", "summarize_opportunities"

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 
 from pytest_crmeval.conversations.generator import days, figures
-from pytest_crmeval.conversations.generator.intents import Beat, Slot
+from pytest_crmeval.conversations.generator.intents import Intent, Slot
 from pytest_crmeval.conversations.generator.naming import Referent, by_name
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.scenarios.deals import (
@@ -28,7 +28,7 @@ _SHORT_MONTH = 28
 
 def _reckon(
     story: Story, rule: Callable[[Fraction], Fraction], slots: Mapping[str, Slot], only: Row | None = None
-) -> Beat | None:
+) -> Intent | None:
     """Change the amount of a deal, or of this one, by a rule whose result is exact to the cent."""
 
     def result(deal: Row) -> Fraction:
@@ -53,61 +53,61 @@ def _call(story: Story, deal: Row, slots: Mapping[str, Slot]) -> Referent:
     return by_name(deal) if vague and slots.keys().isdisjoint(("percent", "sum")) else referent
 
 
-def _by_percent(story: Story, sign: int) -> Beat | None:
-    percent = story.dice.one_of(_PERCENTS)
-    said = figures.percent(story.dice, percent)
+def _by_percent(story: Story, sign: int) -> Intent | None:
+    percent = story.chance.one_of(_PERCENTS)
+    said = figures.percent(story.chance, percent)
     return _reckon(story, lambda cents: cents * Fraction(100 + sign * percent, 100), {"percent": said})
 
 
-def _by_sum(story: Story, sign: int) -> Beat | None:
+def _by_sum(story: Story, sign: int) -> Intent | None:
     """Change an amount by a round sum, a small part of it."""
     deal = pick_open(story)
     if deal is None:
         return None
-    part = int(deal["amount"] * story.dice.between(4, 30) // 100)
+    part = int(deal["amount"] * story.chance.between(4, 30) // 100)
     step = 10 ** (len(str(part)) - 1)
     sum_ = max(1, part // step) * step
     return _reckon(story, lambda cents: cents + sign * 100 * sum_, {"sum": story.money(sum_)}, deal)
 
 
-def raise_deal_by_percent(story: Story) -> Beat | None:
+def raise_deal_by_percent(story: Story) -> Intent | None:
     """Raise what a deal is worth by a percentage; how much that is, is not said."""
     return _by_percent(story, 1)
 
 
-def cut_deal_by_percent(story: Story) -> Beat | None:
+def cut_deal_by_percent(story: Story) -> Intent | None:
     """Lower what a deal is worth by a percentage."""
     return _by_percent(story, -1)
 
 
-def raise_deal_by_sum(story: Story) -> Beat | None:
+def raise_deal_by_sum(story: Story) -> Intent | None:
     """Add a sum to what a deal is worth."""
     return _by_sum(story, 1)
 
 
-def cut_deal_by_sum(story: Story) -> Beat | None:
+def cut_deal_by_sum(story: Story) -> Intent | None:
     """Take a sum off what a deal is worth."""
     return _by_sum(story, -1)
 
 
-def cut_deal_by_share(story: Story) -> Beat | None:
+def cut_deal_by_share(story: Story) -> Intent | None:
     """Take a quarter or a third off what a deal is worth."""
-    share = story.dice.one_of(list(_SHARES))
+    share = story.chance.one_of(list(_SHARES))
     return _reckon(story, lambda cents: cents - cents / _SHARES[share], {"share": share})
 
 
-def halve_deal(story: Story) -> Beat | None:
+def halve_deal(story: Story) -> Intent | None:
     """Cut a deal to half of what it is worth."""
     return _reckon(story, lambda cents: cents / 2, {})
 
 
-def multiply_deal(story: Story) -> Beat | None:
+def multiply_deal(story: Story) -> Intent | None:
     """Double or triple what a deal is worth."""
-    times = story.dice.one_of(list(_TIMES))
+    times = story.chance.one_of(list(_TIMES))
     return _reckon(story, lambda cents: cents * _TIMES[times], {"times": times})
 
 
-def set_close_date(story: Story) -> Beat | None:
+def set_close_date(story: Story) -> Intent | None:
     """Set when a deal is to close, to the letter or counted from today."""
     deal, day = pick_open(story), story.day_ahead()
     if deal is None or deal["close_date"] == day.iso:
@@ -119,11 +119,11 @@ def set_close_date(story: Story) -> Beat | None:
     return change(deal, {"close_date": day.iso}, slots, skills=skills, fixes=fixes, relative=day.relative)
 
 
-def _shift(story: Story, sign: int) -> Beat | None:
-    """Move a close date from where it is; not into the past, and not to a day that a month does not have."""
-    unit = story.dice.one_of(("day", "week", "week", "month"))
-    number = story.dice.between(3, 20) if unit == "day" else story.dice.between(1, 4)
-    amount = "a" if number == 1 and story.dice.chance(0.6) else figures.count(story.dice, number)
+def _shift(story: Story, sign: int) -> Intent | None:
+    """Scenario a close date from where it is; not into the past, and not to a day that a month does not have."""
+    unit = story.chance.one_of(("day", "week", "week", "month"))
+    number = story.chance.between(3, 20) if unit == "day" else story.chance.between(1, 4)
+    amount = "a" if number == 1 and story.chance.chance(0.6) else figures.count(story.chance, number)
 
     def shifted(deal: Row) -> date:
         return _later(date.fromisoformat(deal["close_date"]), sign * number, unit)
@@ -145,12 +145,12 @@ def _later(day: date, number: int, unit: str) -> date:
     return day + timedelta(days=number * (7 if unit == "week" else 1))
 
 
-def push_close_date(story: Story) -> Beat | None:
+def push_close_date(story: Story) -> Intent | None:
     """Let a deal close later than planned."""
     return _shift(story, 1)
 
 
-def pull_close_date(story: Story) -> Beat | None:
+def pull_close_date(story: Story) -> Intent | None:
     """Let a deal close sooner than planned."""
     return _shift(story, -1)
 

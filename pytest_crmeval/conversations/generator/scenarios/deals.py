@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_crmeval.conversations.generator import days, figures, vocabulary
 from pytest_crmeval.conversations.generator.days import Day
-from pytest_crmeval.conversations.generator.intents import Beat, Fix, Move, Slot
+from pytest_crmeval.conversations.generator.intents import Fix, Intent, Scenario, Slot
 from pytest_crmeval.conversations.generator.rows import STAGES, Row
 from pytest_crmeval.conversations.generator.story import Story
 
@@ -26,7 +26,7 @@ def pick_open(story: Story, fits: Callable[[Row], bool] = _anything) -> Row | No
     return story.pick("Opportunity", lambda deal: not deal.is_closed and fits(deal))
 
 
-def change(  # noqa: PLR0913 (what a beat is made of)
+def change(  # noqa: PLR0913 (what a intent is made of)
     deal: Row,
     changes: Mapping[str, Any],
     slots: Mapping[str, Slot],
@@ -34,11 +34,11 @@ def change(  # noqa: PLR0913 (what a beat is made of)
     skills: frozenset[str] = UPDATE,
     fixes: Sequence[Fix] = (),
     relative: bool = False,
-) -> Beat:
-    """Change a deal, and return the beat that asks for it."""
+) -> Intent:
+    """Change a deal, and return the intent that asks for it."""
     deal.columns.update(changes)
     args = {"opportunity_id": deal.ref, **changes}
-    return Beat(
+    return Intent(
         tool="modify_opportunity",
         args=args,
         slots=slots,
@@ -50,29 +50,29 @@ def change(  # noqa: PLR0913 (what a beat is made of)
 
 
 def _draw_stage(deal: Row, story: Story) -> tuple[str, str]:
-    stage = story.dice.one_of([stage for stage in STAGES if stage != deal["stage"]])
+    stage = story.chance.one_of([stage for stage in STAGES if stage != deal["stage"]])
     return stage, stage
 
 
 def _draw_amount(deal: Row, story: Story) -> tuple[float, str]:
-    near = [figures.exact(figures.near(story.dice, deal["amount"])) for _ in range(3)]
+    near = [figures.exact(figures.near(story.chance, deal["amount"])) for _ in range(3)]
     amount = next((amount for amount in near if amount != deal["amount"]), deal["amount"] / 2)
     return amount, story.money(amount)
 
 
 def _draw_probability(deal: Row, story: Story) -> tuple[int, str]:
-    value = story.dice.one_of([percent for percent in range(5, 100, 5) if percent != deal["probability"]])
-    return value, figures.percent(story.dice, value)
+    value = story.chance.one_of([percent for percent in range(5, 100, 5) if percent != deal["probability"]])
+    return value, figures.percent(story.chance, value)
 
 
 def _draw_day(deal: Row, story: Story) -> tuple[str, str]:
-    wanted = [story.now.date() + timedelta(days=story.dice.between(10, 300)) for _ in range(2)]
+    wanted = [story.now.date() + timedelta(days=story.chance.between(10, 300)) for _ in range(2)]
     day = next(day for day in (*wanted, wanted[0] + timedelta(days=7)) if day.isoformat() != deal["close_date"])
-    return day.isoformat(), days.written(story.dice, day)
+    return day.isoformat(), days.written(story.chance, day)
 
 
 def _draw_owner(deal: Row, story: Story) -> tuple[str, str]:
-    owner = story.dice.one_of([owner for owner in vocabulary.owners() if owner != deal["owner"]])
+    owner = story.chance.one_of([owner for owner in vocabulary.owners() if owner != deal["owner"]])
     return owner, owner
 
 
@@ -92,7 +92,7 @@ def fix(deal: Row, column: str, said: str) -> Fix:
     return Fix(tool="modify_opportunity", row=deal, column=column, thing=thing, said=said, draw=partial(draw, deal))
 
 
-def _set(story: Story, deal: Row | None, column: str) -> Beat | None:
+def _set(story: Story, deal: Row | None, column: str) -> Intent | None:
     """Set a column to a value that is said as the column is called."""
     if deal is None:
         return None
@@ -118,19 +118,19 @@ def _free_names(story: Story, client: Row, but: Row | None = None) -> list[str]:
     return [name for name in names if _is_free(story, name, but) and (but is None or name != but["name"])]
 
 
-def open_deal(story: Story) -> Beat | None:
+def open_deal(story: Story) -> Intent | None:
     """Open a deal with a client; sometimes more of it is known than has to be."""
     client = story.pick("Client", lambda client: client["status"] != "Inactive")
     names = _free_names(story, client) if client else []
     if client is None or not names:
         return None
-    name, stage = story.dice.one_of(names), story.dice.one_of(STAGES)
-    amount = figures.exact(figures.amount(story.dice))
+    name, stage = story.chance.one_of(names), story.chance.one_of(STAGES)
+    amount = figures.exact(figures.amount(story.chance))
     slots: dict[str, Slot] = {"client": story.call(client), "name": name, "amount": story.money(amount), "stage": stage}
     columns = {"name": name, "client_id": client.ref, "amount": amount, "stage": stage}
-    more, said, relative = _details(story) if story.dice.chance(0.5) else ({}, "", False)
+    more, said, relative = _details(story) if story.chance.chance(0.5) else ({}, "", False)
     deal = story.world.create("Opportunity", story.number, {**columns, **more})
-    return Beat(
+    return Intent(
         tool="create_new_opportunity",
         args={**columns, **more},
         slots={**slots, "details": said} if said else slots,
@@ -143,61 +143,61 @@ def open_deal(story: Story) -> Beat | None:
 
 def _details(story: Story) -> tuple[dict[str, Any], str, bool]:
     """Return what else is known of a new deal, how it is said, and whether one has to know what day it is."""
-    dice, day = story.dice, story.day_ahead()
-    percent, owner, notes = dice.between(1, 19) * 5, dice.one_of(vocabulary.owners()), vocabulary.deal_notes()
-    said, note = figures.percent(dice, percent), dice.one_of(notes)
+    chance, day = story.chance, story.day_ahead()
+    percent, owner, notes = chance.between(1, 19) * 5, chance.one_of(vocabulary.owners()), vocabulary.deal_notes()
+    said, note = figures.percent(chance, percent), chance.one_of(notes)
     known = {
-        "probability": (percent, dice.one_of((f"a probability of {said}", f"probability {said}"))),
-        "close_date": (day.iso, dice.one_of(("close date {}", "closing date {}")).format(from_today(day))),
-        "owner": (owner, dice.one_of((f"owner {owner}", f"{owner} as the owner", f"{owner} as its owner"))),
-        "notes": (note, dice.one_of((f'"{note}" in the notes field', f'"{note}" in its notes field'))),
+        "probability": (percent, chance.one_of((f"a probability of {said}", f"probability {said}"))),
+        "close_date": (day.iso, chance.one_of(("close date {}", "closing date {}")).format(from_today(day))),
+        "owner": (owner, chance.one_of((f"owner {owner}", f"{owner} as the owner", f"{owner} as its owner"))),
+        "notes": (note, chance.one_of((f'"{note}" in the notes field', f'"{note}" in its notes field'))),
     }
-    chosen = dice.some([*list(known)[:3], *known], dice.between(1, 2))
+    chosen = chance.some([*list(known)[:3], *known], chance.between(1, 2))
     more = {name: value for name, (value, _) in known.items() if name in chosen}
     return more, " and ".join(known[name][1] for name in more), day.relative and "close_date" in more
 
 
-def move_deal_on(story: Story) -> Beat | None:
-    """Move an open deal to another stage, perhaps with a probability."""
+def move_deal_on(story: Story) -> Intent | None:
+    """Scenario an open deal to another stage, perhaps with a probability."""
     deal = pick_open(story)
     if deal is None:
         return None
     stage, said = _draw_stage(deal, story)
     changes: dict[str, Any] = {"stage": stage}
     slots: dict[str, Slot] = {"deal": story.call(deal), "stage": said}
-    if story.dice.chance(0.4):
+    if story.chance.chance(0.4):
         changes["probability"], slots["probability"] = _draw_probability(deal, story)
     return change(deal, changes, slots, fixes=[fix(deal, "stage", said)])
 
 
-def win_deal(story: Story) -> Beat | None:
+def win_deal(story: Story) -> Intent | None:
     """Close a deal that was won."""
     deal = pick_open(story)
     return change(deal, {"stage": "Closed-Won"}, {"deal": story.call(deal)}) if deal else None
 
 
-def lose_deal(story: Story) -> Beat | None:
+def lose_deal(story: Story) -> Intent | None:
     """Close a deal that was lost."""
     deal = pick_open(story)
     return change(deal, {"stage": "Closed-Lost"}, {"deal": story.call(deal)}) if deal else None
 
 
-def set_deal_amount(story: Story) -> Beat | None:
+def set_deal_amount(story: Story) -> Intent | None:
     """Set what an open deal is worth."""
     return _set(story, pick_open(story), "amount")
 
 
-def set_deal_probability(story: Story) -> Beat | None:
+def set_deal_probability(story: Story) -> Intent | None:
     """Set how likely an open deal is."""
     return _set(story, pick_open(story), "probability")
 
 
-def hand_over_deal(story: Story) -> Beat | None:
+def hand_over_deal(story: Story) -> Intent | None:
     """Give a deal to somebody else; a closed one may change hands, too."""
     return _set(story, story.pick("Opportunity"), "owner")
 
 
-def rename_deal(story: Story) -> Beat | None:
+def rename_deal(story: Story) -> Intent | None:
     """Give a deal another name, perhaps one that tells it from what came before."""
     deal = story.pick("Opportunity")
     if deal is None:
@@ -206,23 +206,23 @@ def rename_deal(story: Story) -> Beat | None:
     longer = [name for name in longer if _is_free(story, name, deal)]
     client = story.world.client_of(deal)
     fresh = _free_names(story, client, deal) if client.trade or client["industry"] else []
-    names = longer if longer and story.dice.chance(0.5) else fresh
+    names = longer if longer and story.chance.chance(0.5) else fresh
     if not names:
         return None
-    name = story.dice.one_of(names)
+    name = story.chance.one_of(names)
     return change(deal, {"name": name}, {"deal": story.call(deal), "name": name})
 
 
-def write_deal_notes(story: Story) -> Beat | None:
+def write_deal_notes(story: Story) -> Intent | None:
     """Fill the notes field of a deal; what is there already is left alone."""
     deal = story.pick("Opportunity", lambda deal: not deal["notes"])
     if deal is None:
         return None
-    notes = story.dice.one_of(vocabulary.deal_notes())
+    notes = story.chance.one_of(vocabulary.deal_notes())
     return change(deal, {"notes": notes}, {"deal": story.call(deal), "notes": notes}, skills=UPDATE | {"note"})
 
 
-def clone_deal(story: Story) -> Beat | None:
+def clone_deal(story: Story) -> Intent | None:
     """Open a deal like another one; the CRM takes no close date that is past, and one clone is enough."""
 
     def fits(deal: Row) -> bool:
@@ -240,10 +240,10 @@ def clone_deal(story: Story) -> Beat | None:
     columns = {name: deal[name] for name in COPIED if deal[name] is not None}
     clone = story.world.create("Opportunity", story.number, {"name": deal["name"] + CLONE, **columns})
     args = {"opportunity_id": deal.ref}
-    return Beat(tool="clone_opportunity", args=args, slots=slots, skills=CREATION, about=clone, looked_at=[deal])
+    return Intent(tool="clone_opportunity", args=args, slots=slots, skills=CREATION, about=clone, looked_at=[deal])
 
 
-def delete_deal(story: Story) -> Beat | None:
+def delete_deal(story: Story) -> Intent | None:
     """Delete an open deal with its quotes; none that notes or documents would be left behind of."""
 
     def fits(deal: Row) -> bool:
@@ -256,18 +256,18 @@ def delete_deal(story: Story) -> Beat | None:
     slots = {"deal": story.call(deal)}
     story.world.remove(deal)
     args = {"opportunity_id": deal.ref}
-    return Beat(tool="delete_opportunity", args=args, slots=slots, skills=frozenset({"deletion"}))
+    return Intent(tool="delete_opportunity", args=args, slots=slots, skills=frozenset({"deletion"}))
 
 
-def change_move(make: Callable[[Story], Beat | None], weight: float) -> Move:
+def change_move(make: Callable[[Story], Intent | None], weight: float) -> Scenario:
     """Return a move that changes a deal."""
-    return Move(make=make, entity="Opportunity", tools=["modify_opportunity"], weight=weight, joins=True)
+    return Scenario(make=make, entity="Opportunity", tools=["modify_opportunity"], weight=weight, joins=True)
 
 
 MOVES = (
-    Move(make=open_deal, entity="Opportunity", tools=["create_new_opportunity"], weight=3.0),
-    Move(make=clone_deal, entity="Opportunity", tools=["clone_opportunity"], weight=1.0),
-    Move(make=delete_deal, entity="Opportunity", tools=["delete_opportunity"], weight=0.8, joins=True),
+    Scenario(make=open_deal, entity="Opportunity", tools=["create_new_opportunity"], weight=3.0),
+    Scenario(make=clone_deal, entity="Opportunity", tools=["clone_opportunity"], weight=1.0),
+    Scenario(make=delete_deal, entity="Opportunity", tools=["delete_opportunity"], weight=0.8, joins=True),
     change_move(move_deal_on, 3.0),
     change_move(win_deal, 1.2),
     change_move(lose_deal, 0.9),

@@ -1,7 +1,7 @@
 """What users ask for, and its form is wrong: files, addresses, and notes on what can't have any."""
 
 from pytest_crmeval.conversations.generator import vocabulary
-from pytest_crmeval.conversations.generator.intents import Beat, Move, Slot
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario, Slot
 from pytest_crmeval.conversations.generator.mail import domain, mailbox
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.scenarios import recovery, strangers
@@ -16,7 +16,7 @@ _FORBIDDEN = ("exe", "zip", "jpg", "png", "mp4", "html", "rar", "eml")
 _FILED = ("Opportunity", "Client", "Quote", "Contract")
 
 
-def _unfiled(story: Story, row: Row, name: str, allowed: str) -> Beat:
+def _unfiled(story: Story, row: Row, name: str, allowed: str) -> Intent:
     return Unsettled(
         tool="upload_document",
         args={"entity_type": row.entity, "entity_id": row.ref, "file_name": name},
@@ -29,35 +29,35 @@ def _unfiled(story: Story, row: Row, name: str, allowed: str) -> Beat:
     )
 
 
-def forbidden_file_type(story: Story) -> Beat | None:
+def forbidden_file_type(story: Story) -> Intent | None:
     """Want a file on record of a type that the CRM does not keep."""
-    row = story.pick(story.dice.one_of(_FILED))
+    row = story.pick(story.chance.one_of(_FILED))
     if row is None:
         return None
     names = vocabulary.files(row.entity)
-    stem = story.dice.one_of(names.stems)
-    name = f"{stem}.{story.dice.one_of(_FORBIDDEN)}"
-    return _unfiled(story, row, name, f"{stem}.{story.dice.one_of(names.extensions)}")
+    stem = story.chance.one_of(names.stems)
+    name = f"{stem}.{story.chance.one_of(_FORBIDDEN)}"
+    return _unfiled(story, row, name, f"{stem}.{story.chance.one_of(names.extensions)}")
 
 
-def forbidden_file_name(story: Story) -> Beat | None:
+def forbidden_file_name(story: Story) -> Intent | None:
     """Want a file on record with blanks in its name."""
-    row = story.pick(story.dice.one_of(_FILED))
+    row = story.pick(story.chance.one_of(_FILED))
     if row is None:
         return None
     names = vocabulary.files(row.entity)
-    stem = story.dice.one_of([stem for stem in names.stems if "-" in stem or "_" in stem])
-    allowed = f"{stem}.{story.dice.one_of(names.extensions)}"
+    stem = story.chance.one_of([stem for stem in names.stems if "-" in stem or "_" in stem])
+    allowed = f"{stem}.{story.chance.one_of(names.extensions)}"
     return _unfiled(story, row, allowed.replace("-", " ").replace("_", " "), allowed)
 
 
-def note_on_file(story: Story) -> Beat | None:
+def note_on_file(story: Story) -> Intent | None:
     """Want a note on a file, which can't have any."""
     known = [row.ref for row in story.world.rows if row.entity in _FILED]
     files = [row for row in story.world.of("Document") if row["entity_id"] in known]
     if not files:
         return None
-    file = story.dice.one_of(files)
+    file = story.chance.one_of(files)
     owner = story.world.row(file["entity_id"])
     text = note_text(story, owner.entity)
     return Unsettled(
@@ -72,13 +72,13 @@ def note_on_file(story: Story) -> Beat | None:
     )
 
 
-def note_on_company(story: Story) -> Beat | None:
+def note_on_company(story: Story) -> Intent | None:
     """Want a note on a partner, which can't have any."""
     company = story.pick("Company")
     if company is None:
         return None
-    text = story.dice.one_of(vocabulary.notes("competition" if company["type"] == "Competitor" else "call"))
-    return Beat(
+    text = story.chance.one_of(vocabulary.notes("competition" if company["type"] == "Competitor" else "call"))
+    return Intent(
         tool="add_note",
         args={"entity_type": "Company", "entity_id": company.ref, "content": text},
         slots={"company": story.call(company), "kind": company["type"].lower(), "note": text},
@@ -91,16 +91,16 @@ def note_on_company(story: Story) -> Beat | None:
 def _malformed(story: Story, address: str) -> str:
     """Return an address as a bad scan has it."""
     room, _, where = address.partition("@")
-    return story.dice.one_of((f"{room}@{where.removesuffix('.example')}", f"{room}.{where}", f"{room}@@{where}"))
+    return story.chance.one_of((f"{room}@{where.removesuffix('.example')}", f"{room}.{where}", f"{room}@@{where}"))
 
 
-def malformed_contact_email(story: Story) -> Beat | None:
+def malformed_contact_email(story: Story) -> Intent | None:
     """Want an address for a person that is none."""
     person = story.pick("Contact")
     if person is None:
         return None
     where = domain(story.world.client_of(person).full_name)
-    address = mailbox(story.dice, person["first_name"], person["last_name"], where)
+    address = mailbox(story.chance, person["first_name"], person["last_name"], where)
     wrong = _malformed(story, address)
     settle = None if address == person["email"] else recovery.with_the_right_address
     given = {"email": address}
@@ -108,7 +108,7 @@ def malformed_contact_email(story: Story) -> Beat | None:
     return changed(story, person, "contact", {"email": wrong}, said, error=NO_ADDRESS, given=given, settle=settle)
 
 
-def malformed_client_email(story: Story) -> Beat | None:
+def malformed_client_email(story: Story) -> Intent | None:
     """Want an address for a client that is none."""
     client = story.pick("Client")
     if client is None:
@@ -121,13 +121,13 @@ def malformed_client_email(story: Story) -> Beat | None:
     )
 
 
-def new_contact_with_malformed_email(story: Story) -> Beat | None:
+def new_contact_with_malformed_email(story: Story) -> Intent | None:
     """Want a new person saved with an address that is none."""
     client = story.pick("Client")
     if client is None:
         return None
     first, last, feminine = strangers.person(story)
-    address = mailbox(story.dice, first, last, domain(client.full_name))
+    address = mailbox(story.chance, first, last, domain(client.full_name))
     wrong = _malformed(story, address)
     return Unsettled(
         tool="create_new_contact",
@@ -142,13 +142,13 @@ def new_contact_with_malformed_email(story: Story) -> Beat | None:
 
 
 MOVES = (
-    Move(make=forbidden_file_type, entity="Document", tools=["upload_document"], weight=0.7, trouble=True),
-    Move(make=forbidden_file_name, entity="Document", tools=["upload_document"], weight=0.7, trouble=True),
-    Move(make=note_on_file, entity="Document", tools=["add_note"], weight=0.5, trouble=True),
-    Move(make=note_on_company, entity="Company", tools=["add_note"], weight=0.6, trouble=True),
-    Move(make=malformed_contact_email, entity="Contact", tools=["modify_contact"], weight=0.8, trouble=True),
-    Move(make=malformed_client_email, entity="Client", tools=["modify_client"], weight=0.5, trouble=True),
-    Move(
+    Scenario(make=forbidden_file_type, entity="Document", tools=["upload_document"], weight=0.7, trouble=True),
+    Scenario(make=forbidden_file_name, entity="Document", tools=["upload_document"], weight=0.7, trouble=True),
+    Scenario(make=note_on_file, entity="Document", tools=["add_note"], weight=0.5, trouble=True),
+    Scenario(make=note_on_company, entity="Company", tools=["add_note"], weight=0.6, trouble=True),
+    Scenario(make=malformed_contact_email, entity="Contact", tools=["modify_contact"], weight=0.8, trouble=True),
+    Scenario(make=malformed_client_email, entity="Client", tools=["modify_client"], weight=0.5, trouble=True),
+    Scenario(
         make=new_contact_with_malformed_email, entity="Contact", tools=["create_new_contact"], weight=0.6, trouble=True
     ),
 )

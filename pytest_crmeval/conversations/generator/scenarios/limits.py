@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_crmeval.conversations.generator import days, figures
-from pytest_crmeval.conversations.generator.intents import Beat, Move, Slot
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario, Slot
 from pytest_crmeval.conversations.generator.rows import STAGES, Row
 from pytest_crmeval.conversations.generator.scenarios import recovery, strangers
 from pytest_crmeval.conversations.generator.scenarios.unsettled import Unsettled
@@ -39,26 +39,26 @@ def _is_open(deal: Row) -> bool:
     return not deal.is_closed
 
 
-def unheard_of_stage(story: Story) -> Beat | None:
+def unheard_of_stage(story: Story) -> Intent | None:
     """Want a deal in a stage that there is not."""
     deal = story.pick("Opportunity", _is_open)
     return _unheard_of(story, deal, "deal", "stage", _STAGES) if deal else None
 
 
-def unheard_of_client_status(story: Story) -> Beat | None:
+def unheard_of_client_status(story: Story) -> Intent | None:
     """Want a client in a status that there is not."""
     client = story.pick("Client")
     return _unheard_of(story, client, "client", "status", _CLIENT) if client else None
 
 
-def unheard_of_quote_status(story: Story) -> Beat | None:
+def unheard_of_quote_status(story: Story) -> Intent | None:
     """Want a quote in a status that there is not."""
     quote = story.pick("Quote")
     return _unheard_of(story, quote, "quote", "status", _QUOTE) if quote else None
 
 
-def _unheard_of(story: Story, row: Row, slot: str, column: str, words: Sequence[str]) -> Beat:
-    word = story.dice.one_of(words)
+def _unheard_of(story: Story, row: Row, slot: str, column: str, words: Sequence[str]) -> Intent:
+    word = story.chance.one_of(words)
     return changed(story, row, slot, {column: word}, {column: word}, error=CHOICE, settle=recovery.with_a_choice)
 
 
@@ -82,12 +82,12 @@ def changed(
     )
 
 
-def unheard_of_contract_status(story: Story) -> Beat | None:
+def unheard_of_contract_status(story: Story) -> Intent | None:
     """Want a new contract in a status that there is not."""
     client = story.pick("Client")
     if client is None:
         return None
-    value, status = figures.exact(figures.amount(story.dice)), story.dice.one_of(_CONTRACT)
+    value, status = figures.exact(figures.amount(story.chance)), story.chance.one_of(_CONTRACT)
     return Unsettled(
         tool="create_contract",
         args={"client_id": client.ref, "value": value, "status": status},
@@ -99,11 +99,11 @@ def unheard_of_contract_status(story: Story) -> Beat | None:
 
 
 def _huge(story: Story) -> tuple[int, str]:
-    words, amount = story.dice.one_of(_HUGE)
+    words, amount = story.chance.one_of(_HUGE)
     return amount, recovery.millions(story, words, amount)
 
 
-def too_large_deal(story: Story) -> Beat | None:
+def too_large_deal(story: Story) -> Intent | None:
     """Want a deal to be worth more than any may be."""
     deal = story.pick("Opportunity", _is_open)
     if deal is None:
@@ -112,7 +112,7 @@ def too_large_deal(story: Story) -> Beat | None:
     return changed(story, deal, "deal", {"amount": amount}, {"amount": said}, error=TOO_MUCH, settle=recovery.with_less)
 
 
-def too_large_quote(story: Story) -> Beat | None:
+def too_large_quote(story: Story) -> Intent | None:
     """Want a quote over more than any may be."""
     quote = story.pick("Quote")
     if quote is None:
@@ -123,12 +123,12 @@ def too_large_quote(story: Story) -> Beat | None:
     )
 
 
-def too_large_new_deal(story: Story) -> Beat | None:
+def too_large_new_deal(story: Story) -> Intent | None:
     """Want to open a deal that is worth more than any may be."""
     client = story.pick("Client")
     if client is None:
         return None
-    name, stage = strangers.next_deal(story, client), story.dice.one_of(STAGES)
+    name, stage = strangers.next_deal(story, client), story.chance.one_of(STAGES)
     amount, said = _huge(story)
     return Unsettled(
         tool="create_new_opportunity",
@@ -140,18 +140,18 @@ def too_large_new_deal(story: Story) -> Beat | None:
     )
 
 
-def worthless_deal(story: Story) -> Beat | None:
+def worthless_deal(story: Story) -> Intent | None:
     """Want a deal to be worth nothing, or less."""
     deal = story.pick("Opportunity", _is_open)
     if deal is None:
         return None
-    amount, said = story.dice.one_of(((0, "0"), (0, "zero"), (-500, "-500"), (-1000, "-1,000"), (-250, "minus 250")))
+    amount, said = story.chance.one_of(((0, "0"), (0, "zero"), (-500, "-500"), (-1000, "-1,000"), (-250, "minus 250")))
     return changed(
         story, deal, "deal", {"amount": amount}, {"amount": said}, error=TOO_LITTLE, settle=recovery.with_something
     )
 
 
-def worthless_quote(story: Story) -> Beat | None:
+def worthless_quote(story: Story) -> Intent | None:
     """Want a quote whose price is still to come."""
     deal = story.pick("Opportunity", _is_open)
     if deal is None:
@@ -159,33 +159,33 @@ def worthless_quote(story: Story) -> Beat | None:
     return Unsettled(
         tool="create_quote",
         args={"opportunity_id": deal.ref, "amount": 0, "status": "Draft"},
-        slots={"deal": story.call(deal), "amount": story.dice.one_of(("0", "zero"))},
+        slots={"deal": story.call(deal), "amount": story.chance.one_of(("0", "zero"))},
         error=TOO_LITTLE,
         skills=REFUSED | {"creation"},
         settle=recovery.with_something,
     )
 
 
-def certain_deal(story: Story) -> Beat | None:
+def certain_deal(story: Story) -> Intent | None:
     """Want a deal to be certain, or hopeless."""
     deal = story.pick("Opportunity", _is_open)
     if deal is None:
         return None
-    value = story.dice.one_of((100, 100, 0))
-    said: dict[str, Slot] = {"probability": figures.percent(story.dice, value)}
+    value = story.chance.one_of((100, 100, 0))
+    said: dict[str, Slot] = {"probability": figures.percent(story.chance, value)}
     return changed(story, deal, "deal", {"probability": value}, said, error=UNCERTAIN, settle=recovery.with_doubt)
 
 
 def _no_day(story: Story) -> tuple[str, str]:
-    (day, month), year = story.dice.one_of(_LACKING), story.now.year + 1
+    (day, month), year = story.chance.one_of(_LACKING), story.now.year + 1
     name = days.MONTHS[month - 1]
-    said = story.dice.one_of(
+    said = story.chance.one_of(
         (f"{day} {name} {year}", f"{name} {day}, {year}", f"the {days.ordinal(day)} of {name} {year}")
     )
     return f"{year}-{month:02}-{day:02}", said
 
 
-def close_on_no_day(story: Story) -> Beat | None:
+def close_on_no_day(story: Story) -> Intent | None:
     """Want a deal to close on a day that no calendar has."""
     deal = story.pick("Opportunity", _is_open)
     if deal is None:
@@ -194,7 +194,7 @@ def close_on_no_day(story: Story) -> Beat | None:
     return changed(story, deal, "deal", {"close_date": day}, {"day": said}, error=NO_DAY, settle=recovery.with_a_day)
 
 
-def valid_until_no_day(story: Story) -> Beat | None:
+def valid_until_no_day(story: Story) -> Intent | None:
     """Want a quote to be valid until a day that no calendar has."""
     quote = story.pick("Quote")
     if quote is None:
@@ -203,12 +203,12 @@ def valid_until_no_day(story: Story) -> Beat | None:
     return changed(story, quote, "quote", {"valid_until": day}, {"day": said}, error=NO_DAY, settle=recovery.with_a_day)
 
 
-def close_in_the_past(story: Story) -> Beat | None:
+def close_in_the_past(story: Story) -> Intent | None:
     """Want an open deal to close on a day that is over."""
     deal = story.pick("Opportunity", _is_open)
     if deal is None:
         return None
-    day = days.past(story.dice, story.now.date())
+    day = days.past(story.chance, story.now.date())
     return changed(
         story,
         deal,
@@ -223,17 +223,17 @@ def close_in_the_past(story: Story) -> Beat | None:
 
 _DEAL, _QUOTES = ["modify_opportunity"], ["modify_quote"]
 MOVES = (
-    Move(make=unheard_of_stage, entity="Opportunity", tools=_DEAL, trouble=True),
-    Move(make=unheard_of_client_status, entity="Client", tools=["modify_client"], trouble=True),
-    Move(make=unheard_of_quote_status, entity="Quote", tools=_QUOTES, trouble=True),
-    Move(make=unheard_of_contract_status, entity="Contract", tools=["create_contract"], trouble=True),
-    Move(make=too_large_deal, entity="Opportunity", tools=_DEAL, weight=0.8, trouble=True),
-    Move(make=too_large_quote, entity="Quote", tools=_QUOTES, weight=0.6, trouble=True),
-    Move(make=too_large_new_deal, entity="Opportunity", tools=["create_new_opportunity"], weight=0.6, trouble=True),
-    Move(make=worthless_deal, entity="Opportunity", tools=_DEAL, weight=0.5, trouble=True),
-    Move(make=worthless_quote, entity="Quote", tools=["create_quote"], weight=0.6, trouble=True),
-    Move(make=certain_deal, entity="Opportunity", tools=_DEAL, weight=0.7, trouble=True),
-    Move(make=close_on_no_day, entity="Opportunity", tools=_DEAL, weight=0.7, trouble=True),
-    Move(make=valid_until_no_day, entity="Quote", tools=_QUOTES, weight=0.5, trouble=True),
-    Move(make=close_in_the_past, entity="Opportunity", tools=_DEAL, weight=0.8, trouble=True),
+    Scenario(make=unheard_of_stage, entity="Opportunity", tools=_DEAL, trouble=True),
+    Scenario(make=unheard_of_client_status, entity="Client", tools=["modify_client"], trouble=True),
+    Scenario(make=unheard_of_quote_status, entity="Quote", tools=_QUOTES, trouble=True),
+    Scenario(make=unheard_of_contract_status, entity="Contract", tools=["create_contract"], trouble=True),
+    Scenario(make=too_large_deal, entity="Opportunity", tools=_DEAL, weight=0.8, trouble=True),
+    Scenario(make=too_large_quote, entity="Quote", tools=_QUOTES, weight=0.6, trouble=True),
+    Scenario(make=too_large_new_deal, entity="Opportunity", tools=["create_new_opportunity"], weight=0.6, trouble=True),
+    Scenario(make=worthless_deal, entity="Opportunity", tools=_DEAL, weight=0.5, trouble=True),
+    Scenario(make=worthless_quote, entity="Quote", tools=["create_quote"], weight=0.6, trouble=True),
+    Scenario(make=certain_deal, entity="Opportunity", tools=_DEAL, weight=0.7, trouble=True),
+    Scenario(make=close_on_no_day, entity="Opportunity", tools=_DEAL, weight=0.7, trouble=True),
+    Scenario(make=valid_until_no_day, entity="Quote", tools=_QUOTES, weight=0.5, trouble=True),
+    Scenario(make=close_in_the_past, entity="Opportunity", tools=_DEAL, weight=0.8, trouble=True),
 )

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_crmeval.conversations.generator import vocabulary
-from pytest_crmeval.conversations.generator.intents import Beat, Move, Slot
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario, Slot
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.story import COUNTED, Story
 
@@ -27,94 +27,94 @@ def note_text(story: Story, entity: str) -> str:
     """Return what somebody writes down about a record, and nobody has yet."""
     taken = {row["content"] for row in story.world.of("Note")}
     themes = THEMES.get(entity)
-    texts = vocabulary.notes(story.dice.one_of(themes)) if themes else vocabulary.contact_notes()
-    return story.dice.one_of([text for text in texts if text not in taken])
+    texts = vocabulary.notes(story.chance.one_of(themes)) if themes else vocabulary.contact_notes()
+    return story.chance.one_of([text for text in texts if text not in taken])
 
 
 def file_name(story: Story, entity: str) -> str:
     """Return what a file is called that belongs to a record, and is not on file yet."""
     names = vocabulary.files(entity)
     taken = {row["file_name"] for row in story.world.of("Document")}
-    extension = story.dice.one_of(names.extensions)
-    return story.dice.one_of([name for stem in names.stems if (name := f"{stem}.{extension}") not in taken])
+    extension = story.chance.one_of(names.extensions)
+    return story.chance.one_of([name for stem in names.stems if (name := f"{stem}.{extension}") not in taken])
 
 
-def note_on_client(story: Story) -> Beat | None:
+def note_on_client(story: Story) -> Intent | None:
     """Write something down about a client."""
     return _noted(story, "Client", "client")
 
 
-def note_on_deal(story: Story) -> Beat | None:
+def note_on_deal(story: Story) -> Intent | None:
     """Write something down about a deal."""
     return _noted(story, "Opportunity", "deal")
 
 
-def note_on_contact(story: Story) -> Beat | None:
+def note_on_contact(story: Story) -> Intent | None:
     """Write something down about a person."""
     return _noted(story, "Contact", "contact")
 
 
-def note_on_quote(story: Story) -> Beat | None:
+def note_on_quote(story: Story) -> Intent | None:
     """Write something down about a quote."""
     return _noted(story, "Quote", "quote")
 
 
-def note_on_contract(story: Story) -> Beat | None:
+def note_on_contract(story: Story) -> Intent | None:
     """Write something down about a contract."""
     return _noted(story, "Contract", "contract")
 
 
-def _noted(story: Story, entity: str, slot: str) -> Beat | None:
+def _noted(story: Story, entity: str, slot: str) -> Intent | None:
     row = story.pick(entity)
     if row is None:
         return None
     text = note_text(story, entity)
     args: dict[str, Any] = {"entity_type": entity, "entity_id": row.ref, "content": text}
     slots: dict[str, Slot] = {slot: story.call(row), "note": text}
-    if story.dice.chance(SIGNED):
-        args["created_by"] = slots["author"] = story.dice.one_of(vocabulary.owners())
+    if story.chance.chance(SIGNED):
+        args["created_by"] = slots["author"] = story.chance.one_of(vocabulary.owners())
     story.world.create("Note", story.number, args)
-    return Beat(tool="add_note", args=args, slots=slots, skills=frozenset({"note"}), about=row)
+    return Intent(tool="add_note", args=args, slots=slots, skills=frozenset({"note"}), about=row)
 
 
-def file_with_deal(story: Story) -> Beat | None:
+def file_with_deal(story: Story) -> Intent | None:
     """Attach a file to a deal."""
     return _attached(story, "Opportunity", "deal")
 
 
-def file_with_client(story: Story) -> Beat | None:
+def file_with_client(story: Story) -> Intent | None:
     """Attach a file to a client."""
     return _attached(story, "Client", "client")
 
 
-def file_with_quote(story: Story) -> Beat | None:
+def file_with_quote(story: Story) -> Intent | None:
     """Attach a file to a quote."""
     return _attached(story, "Quote", "quote")
 
 
-def file_with_contract(story: Story) -> Beat | None:
+def file_with_contract(story: Story) -> Intent | None:
     """Attach a file to a contract."""
     return _attached(story, "Contract", "contract")
 
 
-def _attached(story: Story, entity: str, slot: str) -> Beat | None:
+def _attached(story: Story, entity: str, slot: str) -> Intent | None:
     row = story.pick(entity)
     if row is None:
         return None
     name = file_name(story, entity)
     args: dict[str, Any] = {"entity_type": entity, "entity_id": row.ref, "file_name": name}
     slots: dict[str, Slot] = {slot: story.call(row), "file": name}
-    extra = story.dice.weighted((("", 0.7), ("uploaded_by", 0.15), ("file_url", 0.15)))
+    extra = story.chance.weighted((("", 0.7), ("uploaded_by", 0.15), ("file_url", 0.15)))
     if extra == "uploaded_by":
-        args[extra] = slots["uploader"] = story.dice.one_of(vocabulary.owners())
+        args[extra] = slots["uploader"] = story.chance.one_of(vocabulary.owners())
     elif extra == "file_url":
-        folder = story.dice.one_of(("sales", "shared", "deals", "inbox", "scans", "crm"))
+        folder = story.chance.one_of(("sales", "shared", "deals", "inbox", "scans", "crm"))
         args[extra] = slots["url"] = f"https://files.example/{folder}/{name}"
     story.world.create("Document", story.number, args)
-    return Beat(tool="upload_document", args=args, slots=slots, skills=frozenset({"document"}), about=row)
+    return Intent(tool="upload_document", args=args, slots=slots, skills=frozenset({"document"}), about=row)
 
 
-def read_out_notes(story: Story) -> Beat | None:
+def read_out_notes(story: Story) -> Intent | None:
     """Have all notes read out; there must not be many."""
     notes = story.world.of("Note")
     if not _news(story, notes) or len(notes) > MANY_NOTES or any(map(_denies, notes)):
@@ -122,7 +122,7 @@ def read_out_notes(story: Story) -> Beat | None:
     return _listed(notes, [_words(note) for note in notes])
 
 
-def read_out_notes_on_deal(story: Story) -> Beat | None:
+def read_out_notes_on_deal(story: Story) -> Intent | None:
     """Have read out what was noted about one deal."""
     notes = story.world.of("Note")
     noted = {note["entity_id"] for note in _news(story, notes)}
@@ -133,12 +133,12 @@ def read_out_notes_on_deal(story: Story) -> Beat | None:
     return _listed(notes, said, deal=(deal, story.call(deal)))
 
 
-def count_notes(story: Story) -> Beat | None:
+def count_notes(story: Story) -> Intent | None:
     """Ask how many notes there are."""
     return _counted(story, "Note")
 
 
-def list_all_documents(story: Story) -> Beat | None:
+def list_all_documents(story: Story) -> Intent | None:
     """Ask which files there are; there must not be many."""
     files = story.world.of("Document")
     if not _news(story, files) or len(files) > MANY_FILES:
@@ -146,25 +146,25 @@ def list_all_documents(story: Story) -> Beat | None:
     return _listed(files, list(dict.fromkeys(row["file_name"] for row in files)))
 
 
-def count_documents(story: Story) -> Beat | None:
+def count_documents(story: Story) -> Intent | None:
     """Ask how many files there are."""
     return _counted(story, "Document")
 
 
-def _counted(story: Story, entity: str) -> Beat | None:
+def _counted(story: Story, entity: str) -> Intent | None:
     """Return the question for a number; whoever has counted once has counted everything."""
     rows = story.world.of(entity)
     if not _news(story, rows) or COUNTED in story.seen:
         return None
     story.seen.add(COUNTED)
     skills = frozenset({"aggregation", entity.lower()})
-    return Beat(tool="summarize_counts", args={}, slots={}, facts=[len(rows)], skills=skills)
+    return Intent(tool="summarize_counts", args={}, slots={}, facts=[len(rows)], skills=skills)
 
 
-def _listed(rows: Sequence[Row], facts: Sequence[Any], *, deal: tuple[Row, Slot] | None = None) -> Beat:
+def _listed(rows: Sequence[Row], facts: Sequence[Any], *, deal: tuple[Row, Slot] | None = None) -> Intent:
     """Return the question for all rows of a kind, perhaps for the sake of one deal."""
     kind = rows[0].entity.lower()
-    return Beat(
+    return Intent(
         tool=f"list_{kind}s",
         args={},
         slots={"deal": deal[1]} if deal else {},
@@ -190,18 +190,18 @@ def _words(note: Row) -> str:
 
 _NOTE, _FILE = ["add_note"], ["upload_document"]
 MOVES = (
-    Move(make=note_on_client, entity="Note", tools=_NOTE, weight=1.5, joins=True),
-    Move(make=note_on_deal, entity="Note", tools=_NOTE, weight=1.5, joins=True),
-    Move(make=note_on_contact, entity="Note", tools=_NOTE, weight=1.0, joins=True),
-    Move(make=note_on_quote, entity="Note", tools=_NOTE, weight=0.7, joins=True),
-    Move(make=note_on_contract, entity="Note", tools=_NOTE, weight=0.7, joins=True),
-    Move(make=file_with_deal, entity="Document", tools=_FILE, weight=0.8, joins=True),
-    Move(make=file_with_client, entity="Document", tools=_FILE, weight=0.6, joins=True),
-    Move(make=file_with_quote, entity="Document", tools=_FILE, weight=0.6, joins=True),
-    Move(make=file_with_contract, entity="Document", tools=_FILE, weight=0.7, joins=True),
-    Move(make=read_out_notes, entity="Note", tools=["list_notes"], weight=0.5),
-    Move(make=read_out_notes_on_deal, entity="Note", tools=["list_notes"], weight=0.5),
-    Move(make=count_notes, entity="Note", tools=["summarize_counts"], weight=0.5),
-    Move(make=list_all_documents, entity="Document", tools=["list_documents"], weight=0.7),
-    Move(make=count_documents, entity="Document", tools=["summarize_counts"], weight=0.4),
+    Scenario(make=note_on_client, entity="Note", tools=_NOTE, weight=1.5, joins=True),
+    Scenario(make=note_on_deal, entity="Note", tools=_NOTE, weight=1.5, joins=True),
+    Scenario(make=note_on_contact, entity="Note", tools=_NOTE, weight=1.0, joins=True),
+    Scenario(make=note_on_quote, entity="Note", tools=_NOTE, weight=0.7, joins=True),
+    Scenario(make=note_on_contract, entity="Note", tools=_NOTE, weight=0.7, joins=True),
+    Scenario(make=file_with_deal, entity="Document", tools=_FILE, weight=0.8, joins=True),
+    Scenario(make=file_with_client, entity="Document", tools=_FILE, weight=0.6, joins=True),
+    Scenario(make=file_with_quote, entity="Document", tools=_FILE, weight=0.6, joins=True),
+    Scenario(make=file_with_contract, entity="Document", tools=_FILE, weight=0.7, joins=True),
+    Scenario(make=read_out_notes, entity="Note", tools=["list_notes"], weight=0.5),
+    Scenario(make=read_out_notes_on_deal, entity="Note", tools=["list_notes"], weight=0.5),
+    Scenario(make=count_notes, entity="Note", tools=["summarize_counts"], weight=0.5),
+    Scenario(make=list_all_documents, entity="Document", tools=["list_documents"], weight=0.7),
+    Scenario(make=count_documents, entity="Document", tools=["summarize_counts"], weight=0.4),
 )

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from pytest_crmeval.conversations.generator import vocabulary
-from pytest_crmeval.conversations.generator.intents import Beat, Fix, Slot
+from pytest_crmeval.conversations.generator.intents import Fix, Intent, Slot
 from pytest_crmeval.conversations.generator.naming import Referent
 from pytest_crmeval.conversations.generator.rows import Row
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.domain.state import TABLES
 
@@ -47,11 +47,11 @@ class Change:
             draw=partial(_again, self, row),
         )
 
-    def made(self, story: Story, row: Row) -> Beat:
+    def made(self, story: Story, row: Row) -> Intent:
         """Give a record another value."""
         said, value = story.call(row), self.draw(story, row)
         row.columns[self.column] = value
-        return Beat(
+        return Intent(
             tool=f"modify_{row.entity.lower()}",
             args={TABLES[row.entity][1]: row.ref, self.column: value},
             slots={row.entity.lower(): said, self.column: value},
@@ -66,25 +66,25 @@ def _again(change: Change, row: Row, story: Story) -> tuple[str, str]:
     return value, value
 
 
-def another(dice: Dice, values: Sequence[str], than: str | None) -> str:
+def another(chance: SeededRandom, values: Sequence[str], than: str | None) -> str:
     """Return one of the values that is not what there is already."""
-    return dice.one_of([value for value in values if value != than])
+    return chance.one_of([value for value in values if value != than])
 
 
 def phone(story: Story, _: Row | None = None) -> str:
     """Return a telephone number that nobody has."""
-    return story.dice.digits(story.dice.one_of(vocabulary.places()).phone)
+    return story.chance.digits(story.chance.one_of(vocabulary.places()).phone)
 
 
 def address(story: Story, _: Row | None = None) -> str:
     """Return where a house is."""
-    place = story.dice.one_of(vocabulary.places())
-    return place.address(story.dice.one_of(place.streets), story.dice.between(1, 180))
+    place = story.chance.one_of(vocabulary.places())
+    return place.address(story.chance.one_of(place.streets), story.chance.between(1, 180))
 
 
-def told(dice: Dice, values: Mapping[str, str]) -> str:
+def told(chance: SeededRandom, values: Mapping[str, str]) -> str:
     """Return particulars one after the other, each with what it is."""
-    return ", ".join(dice.one_of(_SAID[column]).format(values[column]) for column in _SAID if column in values)
+    return ", ".join(chance.one_of(_SAID[column]).format(values[column]) for column in _SAID if column in values)
 
 
 def found(story: Story, entity: str, filters: Mapping[str, str]) -> list[Row]:
@@ -99,9 +99,9 @@ def only(story: Story, row: Row, said: Referent, filters: Mapping[str, str]) -> 
     return filters if heard and found(story, row.entity, filters) == [row] else {TABLES[row.entity][1]: row.ref}
 
 
-def answered(story: Story, row: Row, column: str, said: Referent, filters: Mapping[str, str]) -> Beat:
+def answered(story: Story, row: Row, column: str, said: Referent, filters: Mapping[str, str]) -> Intent:
     """Ask for one thing that a record has, which is spoken of as it is ``said``."""
-    return Beat(
+    return Intent(
         tool=f"{row.entity.lower()}_search",
         args=only(story, row, said, filters),
         slots={row.entity.lower(): said},
@@ -113,12 +113,12 @@ def answered(story: Story, row: Row, column: str, said: Referent, filters: Mappi
 
 def listed(
     story: Story, tool: str, args: Mapping[str, str], rows: Sequence[Row], slots: Mapping[str, Slot]
-) -> Beat | None:
+) -> Intent | None:
     """Ask who or what there is; None if nobody would ask: there is none, too much, or it is known already."""
     if not rows or len(rows) > MANY or all(row.ref in story.seen for row in rows):
         return None
     alike = {"disambiguation"} if len(rows) > 1 and any(column.endswith("name") for column in args) else set()
-    return Beat(
+    return Intent(
         tool=tool,
         args=args,
         slots=slots,

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from pytest_crmeval.conversations.generator import days, figures, vocabulary
-from pytest_crmeval.conversations.generator.intents import Beat, Move, Slot
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario, Slot
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.scenarios import answers, strangers
 from pytest_crmeval.conversations.generator.scenarios.papers import note_text
@@ -45,7 +45,7 @@ def _namesakes(story: Story) -> tuple[str, list[Row]] | None:
     clients = story.world.of("Client")
     shared = [_beginning(row.full_name, other.full_name) for row in clients for other in clients if row is not other]
     companies = [row.full_name.casefold() for row in story.world.of("Company")]
-    for name in story.dice.shuffled(list(dict.fromkeys(shared))):
+    for name in story.chance.shuffled(list(dict.fromkeys(shared))):
         found = [row for row in clients if name.casefold() in row.full_name.casefold()]
         alone = any(row.full_name == name for row in found) or any(name.casefold() in other for other in companies)
         if len(name) >= SHORT and not alone and _are_new(story, found):
@@ -59,13 +59,13 @@ def _telling(full: str, shared: str) -> str:
     return rest if len(rest) >= SHORT else full
 
 
-def which_client(story: Story) -> Beat | None:
+def which_client(story: Story) -> Intent | None:
     """Want something done with a client by a name that several have."""
     found = _namesakes(story)
     if found is None:
         return None
     name, rows = found
-    what, value, said = story.dice.one_of(_CLIENT_WISHES)(story, rows)
+    what, value, said = story.chance.one_of(_CLIENT_WISHES)(story, rows)
     return Unsettled(
         tool="client_search",
         args={"name": name},
@@ -82,13 +82,13 @@ def which_client(story: Story) -> Beat | None:
     )
 
 
-def which_person(story: Story) -> Beat | None:
+def which_person(story: Story) -> Intent | None:
     """Want something done with a person by a last name that several have."""
     people = story.world.of("Contact")
-    for last in story.dice.shuffled(list(dict.fromkeys(row["last_name"] for row in people))):
+    for last in story.chance.shuffled(list(dict.fromkeys(row["last_name"] for row in people))):
         rows = [row for row in people if last.casefold() in row["last_name"].casefold()]
         if _are_new(story, rows) and all(row["last_name"] == last for row in rows) and _tells_apart(rows):
-            what, value, said = story.dice.one_of(_PERSON_WISHES)(story, rows)
+            what, value, said = story.chance.one_of(_PERSON_WISHES)(story, rows)
             return Unsettled(
                 tool="contact_search",
                 args={"last_name": last},
@@ -109,14 +109,14 @@ def _tells_apart(rows: Sequence[Row]) -> bool:
     return len({row.full_name for row in rows}) == len(rows)
 
 
-def which_deal(story: Story) -> Beat | None:
+def which_deal(story: Story) -> Intent | None:
     """Want something done with the deal of a client that has several."""
     client = story.pick("Client", lambda row: _are_new(story, story.world.of("Opportunity", client_id=row.ref)))
     if client is None:
         return None
     rows = story.world.of("Opportunity", client_id=client.ref)
     wishes = _DEAL_WISHES if any(row.is_closed for row in rows) else (*_DEAL_WISHES, *_OPEN_DEAL_WISHES)
-    what, value, said = story.dice.one_of(wishes)(story, rows)
+    what, value, said = story.chance.one_of(wishes)(story, rows)
     return Unsettled(
         tool="opportunity_search",
         args={"client_id": client.ref},
@@ -132,14 +132,14 @@ def which_deal(story: Story) -> Beat | None:
     )
 
 
-def which_quote(story: Story) -> Beat | None:
+def which_quote(story: Story) -> Intent | None:
     """Want something done with the quote for a deal that has several."""
     deal = story.pick("Opportunity", lambda row: _are_new(story, story.world.of("Quote", opportunity_id=row.ref)))
     if deal is None:
         return None
     rows = story.world.of("Quote", opportunity_id=deal.ref)
     live = not any(row["status"] == "Canceled" for row in rows)
-    what = story.dice.one_of(("delete", "cancel", "note") if live else ("delete", "note"))
+    what = story.chance.one_of(("delete", "cancel", "note") if live else ("delete", "note"))
     text = note_text(story, "Quote")
     slots: dict[str, Slot] = {"deal": story.call(deal)}
     return Unsettled(
@@ -169,7 +169,7 @@ def _note(story: Story, rows: Sequence[Row]) -> Wish:
 
 def _owner(story: Story, rows: Sequence[Row]) -> Wish:
     taken = {row["owner"] for row in rows}
-    owner = story.dice.one_of([name for name in vocabulary.owners() if name not in taken])
+    owner = story.chance.one_of([name for name in vocabulary.owners() if name not in taken])
     return "owner", owner, owner
 
 
@@ -181,21 +181,21 @@ def _phone(story: Story, rows: Sequence[Row]) -> Wish:
 
 def _title(story: Story, rows: Sequence[Row]) -> Wish:
     taken = {row["title"] for row in rows}
-    title = story.dice.one_of([title for title in vocabulary.titles() if title not in taken])
+    title = story.chance.one_of([title for title in vocabulary.titles() if title not in taken])
     return "title", title, title
 
 
 def _amount(story: Story, rows: Sequence[Row]) -> Wish:
     taken = {row["amount"] for row in rows}
-    amount = figures.exact(figures.amount(story.dice))
+    amount = figures.exact(figures.amount(story.chance))
     amount = amount + 1 if amount in taken else amount
     return "amount", amount, story.money(amount)
 
 
 def _close_date(story: Story, rows: Sequence[Row]) -> Wish:
     del rows  # later than anybody plans
-    day = story.now.date() + timedelta(days=story.dice.between(400, 700))
-    return "close_date", day.isoformat(), days.written(story.dice, day)
+    day = story.now.date() + timedelta(days=story.chance.between(400, 700))
+    return "close_date", day.isoformat(), days.written(story.chance, day)
 
 
 _CLIENT_WISHES = (_note, _owner, _phone)
@@ -203,8 +203,8 @@ _PERSON_WISHES = (_note, _title, _phone)
 _DEAL_WISHES = (_note, _owner)
 _OPEN_DEAL_WISHES = (_amount, _close_date)
 MOVES = (
-    Move(make=which_client, entity="Client", tools=["client_search"], weight=2.5, trouble=True),
-    Move(make=which_person, entity="Contact", tools=["contact_search"], weight=2.5, trouble=True),
-    Move(make=which_deal, entity="Opportunity", tools=["opportunity_search"], weight=1.5, trouble=True),
-    Move(make=which_quote, entity="Quote", tools=["quote_search"], weight=1.5, trouble=True),
+    Scenario(make=which_client, entity="Client", tools=["client_search"], weight=2.5, trouble=True),
+    Scenario(make=which_person, entity="Contact", tools=["contact_search"], weight=2.5, trouble=True),
+    Scenario(make=which_deal, entity="Opportunity", tools=["opportunity_search"], weight=1.5, trouble=True),
+    Scenario(make=which_quote, entity="Quote", tools=["quote_search"], weight=1.5, trouble=True),
 )

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from pytest_crmeval.conversations.generator import days, figures
-from pytest_crmeval.conversations.generator.intents import Beat, Fix, Move, Slot
+from pytest_crmeval.conversations.generator.intents import Fix, Intent, Scenario, Slot
 from pytest_crmeval.conversations.generator.naming import Referent
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.scenarios.quotes import (
@@ -26,9 +26,9 @@ _UPDATE, _DATE, _ARITHMETIC = frozenset({"update"}), frozenset({"date"}), frozen
 _SPANS = ((7, "one week"), (10, "10 days"), (10, "ten days"), (30, "30 days"), (45, "45 days"), (60, "60 days"))
 
 
-def _changed(story: Story, row: Row, changes: Mapping[str, Any], **slots: Slot) -> Beat:
+def _changed(story: Story, row: Row, changes: Mapping[str, Any], **slots: Slot) -> Intent:
     """Change a quote."""
-    beat = Beat(
+    intent = Intent(
         tool="modify_quote",
         args={"quote_id": row.ref, **changes},
         slots={**slots, "quote": slots.get("quote") or story.call(row)},
@@ -37,7 +37,7 @@ def _changed(story: Story, row: Row, changes: Mapping[str, Any], **slots: Slot) 
         looked_at=way_to_quote(story, row),
     )
     row.columns.update(changes)
-    return beat
+    return intent
 
 
 def _called(story: Story, quote: Row) -> Referent | None:
@@ -47,60 +47,60 @@ def _called(story: Story, quote: Row) -> Referent | None:
 
 def _fresh_day(story: Story) -> tuple[str, str]:
     """Draw a day to the letter."""
-    day = story.now.date() + timedelta(days=story.dice.between(10, 150))
-    return day.isoformat(), days.written(story.dice, day)
+    day = story.now.date() + timedelta(days=story.chance.between(10, 150))
+    return day.isoformat(), days.written(story.chance, day)
 
 
-def _become(story: Story, status: str, *before: str) -> Beat | None:
+def _become(story: Story, status: str, *before: str) -> Intent | None:
     """Give a quote another status."""
     quote = story.pick("Quote", lambda quote: quote["status"] in before)
     said = quote and _called(story, quote)
     return _changed(story, quote, {"status": status}, quote=said) if quote and said else None
 
 
-def send_quote(story: Story) -> Beat | None:
+def send_quote(story: Story) -> Intent | None:
     """Mark a draft as sent."""
     return _become(story, "Sent", "Draft")
 
 
-def approve_quote(story: Story) -> Beat | None:
+def approve_quote(story: Story) -> Intent | None:
     """Approve a quote."""
     return _become(story, "Approved", "Draft", "Sent")
 
 
-def reject_quote(story: Story) -> Beat | None:
+def reject_quote(story: Story) -> Intent | None:
     """Mark a quote as rejected."""
     return _become(story, "Rejected", "Sent")
 
 
-def reopen_quote(story: Story) -> Beat | None:
+def reopen_quote(story: Story) -> Intent | None:
     """Make a draft of a quote again."""
     return _become(story, "Draft", "Sent", "Rejected", "Canceled")
 
 
-def send_quote_until(story: Story) -> Beat | None:
+def send_quote_until(story: Story) -> Intent | None:
     """Mark a draft as sent, and say how long it holds."""
     quote = story.pick("Quote", lambda quote: quote["status"] == "Draft")
     said = quote and _called(story, quote)
     if not quote or not said:
         return None
     day = story.day_ahead()
-    beat = _changed(story, quote, {"status": "Sent", "valid_until": day.iso}, quote=said, until=until(day))
-    return replace(beat, skills=_UPDATE | _DATE, relative=day.relative)
+    intent = _changed(story, quote, {"status": "Sent", "valid_until": day.iso}, quote=said, until=until(day))
+    return replace(intent, skills=_UPDATE | _DATE, relative=day.relative)
 
 
-def reprice_quote(story: Story) -> Beat | None:
+def reprice_quote(story: Story) -> Intent | None:
     """Set the amount of a quote."""
     quote = story.pick("Quote", _is_alive)
     if quote is None:
         return None
     others = siblings(story, quote)
     amount, money = fresh_amount(quote, others)(story)
-    beat = _changed(story, quote, {"amount": amount}, amount=money)
-    return replace(beat, fixes=(fix_amount(quote, money, others),))
+    intent = _changed(story, quote, {"amount": amount}, amount=money)
+    return replace(intent, fixes=(fix_amount(quote, money, others),))
 
 
-def reissue_quote(story: Story) -> Beat | None:
+def reissue_quote(story: Story) -> Intent | None:
     """Make a new version of a quote, at another amount."""
     quote = story.pick("Quote", _is_alive)
     if quote is None:
@@ -110,17 +110,17 @@ def reissue_quote(story: Story) -> Beat | None:
     return _changed(story, quote, {"amount": amount, "version": version}, amount=money, version=version)
 
 
-def discount_quote(story: Story) -> Beat | None:
+def discount_quote(story: Story) -> Intent | None:
     """Take some percent off a quote."""
     return _by_percent(story, -1)
 
 
-def raise_quote(story: Story) -> Beat | None:
+def raise_quote(story: Story) -> Intent | None:
     """Add some percent to a quote."""
     return _by_percent(story, 1)
 
 
-def _by_percent(story: Story, sign: int) -> Beat | None:
+def _by_percent(story: Story, sign: int) -> Intent | None:
     def prices(quote: Row) -> list[tuple[int, float]]:
         return parts(quote["amount"], siblings(story, quote), sign)
 
@@ -128,12 +128,12 @@ def _by_percent(story: Story, sign: int) -> Beat | None:
     said = quote and call_without(story, quote, quote.ref)  # lint looks nothing up by an id
     if not quote or not said:
         return None
-    percent, amount = story.dice.one_of(prices(quote))
-    beat = _changed(story, quote, {"amount": amount}, quote=said, percent=figures.percent(story.dice, percent))
-    return replace(beat, skills=_UPDATE | _ARITHMETIC)
+    percent, amount = story.chance.one_of(prices(quote))
+    intent = _changed(story, quote, {"amount": amount}, quote=said, percent=figures.percent(story.chance, percent))
+    return replace(intent, skills=_UPDATE | _ARITHMETIC)
 
 
-def extend_quote(story: Story) -> Beat | None:
+def extend_quote(story: Story) -> Intent | None:
     """Say until when a quote is valid."""
     day = story.day_ahead()
     quote = story.pick("Quote", lambda quote: _is_alive(quote) and quote["valid_until"] != day.iso)
@@ -141,23 +141,23 @@ def extend_quote(story: Story) -> Beat | None:
         return None
     said = until(day)
     fix = Fix(tool="modify_quote", row=quote, column="valid_until", thing="the last day", said=said, draw=_fresh_day)
-    beat = _changed(story, quote, {"valid_until": day.iso}, until=said)
-    return replace(beat, skills=_UPDATE | _DATE, relative=day.relative, fixes=(fix,))
+    intent = _changed(story, quote, {"valid_until": day.iso}, until=said)
+    return replace(intent, skills=_UPDATE | _DATE, relative=day.relative, fixes=(fix,))
 
 
-def prolong_quote(story: Story) -> Beat | None:
+def prolong_quote(story: Story) -> Intent | None:
     """Make a quote valid for some weeks or days more than it is."""
     quote = story.pick("Quote", lambda quote: _is_alive(quote) and bool(quote["valid_until"]))
     if quote is None:
         return None
-    weeks = story.dice.between(2, 6)
-    number, span = story.dice.one_of(((7 * weeks, f"{figures.count(story.dice, weeks)} weeks"), *_SPANS))
+    weeks = story.chance.between(2, 6)
+    number, span = story.chance.one_of(((7 * weeks, f"{figures.count(story.chance, weeks)} weeks"), *_SPANS))
     day = date.fromisoformat(quote["valid_until"]) + timedelta(days=number)
-    beat = _changed(story, quote, {"valid_until": day.isoformat()}, span=span)
-    return replace(beat, skills=_UPDATE | _DATE | _ARITHMETIC)
+    intent = _changed(story, quote, {"valid_until": day.isoformat()}, span=span)
+    return replace(intent, skills=_UPDATE | _DATE | _ARITHMETIC)
 
 
-def revise_quote(story: Story) -> Beat | None:
+def revise_quote(story: Story) -> Intent | None:
     """Give a quote another version."""
     quote = story.pick("Quote", _is_alive)
     if quote is None:
@@ -166,14 +166,14 @@ def revise_quote(story: Story) -> Beat | None:
     return _changed(story, quote, {"version": version}, version=version)
 
 
-def set_quote_prefix(story: Story) -> Beat | None:
+def set_quote_prefix(story: Story) -> Intent | None:
     """Give a quote another prefix."""
-    prefix = story.dice.digits(story.dice.one_of(PREFIXES))
+    prefix = story.chance.digits(story.chance.one_of(PREFIXES))
     quote = story.pick("Quote", lambda quote: quote["quote_prefix"] != prefix)
     return None if quote is None else _changed(story, quote, {"quote_prefix": prefix}, prefix=prefix)
 
 
-def cancel_quote(story: Story) -> Beat | None:
+def cancel_quote(story: Story) -> Intent | None:
     """Cancel a quote."""
     quote = story.pick("Quote", _is_alive)
     said = quote and _called(story, quote)
@@ -182,10 +182,10 @@ def cancel_quote(story: Story) -> Beat | None:
     slots, seen = {"quote": said}, way_to_quote(story, quote)
     quote.columns["status"] = "Canceled"
     args = {"quote_id": quote.ref}
-    return Beat(tool="cancel_quote", args=args, slots=slots, skills=_UPDATE, about=quote, looked_at=seen)
+    return Intent(tool="cancel_quote", args=args, slots=slots, skills=_UPDATE, about=quote, looked_at=seen)
 
 
-def delete_quote(story: Story) -> Beat | None:
+def delete_quote(story: Story) -> Intent | None:
     """Delete a quote."""
     quote = story.pick("Quote", lambda quote: not story.world.has_papers(quote))
     if quote is None:
@@ -193,7 +193,7 @@ def delete_quote(story: Story) -> Beat | None:
     slots, seen = {"quote": story.call(quote)}, way_to_quote(story, quote)
     story.world.remove(quote)
     skills = frozenset({"deletion"})
-    return Beat(tool="delete_quote", args={"quote_id": quote.ref}, slots=slots, skills=skills, looked_at=seen)
+    return Intent(tool="delete_quote", args={"quote_id": quote.ref}, slots=slots, skills=skills, looked_at=seen)
 
 
 def _is_alive(quote: Row) -> bool:
@@ -203,8 +203,8 @@ def _is_alive(quote: Row) -> bool:
 _OFTEN = (send_quote, approve_quote, reject_quote, reprice_quote, discount_quote, extend_quote, prolong_quote)
 _SELDOM = (reopen_quote, send_quote_until, reissue_quote, raise_quote, revise_quote, set_quote_prefix)
 MOVES = (
-    *(Move(make=make, entity="Quote", tools=["modify_quote"], weight=1.0, joins=True) for make in _OFTEN),
-    *(Move(make=make, entity="Quote", tools=["modify_quote"], weight=0.5, joins=True) for make in _SELDOM),
-    Move(make=cancel_quote, entity="Quote", tools=["cancel_quote"], weight=1.5, joins=True),
-    Move(make=delete_quote, entity="Quote", tools=["delete_quote"], weight=1.5),
+    *(Scenario(make=make, entity="Quote", tools=["modify_quote"], weight=1.0, joins=True) for make in _OFTEN),
+    *(Scenario(make=make, entity="Quote", tools=["modify_quote"], weight=0.5, joins=True) for make in _SELDOM),
+    Scenario(make=cancel_quote, entity="Quote", tools=["cancel_quote"], weight=1.5, joins=True),
+    Scenario(make=delete_quote, entity="Quote", tools=["delete_quote"], weight=1.5),
 )

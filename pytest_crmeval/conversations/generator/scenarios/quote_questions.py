@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_crmeval.conversations.generator import figures
-from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.naming import Referent
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.scenarios.quotes import call_without, siblings, way_to_deal, way_to_quote
@@ -37,9 +37,9 @@ def _amounts(quotes: Sequence[Row]) -> list[float]:
     return [quote["amount"] for quote in quotes]
 
 
-def _asked(story: Story, quote: Row, said: Referent, column: str) -> Beat:
+def _asked(story: Story, quote: Row, said: Referent, column: str) -> Intent:
     """Ask for a column of a quote."""
-    return Beat(
+    return Intent(
         tool="quote_details",
         args={"quote_id": quote.ref},
         slots={"quote": said},
@@ -50,36 +50,36 @@ def _asked(story: Story, quote: Row, said: Referent, column: str) -> Beat:
     )
 
 
-def ask_quote_amount(story: Story) -> Beat | None:
+def ask_quote_amount(story: Story) -> Intent | None:
     """Ask what a quote comes to."""
     quote = story.pick_unseen("Quote")
     return None if quote is None else _asked(story, quote, story.call(quote), "amount")
 
 
-def ask_quote_status(story: Story) -> Beat | None:
+def ask_quote_status(story: Story) -> Intent | None:
     """Ask how a quote stands."""
     quote = story.pick_unseen("Quote")
     said = quote and call_without(story, quote, f"the {quote['status'].lower()} quote")
     return _asked(story, quote, said, "status") if quote and said else None
 
 
-def ask_quote_validity(story: Story) -> Beat | None:
+def ask_quote_validity(story: Story) -> Intent | None:
     """Ask until when a quote is valid."""
     quote = story.pick_unseen("Quote", lambda quote: bool(quote["valid_until"]))
     return None if quote is None else _asked(story, quote, story.call(quote), "valid_until")
 
 
-def ask_quote_version(story: Story) -> Beat | None:
+def ask_quote_version(story: Story) -> Intent | None:
     """Ask which version a quote is."""
     quote = story.pick_unseen("Quote", lambda quote: bool(quote["version"]))
     said = quote and call_without(story, quote, "version")
     return _asked(story, quote, said, "version") if quote and said else None
 
 
-def _on_deal(story: Story, deal: Row, quotes: Sequence[Row]) -> Beat:
+def _on_deal(story: Story, deal: Row, quotes: Sequence[Row]) -> Intent:
     """Ask for the quotes on a deal."""
     said = story.call(deal)
-    return Beat(
+    return Intent(
         tool="quote_search",
         args={"opportunity_id": deal.ref},
         slots={"deal": said},
@@ -90,7 +90,7 @@ def _on_deal(story: Story, deal: Row, quotes: Sequence[Row]) -> Beat:
     )
 
 
-def quotes_of_deal(story: Story) -> Beat | None:
+def quotes_of_deal(story: Story) -> Intent | None:
     """Ask which quotes a deal has."""
 
     def is_news(deal: Row) -> bool:
@@ -101,24 +101,24 @@ def quotes_of_deal(story: Story) -> Beat | None:
     return None if deal is None else _on_deal(story, deal, _quotes_on(story, deal))
 
 
-def deal_quotes_with_status(story: Story) -> Beat | None:
+def deal_quotes_with_status(story: Story) -> Intent | None:
     """Ask which quotes of a deal have a status."""
     quote = story.pick_unseen("Quote", lambda quote: len(siblings(story, quote)) >= _PAIR)
     if quote is None or not are_new(story, siblings(story, quote)):
         return None
     deal, status = story.world.deal_of(quote), quote["status"]
-    beat = _on_deal(story, deal, story.world.of("Quote", opportunity_id=deal.ref, status=status))
+    intent = _on_deal(story, deal, story.world.of("Quote", opportunity_id=deal.ref, status=status))
     args = {"opportunity_id": deal.ref, "status": status}
-    return replace(beat, args=args, slots={**beat.slots, "status": status.lower()})
+    return replace(intent, args=args, slots={**intent.slots, "status": status.lower()})
 
 
-def quotes_with_status(story: Story) -> Beat | None:
+def quotes_with_status(story: Story) -> Intent | None:
     """Ask which quotes have a status."""
-    status = story.dice.one_of(_STATUSES)
+    status = story.chance.one_of(_STATUSES)
     quotes = story.world.of("Quote", status=status)
     if not are_news(story, quotes, "Quote"):
         return None
-    return Beat(
+    return Intent(
         tool="quote_search",
         args={"status": status},
         slots={"status": status.lower()},
@@ -128,22 +128,22 @@ def quotes_with_status(story: Story) -> Beat | None:
     )
 
 
-def count_quotes(story: Story) -> Beat | None:
+def count_quotes(story: Story) -> Intent | None:
     """Ask how many quotes have a status."""
-    beat = quotes_with_status(story)
-    if beat is None or "absence" in beat.skills:
-        return beat
-    return replace(beat, facts=[len(beat.looked_at)], skills=_TOTAL)
+    intent = quotes_with_status(story)
+    if intent is None or "absence" in intent.skills:
+        return intent
+    return replace(intent, facts=[len(intent.looked_at)], skills=_TOTAL)
 
 
-def quotes_with_prefix(story: Story) -> Beat | None:
+def quotes_with_prefix(story: Story) -> Intent | None:
     """Ask which quotes have a prefix."""
     quote = story.pick_unseen("Quote", lambda quote: bool(quote["quote_prefix"]))
     if quote is None:
         return None
     prefix = quote["quote_prefix"]
     quotes = [each for each in story.world.of("Quote") if prefix.lower() in (each["quote_prefix"] or "").lower()]
-    return Beat(
+    return Intent(
         tool="quote_search",
         args={"quote_prefix": prefix},
         slots={"prefix": prefix},
@@ -153,21 +153,21 @@ def quotes_with_prefix(story: Story) -> Beat | None:
     )
 
 
-def list_prefixes(story: Story) -> Beat | None:
+def list_prefixes(story: Story) -> Intent | None:
     """Ask which prefixes are in use."""
     quote = story.pick_unseen("Quote", lambda quote: bool(quote["quote_prefix"]))
     if quote is None:
         return None
     prefixes = sorted({each["quote_prefix"] for each in story.world.of("Quote") if each["quote_prefix"]})
-    return Beat(tool="quote_prefixes", args={}, slots={}, facts=prefixes, skills=_LOOKUP)
+    return Intent(tool="quote_prefixes", args={}, slots={}, facts=prefixes, skills=_LOOKUP)
 
 
-def list_all_quotes(story: Story) -> Beat | None:
+def list_all_quotes(story: Story) -> Intent | None:
     """Ask for all quotes."""
     quotes = story.world.of("Quote")
     if not quotes or not are_news(story, quotes, "Quote"):
         return None
-    return Beat(tool="list_quotes", args={}, slots={}, facts=_amounts(quotes), skills=_LOOKUP, looked_at=quotes)
+    return Intent(tool="list_quotes", args={}, slots={}, facts=_amounts(quotes), skills=_LOOKUP, looked_at=quotes)
 
 
 def _deal_with(story: Story, fewest: int, most: int = MANY) -> Row | None:
@@ -180,44 +180,44 @@ def _deal_with(story: Story, fewest: int, most: int = MANY) -> Row | None:
     return story.pick("Opportunity", fits)
 
 
-def _compared(story: Story, deal: Row) -> tuple[Beat, list[Row]]:
+def _compared(story: Story, deal: Row) -> tuple[Intent, list[Row]]:
     """Compare the quotes of a deal; return them, the cheapest first."""
     quotes = sorted(_quotes_on(story, deal), key=lambda quote: float(quote["amount"]))
-    ids = [quote.ref for quote in story.dice.shuffled(quotes)]
-    beat = replace(_on_deal(story, deal, quotes), tool="compare_quotes", args={"quote_ids": ids}, skills=_COMPARISON)
-    return beat, quotes
+    ids = [quote.ref for quote in story.chance.shuffled(quotes)]
+    intent = replace(_on_deal(story, deal, quotes), tool="compare_quotes", args={"quote_ids": ids}, skills=_COMPARISON)
+    return intent, quotes
 
 
-def cheaper_of_two(story: Story) -> Beat | None:
+def cheaper_of_two(story: Story) -> Intent | None:
     """Ask which of the two quotes on a deal is cheaper."""
     deal = _deal_with(story, _PAIR, _PAIR)
     if deal is None:
         return None
-    beat, (low, _) = _compared(story, deal)
-    return replace(beat, facts=[low["amount"]], about=low)
+    intent, (low, _) = _compared(story, deal)
+    return replace(intent, facts=[low["amount"]], about=low)
 
 
-def quotes_side_by_side(story: Story) -> Beat | None:
+def quotes_side_by_side(story: Story) -> Intent | None:
     """Ask what the two quotes on a deal come to, and how they stand."""
     deal = _deal_with(story, _PAIR, _PAIR)
     if deal is None:
         return None
-    beat, (low, high) = _compared(story, deal)
+    intent, (low, high) = _compared(story, deal)
     return replace(
-        beat, facts=list(dict.fromkeys(quote[name] for quote in (low, high) for name in ("amount", "status")))
+        intent, facts=list(dict.fromkeys(quote[name] for quote in (low, high) for name in ("amount", "status")))
     )
 
 
-def quote_gap(story: Story) -> Beat | None:
+def quote_gap(story: Story) -> Intent | None:
     """Ask how far the two quotes on a deal are apart."""
     deal = _deal_with(story, _PAIR, _PAIR)
     if deal is None:
         return None
-    beat, (low, high) = _compared(story, deal)
-    return replace(beat, facts=[figures.exact(high["amount"] - low["amount"])], skills=_COMPARISON | {"arithmetic"})
+    intent, (low, high) = _compared(story, deal)
+    return replace(intent, facts=[figures.exact(high["amount"] - low["amount"])], skills=_COMPARISON | {"arithmetic"})
 
 
-def cheaper_quote_across(story: Story) -> Beat | None:
+def cheaper_quote_across(story: Story) -> Intent | None:
     """Ask which quote is cheaper, that on one deal or that on another."""
     one = story.pick_unseen("Quote", lambda quote: len(siblings(story, quote)) == 1)
     other = one and story.pick_unseen(
@@ -227,7 +227,7 @@ def cheaper_quote_across(story: Story) -> Beat | None:
     if one is None or other is None:
         return None
     low = min(one, other, key=lambda quote: float(quote["amount"]))
-    return Beat(
+    return Intent(
         tool="compare_quotes",
         args={"quote_ids": [one.ref, other.ref]},
         slots={"one": story.call(one), "other": story.call(other)},
@@ -238,7 +238,7 @@ def cheaper_quote_across(story: Story) -> Beat | None:
     )
 
 
-def total_of_quotes(story: Story) -> Beat | None:
+def total_of_quotes(story: Story) -> Intent | None:
     """Ask what the quotes of a deal come to together."""
     deal = _deal_with(story, _PAIR)
     if deal is None:
@@ -246,30 +246,30 @@ def total_of_quotes(story: Story) -> Beat | None:
     quotes = _quotes_on(story, deal)
     args = {"quote_ids": [quote.ref for quote in quotes]}
     total = figures.exact(round(sum(_amounts(quotes)), 2))
-    beat = _on_deal(story, deal, quotes)
-    return replace(beat, tool="compare_quote_details", args=args, facts=[total], skills=_TOTAL)
+    intent = _on_deal(story, deal, quotes)
+    return replace(intent, tool="compare_quote_details", args=args, facts=[total], skills=_TOTAL)
 
 
-def cheapest_quote(story: Story) -> Beat | None:
+def cheapest_quote(story: Story) -> Intent | None:
     """Ask for the lowest amount that was quoted on a deal."""
     return _extreme(story, 0)
 
 
-def dearest_quote(story: Story) -> Beat | None:
+def dearest_quote(story: Story) -> Intent | None:
     """Ask for the highest amount that was quoted on a deal."""
     return _extreme(story, -1)
 
 
-def _extreme(story: Story, place: int) -> Beat | None:
+def _extreme(story: Story, place: int) -> Intent | None:
     deal = _deal_with(story, _PAIR)
     if deal is None:
         return None
     quotes = sorted(_quotes_on(story, deal), key=lambda quote: float(quote["amount"]))
-    beat = _on_deal(story, deal, quotes)
-    return replace(beat, facts=[quotes[place]["amount"]], skills=_COMPARISON, about=quotes[place])
+    intent = _on_deal(story, deal, quotes)
+    return replace(intent, facts=[quotes[place]["amount"]], skills=_COMPARISON, about=quotes[place])
 
 
-def first_quote_to_expire(story: Story) -> Beat | None:
+def first_quote_to_expire(story: Story) -> Intent | None:
     """Ask which quote on a deal expires first."""
     deal = _deal_with(story, _PAIR)
     if deal is None:
@@ -278,8 +278,8 @@ def first_quote_to_expire(story: Story) -> Beat | None:
     ends = [quote["valid_until"] for quote in quotes]
     if not all(ends) or ends[0] == ends[1]:
         return None
-    beat = _on_deal(story, deal, quotes)
-    return replace(beat, facts=[ends[0]], skills=_COMPARISON | {"date"}, about=quotes[0])
+    intent = _on_deal(story, deal, quotes)
+    return replace(intent, facts=[ends[0]], skills=_COMPARISON | {"date"}, about=quotes[0])
 
 
 _BY_TOOL = {
@@ -304,7 +304,7 @@ _BY_TOOL = {
     "list_quotes": ((list_all_quotes, 1.0),),
 }
 MOVES = tuple(
-    Move(make=make, entity="Quote", tools=[tool], weight=weight)
+    Scenario(make=make, entity="Quote", tools=[tool], weight=weight)
     for tool, makes in _BY_TOOL.items()
     for make, weight in makes
 )

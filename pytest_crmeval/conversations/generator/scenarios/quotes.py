@@ -6,7 +6,7 @@ from typing import Any
 
 from pytest_crmeval.conversations.generator import figures
 from pytest_crmeval.conversations.generator.days import Day
-from pytest_crmeval.conversations.generator.intents import Beat, Draw, Fix, Move, Slot
+from pytest_crmeval.conversations.generator.intents import Draw, Fix, Intent, Scenario, Slot
 from pytest_crmeval.conversations.generator.naming import Referent
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.story import Story
@@ -69,7 +69,7 @@ def fresh_version(story: Story, quotes: Sequence[Row]) -> str:
     taken = [each["version"] for each in quotes if each["version"]]
     last = max((int(version.split(".")[0]) for version in taken), default=0)
     numbers = [f"{last + 1}.0", *(f"{last}.{minor}" for minor in (1, 2) if last)]
-    return story.dice.one_of([number for number in numbers if number not in taken])
+    return story.chance.one_of([number for number in numbers if number not in taken])
 
 
 def fresh_amount(like: Row, quotes: Sequence[Row]) -> Draw:
@@ -77,7 +77,7 @@ def fresh_amount(like: Row, quotes: Sequence[Row]) -> Draw:
     taken = [like["amount"], *(each["amount"] for each in quotes)]
 
     def draw(story: Story) -> tuple[float, str]:
-        amount = figures.exact(figures.near(story.dice, like["amount"]))
+        amount = figures.exact(figures.near(story.chance, like["amount"]))
         while amount in taken:
             amount += _STEP
         return amount, story.money(amount)
@@ -102,22 +102,22 @@ def parts(amount: float, quotes: Sequence[Row], sign: int) -> list[tuple[int, fl
 
 def _extras(story: Story, quotes: Sequence[Row]) -> Iterator[Extra]:
     """Yield what else is said of a new quote; where there are several, it has a version."""
-    if len(quotes) >= _PAIR or story.dice.chance(0.35):
+    if len(quotes) >= _PAIR or story.chance.chance(0.35):
         version = fresh_version(story, quotes)
         yield "version", version, f"version {version}", False
-    if story.dice.chance(0.45):
+    if story.chance.chance(0.45):
         day = story.day_ahead()
         yield "valid_until", day.iso, f"valid until {until(day)}", day.relative
-    if story.dice.chance(0.15):
-        prefix = story.dice.digits(story.dice.one_of(PREFIXES))
+    if story.chance.chance(0.15):
+        prefix = story.chance.digits(story.chance.one_of(PREFIXES))
         yield "quote_prefix", prefix, f"prefix {prefix}", False
 
 
-def _quoted(story: Story, deal: Row, columns: Mapping[str, Any], slots: Mapping[str, Slot]) -> Beat:
+def _quoted(story: Story, deal: Row, columns: Mapping[str, Any], slots: Mapping[str, Slot]) -> Intent:
     """Write a quote for a deal."""
     said = story.call(deal)
     args = {"opportunity_id": deal.ref, **columns}
-    return Beat(
+    return Intent(
         tool="create_quote",
         args=args,
         slots={"deal": said, **slots},
@@ -127,9 +127,9 @@ def _quoted(story: Story, deal: Row, columns: Mapping[str, Any], slots: Mapping[
     )
 
 
-def _fixable(beat: Beat, money: str, quotes: Sequence[Row]) -> Beat:
+def _fixable(intent: Intent, money: str, quotes: Sequence[Row]) -> Intent:
     """Return a new quote whose amount may be put right later."""
-    return replace(beat, fixes=(fix_amount(beat.about, money, quotes),)) if beat.about else beat
+    return replace(intent, fixes=(fix_amount(intent.about, money, quotes),)) if intent.about else intent
 
 
 def fix_amount(quote: Row, said: str, quotes: Sequence[Row]) -> Fix:
@@ -138,7 +138,7 @@ def fix_amount(quote: Row, said: str, quotes: Sequence[Row]) -> Fix:
     return Fix(tool="modify_quote", row=quote, column="amount", thing="the quoted amount", said=said, draw=draw)
 
 
-def draft_quote(story: Story) -> Beat | None:
+def draft_quote(story: Story) -> Intent | None:
     """Draft a quote for an open deal, perhaps with a version, a last day and a prefix."""
     deal = story.pick("Opportunity", lambda deal: _has_room(story, deal))
     if deal is None:
@@ -148,25 +148,25 @@ def draft_quote(story: Story) -> Beat | None:
     extras = list(_extras(story, quotes))
     columns = {"amount": amount, "status": "Draft", **{column: value for column, value, _, _ in extras}}
     terms = ", ".join((money, *(words for _, _, words, _ in extras)))
-    beat = _fixable(_quoted(story, deal, columns, {"terms": terms}), money, quotes)
+    intent = _fixable(_quoted(story, deal, columns, {"terms": terms}), money, quotes)
     if "valid_until" not in columns:
-        return beat
-    return replace(beat, skills=_CREATION | _DATE, relative=any(counted for *_, counted in extras))
+        return intent
+    return replace(intent, skills=_CREATION | _DATE, relative=any(counted for *_, counted in extras))
 
 
-def record_quote(story: Story) -> Beat | None:
+def record_quote(story: Story) -> Intent | None:
     """Write down a quote that is out already."""
     deal = story.pick("Opportunity", lambda deal: _is_bare(story, deal))
     if deal is None:
         return None
     quotes = story.world.of("Quote", opportunity_id=deal.ref)
     amount, money = fresh_amount(deal, quotes)(story)
-    status = story.dice.one_of(("Sent", "Sent", "Approved"))
+    status = story.chance.one_of(("Sent", "Sent", "Approved"))
     slots = {"amount": money, "status": status.lower()}
     return _fixable(_quoted(story, deal, {"amount": amount, "status": status}, slots), money, quotes)
 
 
-def quote_full_amount(story: Story) -> Beat | None:
+def quote_full_amount(story: Story) -> Intent | None:
     """Draft a quote over what the deal is worth."""
 
     def is_new(deal: Row) -> bool:
@@ -175,11 +175,11 @@ def quote_full_amount(story: Story) -> Beat | None:
     deal = story.pick("Opportunity", is_new)
     if deal is None:
         return None
-    beat = _quoted(story, deal, {"amount": deal["amount"], "status": "Draft"}, {})
-    return replace(beat, skills=_CREATION | {"lookup"})
+    intent = _quoted(story, deal, {"amount": deal["amount"], "status": "Draft"}, {})
+    return replace(intent, skills=_CREATION | {"lookup"})
 
 
-def quote_below_deal(story: Story) -> Beat | None:
+def quote_below_deal(story: Story) -> Intent | None:
     """Draft a quote over what the deal is worth, less some percent."""
 
     def prices(deal: Row) -> list[tuple[int, float]]:
@@ -188,13 +188,13 @@ def quote_below_deal(story: Story) -> Beat | None:
     deal = story.pick("Opportunity", lambda deal: _is_bare(story, deal) and bool(prices(deal)))
     if deal is None:
         return None
-    percent, amount = story.dice.one_of(prices(deal))
-    slots = {"percent": figures.percent(story.dice, percent)}
-    beat = _quoted(story, deal, {"amount": amount, "status": "Draft"}, slots)
-    return replace(beat, skills=_CREATION | {"arithmetic"})
+    percent, amount = story.chance.one_of(prices(deal))
+    slots = {"percent": figures.percent(story.chance, percent)}
+    intent = _quoted(story, deal, {"amount": amount, "status": "Draft"}, slots)
+    return replace(intent, skills=_CREATION | {"arithmetic"})
 
 
 MOVES = tuple(
-    Move(make=make, entity="Quote", tools=["create_quote"], weight=weight)
+    Scenario(make=make, entity="Quote", tools=["create_quote"], weight=weight)
     for make, weight in ((draft_quote, 3.0), (record_quote, 1.0), (quote_full_amount, 1.0), (quote_below_deal, 1.0))
 )

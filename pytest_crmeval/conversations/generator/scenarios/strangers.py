@@ -10,26 +10,26 @@ MAILBOXES = ("info", "office", "hello", "sales", "accounts", "team", "contact", 
 
 def company(story: Story) -> str:
     """Return the name of a company that is neither a client nor a partner, nor like one."""
-    industry = story.dice.one_of(vocabulary.industries())
+    industry = story.chance.one_of(vocabulary.industries())
     taken = " | ".join(row.full_name for row in story.world.rows if row.entity in {"Client", "Company"}).casefold()
     cores = [core for core in industry.cores if core.casefold() not in taken]
-    return f"{story.dice.one_of(cores)} {story.dice.one_of(industry.tails)}"
+    return f"{story.chance.one_of(cores)} {story.chance.one_of(industry.tails)}"
 
 
 def person(story: Story) -> tuple[str, str, bool]:
     """Return the first and last name of somebody who is in nobody's contacts, and whether she is a woman."""
-    region, feminine = story.dice.one_of(vocabulary.people()), story.dice.chance(0.5)
+    region, feminine = story.chance.one_of(vocabulary.people()), story.chance.chance(0.5)
     known = story.world.of("Contact")
     firsts = [name for name in (region.first_f if feminine else region.first_m) if not _is_borne(name, known)]
     lasts = [name for name in region.last if not _is_borne(name, known)]
-    return story.dice.one_of(firsts), story.dice.one_of(lasts), feminine
+    return story.chance.one_of(firsts), story.chance.one_of(lasts), feminine
 
 
 def deal_name(story: Story) -> str:
     """Return the name of a deal that there is not."""
     taken = [row.full_name for row in story.world.of("Opportunity")]
     names = [name for industry in vocabulary.industries() for name in industry.deals if name not in taken]
-    return story.dice.one_of(names)
+    return story.chance.one_of(names)
 
 
 def next_deal(story: Story, client: Row) -> str:
@@ -37,19 +37,19 @@ def next_deal(story: Story, client: Row) -> str:
     taken = [row.full_name for row in story.world.of("Opportunity")]
     own = [industry.deals for industry in vocabulary.industries() if industry.name == client["industry"]]
     names = [name for deals in own for name in deals if name not in taken]
-    return story.dice.one_of(names) if names else deal_name(story)
+    return story.chance.one_of(names) if names else deal_name(story)
 
 
 def mailbox(story: Story, name: str) -> str:
     """Return an address at a company that no client has yet."""
     taken = [str(row["email"]).casefold() for row in story.world.of("Client")]
     addresses = [f"{box}@{domain(name)}" for box in MAILBOXES]
-    return story.dice.one_of([address for address in addresses if address not in taken])
+    return story.chance.one_of([address for address in addresses if address not in taken])
 
 
 def phone(story: Story) -> str:
     """Return a telephone number."""
-    return story.dice.digits(story.dice.one_of(vocabulary.places()).phone)
+    return story.chance.digits(story.chance.one_of(vocabulary.places()).phone)
 
 
 def _is_borne(name: str, people: list[Row]) -> bool:

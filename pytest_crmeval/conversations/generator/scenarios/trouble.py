@@ -3,7 +3,7 @@
 from typing import Any
 
 from pytest_crmeval.conversations.generator import days, figures
-from pytest_crmeval.conversations.generator.intents import Beat, Move, Slot
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario, Slot
 from pytest_crmeval.conversations.generator.rows import STAGES, Row
 from pytest_crmeval.conversations.generator.scenarios import recovery, strangers
 from pytest_crmeval.conversations.generator.scenarios.deals import from_today
@@ -34,7 +34,7 @@ _ORDINARY = {
 def _unfreeze(
     story: Story, deal: Row, change: dict[str, Any], said: dict[str, Slot], *, relative: bool = False
 ) -> Unsettled:
-    plain = _ORDINARY[next(iter(said))] if story.dice.chance(0.6) else ""
+    plain = _ORDINARY[next(iter(said))] if story.chance.chance(0.6) else ""
     return Unsettled(
         tool="modify_opportunity",
         args={"opportunity_id": deal.ref, **change},
@@ -48,43 +48,43 @@ def _unfreeze(
     )
 
 
-def change_closed_amount(story: Story) -> Beat | None:
+def change_closed_amount(story: Story) -> Intent | None:
     """Want another amount on a deal that is closed."""
     deal = story.pick("Opportunity", _is_closed)
     if deal is None:
         return None
-    amount = figures.exact(figures.near(story.dice, deal["amount"]))
+    amount = figures.exact(figures.near(story.chance, deal["amount"]))
     return _unfreeze(story, deal, {"amount": amount}, {"amount": story.money(amount)})
 
 
-def reopen_closed_deal(story: Story) -> Beat | None:
+def reopen_closed_deal(story: Story) -> Intent | None:
     """Want a closed deal back in the pipeline."""
     deal = story.pick("Opportunity", _is_closed)
     if deal is None:
         return None
-    stage = story.dice.one_of(STAGES)
+    stage = story.chance.one_of(STAGES)
     return _unfreeze(story, deal, {"stage": stage}, {"stage": stage})
 
 
-def change_closed_probability(story: Story) -> Beat | None:
+def change_closed_probability(story: Story) -> Intent | None:
     """Want another probability on a deal that is closed."""
     deal = story.pick("Opportunity", _is_closed)
     if deal is None:
         return None
-    value = 5 * story.dice.between(2, 19)
-    return _unfreeze(story, deal, {"probability": value}, {"probability": figures.percent(story.dice, value)})
+    value = 5 * story.chance.between(2, 19)
+    return _unfreeze(story, deal, {"probability": value}, {"probability": figures.percent(story.chance, value)})
 
 
-def change_closed_date(story: Story) -> Beat | None:
+def change_closed_date(story: Story) -> Intent | None:
     """Want another close date on a deal that is closed."""
     deal = story.pick("Opportunity", _is_closed)
     if deal is None:
         return None
-    day = days.ahead(story.dice, story.now.date())
+    day = days.ahead(story.chance, story.now.date())
     return _unfreeze(story, deal, {"close_date": day.iso}, {"day": from_today(day)}, relative=day.relative)
 
 
-def clone_past_deal(story: Story) -> Beat | None:
+def clone_past_deal(story: Story) -> Intent | None:
     """Want a copy of a deal whose close date is over: the copy would have it, too."""
     today = story.now.date().isoformat()
     deal = story.pick("Opportunity", lambda row: bool(row["close_date"]) and row["close_date"] < today)
@@ -107,16 +107,16 @@ def _has_address(client: Row) -> bool:
 
 def _respelt(story: Story, address: str) -> str:
     """Return an address as somebody else may write it: capitals make no difference."""
-    return address.capitalize() if story.dice.chance(0.15) else address
+    return address.capitalize() if story.chance.chance(0.15) else address
 
 
-def add_client_with_taken_email(story: Story) -> Beat | None:
+def add_client_with_taken_email(story: Story) -> Intent | None:
     """Want a new client with an address that another one has."""
     other = story.pick_unseen("Client", _has_address)
     if other is None:
         return None
     name, address = strangers.company(story), _respelt(story, other["email"])
-    status = story.dice.one_of(("Active", "Prospect"))
+    status = story.chance.one_of(("Active", "Prospect"))
     return Unsettled(
         tool="create_new_client",
         args={"name": name, "email": address, "status": status},
@@ -128,7 +128,7 @@ def add_client_with_taken_email(story: Story) -> Beat | None:
     )
 
 
-def take_clients_email(story: Story) -> Beat | None:
+def take_clients_email(story: Story) -> Intent | None:
     """Want to give a client the address that another one has."""
     client = story.pick("Client")
     others = [
@@ -136,7 +136,7 @@ def take_clients_email(story: Story) -> Beat | None:
     ]
     if client is None or not others:
         return None
-    other = story.dice.one_of(others)
+    other = story.chance.one_of(others)
     address = _respelt(story, other["email"])
     return Unsettled(
         tool="modify_client",
@@ -150,37 +150,37 @@ def take_clients_email(story: Story) -> Beat | None:
     )
 
 
-def _unknown(story: Story, tool: str, key: str, *, skill: str = "lookup") -> Beat:
+def _unknown(story: Story, tool: str, key: str, *, skill: str = "lookup") -> Intent:
     """Want something of a record by an id that nobody has given it."""
-    made_up = story.dice.uuid()
+    made_up = story.chance.uuid()
     skills = REFUSED | {skill}
-    return Beat(tool=tool, args={key: made_up}, slots={"id": made_up}, error=MISSING, skills=skills)
+    return Intent(tool=tool, args={key: made_up}, slots={"id": made_up}, error=MISSING, skills=skills)
 
 
-def open_unknown_quote(story: Story) -> Beat | None:
+def open_unknown_quote(story: Story) -> Intent | None:
     """Want to see a quote that there is not."""
     return _unknown(story, "quote_details", "quote_id")
 
 
-def open_unknown_deal(story: Story) -> Beat | None:
+def open_unknown_deal(story: Story) -> Intent | None:
     """Want to see a deal that there is not."""
     return _unknown(story, "view_opportunity_details", "opportunity_id")
 
 
-def cancel_unknown_quote(story: Story) -> Beat | None:
+def cancel_unknown_quote(story: Story) -> Intent | None:
     """Want to cancel a quote that there is not."""
     return _unknown(story, "cancel_quote", "quote_id", skill="update")
 
 
-def delete_unknown_deal(story: Story) -> Beat | None:
+def delete_unknown_deal(story: Story) -> Intent | None:
     """Want to delete a deal that there is not."""
     return _unknown(story, "delete_opportunity", "opportunity_id", skill="deletion")
 
 
-def note_on_unknown_contract(story: Story) -> Beat | None:
+def note_on_unknown_contract(story: Story) -> Intent | None:
     """Want a note on a contract that there is not."""
-    made_up, text = story.dice.uuid(), note_text(story, "Contract")
-    return Beat(
+    made_up, text = story.chance.uuid(), note_text(story, "Contract")
+    return Intent(
         tool="add_note",
         args={"entity_type": "Contract", "entity_id": made_up, "content": text},
         slots={"id": made_up, "note": text},
@@ -189,10 +189,10 @@ def note_on_unknown_contract(story: Story) -> Beat | None:
     )
 
 
-def write_contract_with_unknown_client(story: Story) -> Beat | None:
+def write_contract_with_unknown_client(story: Story) -> Intent | None:
     """Want a contract with a client that there is not."""
-    made_up, value = story.dice.uuid(), figures.exact(figures.amount(story.dice))
-    return Beat(
+    made_up, value = story.chance.uuid(), figures.exact(figures.amount(story.chance))
+    return Intent(
         tool="create_contract",
         args={"client_id": made_up, "value": value, "status": "Pending"},
         slots={"id": made_up, "value": story.money(value)},
@@ -210,42 +210,44 @@ def _gone(story: Story) -> tuple[str, str, str] | None:
     return last.tool, key, ref
 
 
-def delete_again(story: Story) -> Beat | None:
+def delete_again(story: Story) -> Intent | None:
     """Want to delete what was deleted just now."""
     gone = _gone(story)
     if gone is None:
         return None
     tool, key, ref = gone
-    return Beat(tool=tool, args={key: ref}, slots={}, error=MISSING, skills=REFUSED | {"deletion"})
+    return Intent(tool=tool, args={key: ref}, slots={}, error=MISSING, skills=REFUSED | {"deletion"})
 
 
-def open_what_is_gone(story: Story) -> Beat | None:
+def open_what_is_gone(story: Story) -> Intent | None:
     """Want to see whether what was deleted just now is really gone."""
     gone = _gone(story)
     if gone is None:
         return None
     tool, key, ref = gone
     view = "quote_details" if tool == "delete_quote" else "view_opportunity_details"
-    return Beat(tool=view, args={key: ref}, slots={}, error=MISSING, skills=REFUSED | {"lookup"})
+    return Intent(tool=view, args={key: ref}, slots={}, error=MISSING, skills=REFUSED | {"lookup"})
 
 
 _DEAL = ["modify_opportunity"]
 MOVES = (
-    Move(make=change_closed_amount, entity="Opportunity", tools=_DEAL, weight=1.2, trouble=True),
-    Move(make=reopen_closed_deal, entity="Opportunity", tools=_DEAL, weight=1.2, trouble=True),
-    Move(make=change_closed_probability, entity="Opportunity", tools=_DEAL, weight=0.6, trouble=True),
-    Move(make=change_closed_date, entity="Opportunity", tools=_DEAL, weight=0.7, trouble=True),
-    Move(make=clone_past_deal, entity="Opportunity", tools=["clone_opportunity"], weight=0.5, trouble=True),
-    Move(make=add_client_with_taken_email, entity="Client", tools=["create_new_client"], weight=1.2, trouble=True),
-    Move(make=take_clients_email, entity="Client", tools=["modify_client"], weight=0.8, trouble=True),
-    Move(make=open_unknown_quote, entity="Quote", tools=["quote_details"], weight=0.4, trouble=True),
-    Move(make=open_unknown_deal, entity="Opportunity", tools=["view_opportunity_details"], weight=0.3, trouble=True),
-    Move(make=cancel_unknown_quote, entity="Quote", tools=["cancel_quote"], weight=0.4, trouble=True),
-    Move(make=delete_unknown_deal, entity="Opportunity", tools=["delete_opportunity"], weight=0.3, trouble=True),
-    Move(make=note_on_unknown_contract, entity="Contract", tools=["add_note"], weight=0.4, trouble=True),
-    Move(
+    Scenario(make=change_closed_amount, entity="Opportunity", tools=_DEAL, weight=1.2, trouble=True),
+    Scenario(make=reopen_closed_deal, entity="Opportunity", tools=_DEAL, weight=1.2, trouble=True),
+    Scenario(make=change_closed_probability, entity="Opportunity", tools=_DEAL, weight=0.6, trouble=True),
+    Scenario(make=change_closed_date, entity="Opportunity", tools=_DEAL, weight=0.7, trouble=True),
+    Scenario(make=clone_past_deal, entity="Opportunity", tools=["clone_opportunity"], weight=0.5, trouble=True),
+    Scenario(make=add_client_with_taken_email, entity="Client", tools=["create_new_client"], weight=1.2, trouble=True),
+    Scenario(make=take_clients_email, entity="Client", tools=["modify_client"], weight=0.8, trouble=True),
+    Scenario(make=open_unknown_quote, entity="Quote", tools=["quote_details"], weight=0.4, trouble=True),
+    Scenario(
+        make=open_unknown_deal, entity="Opportunity", tools=["view_opportunity_details"], weight=0.3, trouble=True
+    ),
+    Scenario(make=cancel_unknown_quote, entity="Quote", tools=["cancel_quote"], weight=0.4, trouble=True),
+    Scenario(make=delete_unknown_deal, entity="Opportunity", tools=["delete_opportunity"], weight=0.3, trouble=True),
+    Scenario(make=note_on_unknown_contract, entity="Contract", tools=["add_note"], weight=0.4, trouble=True),
+    Scenario(
         make=write_contract_with_unknown_client, entity="Contract", tools=["create_contract"], weight=0.4, trouble=True
     ),
-    Move(make=delete_again, entity="Quote", tools=["delete_quote", "delete_opportunity"], weight=3.0, trouble=True),
-    Move(make=open_what_is_gone, entity="Quote", tools=["quote_details"], weight=3.0, trouble=True),
+    Scenario(make=delete_again, entity="Quote", tools=["delete_quote", "delete_opportunity"], weight=3.0, trouble=True),
+    Scenario(make=open_what_is_gone, entity="Quote", tools=["quote_details"], weight=3.0, trouble=True),
 )

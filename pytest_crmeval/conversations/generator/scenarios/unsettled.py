@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.rows import Row
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.domain.state import TABLES
@@ -21,10 +21,10 @@ _MADE: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unsettled(Beat):
+class Unsettled(Intent):
     """What was refused, was not clear, or was not there; the user may come back to it."""
 
-    settle: Callable[[Story, "Unsettled"], Beat | None] | None = None
+    settle: Callable[[Story, "Unsettled"], Intent | None] | None = None
     """What the user says next; a function that needs nothing but what is here."""
     rows: Sequence[Row] = ()
     """What it may have been about."""
@@ -36,7 +36,7 @@ class Unsettled(Beat):
     """Of a person who is new."""
 
 
-def put_right(story: Story) -> Beat | None:
+def put_right(story: Story) -> Intent | None:
     """Ask for what is allowed, after what is not."""
     last = story.last
     if not isinstance(last, Unsettled) or last.asks or last.settle is None:
@@ -44,7 +44,7 @@ def put_right(story: Story) -> Beat | None:
     return last.settle(story, last)
 
 
-def answer(story: Story) -> Beat | None:
+def answer(story: Story) -> Intent | None:
     """Say what the agent has to know."""
     last = story.last
     if not isinstance(last, Unsettled) or not last.asks or last.settle is None:
@@ -73,6 +73,6 @@ def enact(story: Story, tool: str, args: Mapping[str, Any], row: Row | None, *, 
 
 _TOOLS = (*_MADE, "modify_client", "modify_contact", "modify_opportunity", "modify_quote")
 MOVES = (
-    Move(make=put_right, entity="Client", tools=[*_TOOLS, "clone_opportunity"], weight=3.0, follows=True),
-    Move(make=answer, entity="Client", tools=[*_TOOLS, "cancel_quote", "delete_quote"], weight=6.0, follows=True),
+    Scenario(make=put_right, entity="Client", tools=[*_TOOLS, "clone_opportunity"], weight=3.0, follows=True),
+    Scenario(make=answer, entity="Client", tools=[*_TOOLS, "cancel_quote", "delete_quote"], weight=6.0, follows=True),
 )

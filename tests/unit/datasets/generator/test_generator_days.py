@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 
 from pytest_crmeval.conversations.generator.days import ahead, months_on, ordinal, past, today, written
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.scorers.mentions import read
 
 NOW = date(2026, 1, 31)
@@ -14,22 +14,22 @@ NOW = date(2026, 1, 31)
 @pytest.mark.parametrize("throw", range(40))
 def test_a_day_to_the_letter_can_be_read_back(throw: int) -> None:
     """In whatever form it is written, and so can the day that it is today."""
-    dice = Dice(throw)
+    chance = SeededRandom(throw)
 
-    assert read(written(dice, date(2026, 3, 2))).says("2026-03-02")
-    assert read(today(dice, date(2026, 11, 12))).says("2026-11-12")
+    assert read(written(chance, date(2026, 3, 2))).says("2026-03-02")
+    assert read(today(chance, date(2026, 11, 12))).says("2026-11-12")
 
 
 @pytest.mark.parametrize("throw", range(60))
 def test_a_day_ahead_is_not_over(throw: int) -> None:
     """Not even if today is the last day of a month."""
-    assert ahead(Dice(throw), NOW).value >= NOW
+    assert ahead(SeededRandom(throw), NOW).value >= NOW
 
 
 @pytest.mark.parametrize("throw", range(20))
 def test_a_day_that_is_over_is_over(throw: int) -> None:
     """By some weeks."""
-    day = past(Dice(throw), NOW)
+    day = past(SeededRandom(throw), NOW)
 
     assert day.value < NOW - timedelta(days=14)
     assert not day.relative
@@ -48,7 +48,7 @@ def test_what_is_counted_from_today_is_said_so() -> None:
         "a year from today": "2027-01-31",
         "the 15th of next month": "2026-02-15",
     }
-    met = {day.said: day.iso for day in (ahead(Dice(throw), NOW) for throw in range(5000)) if day.relative}
+    met = {day.said: day.iso for day in (ahead(SeededRandom(throw), NOW) for throw in range(5000)) if day.relative}
 
     assert by_hand == {said: met[said] for said in by_hand}
 

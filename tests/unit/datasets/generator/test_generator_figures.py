@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_crmeval.conversations.generator.figures import CURRENCIES, amount, count, exact, money, near, percent
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.scorers.mentions import read
 
 
@@ -11,7 +11,7 @@ from pytest_crmeval.conversations.scorers.mentions import read
 @pytest.mark.parametrize("value", [84_000, 1_250, 980.5, 2_400_000, 47_311])
 def test_whatever_way_an_amount_is_said_it_is_that_amount(value: float, currency: str) -> None:
     """€84,000, 84k and 84000 are the same."""
-    said = {money(Dice(throw), value, currency) for throw in range(60)}
+    said = {money(SeededRandom(throw), value, currency) for throw in range(60)}
 
     assert len(said) >= 3
     assert [] == [text for text in said if not read(f"set it to {text}, please").says(value)]
@@ -20,8 +20,8 @@ def test_whatever_way_an_amount_is_said_it_is_that_amount(value: float, currency
 @pytest.mark.parametrize("throw", range(50))
 def test_amounts_are_those_that_the_crm_takes(throw: int) -> None:
     """More than nothing, no more than the limit, at most two digits for cents; and one near another is another one."""
-    value = amount(Dice(throw))
-    other = near(Dice(throw), value)
+    value = amount(SeededRandom(throw))
+    other = near(SeededRandom(throw), value)
 
     assert 0 < value <= 10_000_000
     assert value == round(value, 2)
@@ -36,5 +36,5 @@ def test_whole_numbers_are_written_whole() -> None:
 
 def test_percentages_and_counts_can_be_read_back() -> None:
     """In words, too."""
-    assert all(read(percent(Dice(throw), 35)).says(35) for throw in range(10))
-    assert {"three", "3"} == {count(Dice(throw), 3) for throw in range(40)}
+    assert all(read(percent(SeededRandom(throw), 35)).says(35) for throw in range(10))
+    assert {"three", "3"} == {count(SeededRandom(throw), 3) for throw in range(40)}

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_crmeval.conversations.generator.naming import Referent, possessive, refer_to
 from pytest_crmeval.conversations.generator.rows import Row, World
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.story import Story
 
 THROWS = 200
@@ -27,7 +27,7 @@ def story() -> Story:
     )
     world.plant("Quote", "cheap", {"opportunity_id": "Doors", "amount": 100, "status": "Draft"})
     world.plant("Quote", "dear", {"opportunity_id": "Doors", "amount": 120, "status": "Draft"})
-    return Story(dice=Dice(1), world=world, now=datetime(2026, 3, 12, tzinfo=UTC), currency="EUR")
+    return Story(chance=SeededRandom(1), world=world, now=datetime(2026, 3, 12, tzinfo=UTC), currency="EUR")
 
 
 def called(story: Story, ref: str) -> dict[str, Referent]:
@@ -35,7 +35,7 @@ def called(story: Story, ref: str) -> dict[str, Referent]:
     row: Row = story.world.row(ref)
     found = {}
     for throw in range(THROWS):
-        story.dice = Dice(throw)
+        story.chance = SeededRandom(throw)
         referent = refer_to(story, row)
         found[referent.object] = referent
     return found

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from pytest_crmeval.conversations.generator.rows import World
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.shapes import THEMES
 from pytest_crmeval.conversations.generator.staging import Staging
 
@@ -15,7 +15,7 @@ TODAY = date(2026, 3, 12)
 
 def staged(throw: int, theme: str = "Client", size: int = 2) -> World:
     """Return a world."""
-    return Staging(dice=Dice(throw), today=TODAY, size=size, theme=theme).staged()
+    return Staging(chance=SeededRandom(throw), today=TODAY, size=size, theme=theme).staged()
 
 
 WORLDS = [staged(throw) for throw in range(150)]

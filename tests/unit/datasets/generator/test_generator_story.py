@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pytest_crmeval.conversations.generator.intents import Beat
+from pytest_crmeval.conversations.generator.intents import Intent
 from pytest_crmeval.conversations.generator.rows import World
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.story import STAYS, Story
 
 
@@ -18,12 +18,12 @@ def story() -> Story:
         world.plant("Client", name, {"name": name})
         world.plant("Opportunity", f"{name} deal", {"name": f"{name} doors", "client_id": name, "amount": 7})
     world.plant("Quote", "quote", {"opportunity_id": "Lumen deal", "amount": 7})
-    return Story(dice=Dice(1), world=world, now=datetime(2026, 3, 12, tzinfo=UTC), currency="EUR")
+    return Story(chance=SeededRandom(1), world=world, now=datetime(2026, 3, 12, tzinfo=UTC), currency="EUR")
 
 
-def about(story: Story, ref: str) -> Beat:
-    """Return a beat after which a pronoun means a record."""
-    return Beat(tool="client_search", args={}, slots={}, about=story.world.row(ref))
+def about(story: Story, ref: str) -> Intent:
+    """Return a intent after which a pronoun means a record."""
+    return Intent(tool="client_search", args={}, slots={}, about=story.world.row(ref))
 
 
 def test_after_a_quote_the_talk_is_of_its_deal_and_client_too(story: Story) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_crmeval.conversations.generator.naming import Referent
 from pytest_crmeval.conversations.generator.scenarios import MOVES
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, Wording, banks, capitalized, mistyped
 
 DEAL = Referent(object="the fleet deal", own="the fleet deal's", subject="the fleet deal")
@@ -18,7 +18,8 @@ MANNERS = {"today", "opening", "aside", "setback", "closing", "joining", "out_of
 def test_a_sentence_says_every_value() -> None:
     """Whichever wording is chosen."""
     said = {
-        Speech().say(Dice(throw), "set_deal_amount", {"deal": DEAL, "amount": "84k"}, "terse") for throw in range(50)
+        Speech().say(SeededRandom(throw), "set_deal_amount", {"deal": DEAL, "amount": "84k"}, "terse")
+        for throw in range(50)
     }
 
     assert len(said) > 3
@@ -27,7 +28,10 @@ def test_a_sentence_says_every_value() -> None:
 
 def test_what_the_talk_is_of_need_not_be_said() -> None:
     """Some wordings leave it out, and they are used only then."""
-    said = {Speech().say(Dice(throw), "set_deal_amount", {"deal": IT, "amount": "84k"}, "terse") for throw in range(99)}
+    said = {
+        Speech().say(SeededRandom(throw), "set_deal_amount", {"deal": IT, "amount": "84k"}, "terse")
+        for throw in range(99)
+    }
 
     assert any(not re.search(r"\bits?\b", text, re.IGNORECASE) for text in said)
 
@@ -35,7 +39,7 @@ def test_what_the_talk_is_of_need_not_be_said() -> None:
 def test_what_no_wording_can_say_is_an_error() -> None:
     """A value that is left out would make a case that nobody can pass."""
     with pytest.raises(LookupError, match=r"set_deal_amount says .*'colour'"):
-        Speech().say(Dice(1), "set_deal_amount", {"deal": DEAL, "amount": "1", "colour": "red"}, "plain")
+        Speech().say(SeededRandom(1), "set_deal_amount", {"deal": DEAL, "amount": "1", "colour": "red"}, "plain")
 
 
 def test_what_has_been_said_is_said_less() -> None:
@@ -43,7 +47,7 @@ def test_what_has_been_said_is_said_less() -> None:
     speech, bank = Speech(), banks()["set_deal_amount"]
     for throw in range(20 * len(bank)):
         deal = DEAL if throw % 3 else IT
-        speech.say(Dice(throw), "set_deal_amount", {"deal": deal, "amount": "84k"}, VOICES[throw % len(VOICES)])
+        speech.say(SeededRandom(throw), "set_deal_amount", {"deal": deal, "amount": "84k"}, VOICES[throw % len(VOICES)])
 
     assert set(bank) == set(speech.said)
 
@@ -83,7 +87,7 @@ def test_a_sentence_begins_with_a_capital() -> None:
 def test_a_slip_of_the_finger_spares_what_is_meant() -> None:
     """Names and values stay as they are; something else does not."""
     text = 'please change the remark to "renewal wanted" for harbor light, thanks'
-    slips = {mistyped(Dice(throw), text, ["renewal wanted", "harbor light"]) for throw in range(40)}
+    slips = {mistyped(SeededRandom(throw), text, ["renewal wanted", "harbor light"]) for throw in range(40)}
 
     assert text not in slips
     assert all('"renewal wanted" for harbor light' in slip or "harbor light" in slip for slip in slips)
@@ -92,7 +96,10 @@ def test_a_slip_of_the_finger_spares_what_is_meant() -> None:
 
 def test_a_pronoun_is_no_heading() -> None:
     """Nobody says: It: amount 84k."""
-    said = {Speech().say(Dice(throw), "set_deal_amount", {"deal": IT, "amount": "84k"}, "terse") for throw in range(99)}
+    said = {
+        Speech().say(SeededRandom(throw), "set_deal_amount", {"deal": IT, "amount": "84k"}, "terse")
+        for throw in range(99)
+    }
 
     assert [] == [text for text in said if text.startswith("It:")]
 
@@ -100,7 +107,7 @@ def test_a_pronoun_is_no_heading() -> None:
 def test_a_new_sentence_begins_with_a_capital() -> None:
     """Also if it begins with what was filled in."""
     texts = {
-        Speech().say(Dice(throw), "correct_value", {"thing": "the amount", "old": "84k", "new": "85k"}, "plain")
+        Speech().say(SeededRandom(throw), "correct_value", {"thing": "the amount", "old": "84k", "new": "85k"}, "plain")
         for throw in range(99)
     }
 
@@ -118,4 +125,4 @@ def test_what_belongs_to_a_pronoun_is_said_shortly(
     monkeypatch.setattr("pytest_crmeval.conversations.generator.wordings.banks", lambda: bank)
     referent = Referent(object=pronoun, own="its", subject="it", known=True)
 
-    assert expected == Speech().say(Dice(1), "set", {"deal": referent, "amount": "84k"}, "plain")
+    assert expected == Speech().say(SeededRandom(1), "set", {"deal": referent, "amount": "84k"}, "plain")

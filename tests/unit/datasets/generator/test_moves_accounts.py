@@ -8,12 +8,12 @@ import pytest
 from pytest_crmeval.conversations.crm.tools import check
 from pytest_crmeval.conversations.dataset.knowledge import Knowledge
 from pytest_crmeval.conversations.dataset.records import SeedData
-from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.naming import Referent
 from pytest_crmeval.conversations.generator.rows import World
 from pytest_crmeval.conversations.generator.scenarios import client_questions, clients, companies, contacts
 from pytest_crmeval.conversations.generator.scenarios.particulars import found
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
 from pytest_crmeval.domain.calls import writes
@@ -34,122 +34,122 @@ LEAST = {"plain": 5, "terse": 4, "chatty": 4, "indirect": 4}
 
 def told(*seed: object) -> Story:
     """Return a story with look-alikes among clients and people."""
-    dice, world = Dice(*seed), World()
+    chance, world = SeededRandom(*seed), World()
     firms = (("Nordvik Freight", "Active"), ("Nordvik Foods", "Prospect"), ("Lumen Fiber", "Inactive"))
     for name, status in firms:
         word = name.split()[1].lower()
         columns = {"name": name, "status": status, "email": f"info@{word}.example", "industry": "Shipping"}
         more = {"owner": "Rufus Eddington", "phone": "+44 113 496 0312", "address": "68 Quay Street, Leith"}
-        world.plant("Client", dice.uuid(), {**columns, **more}, known_as=name.split()[0])
+        world.plant("Client", chance.uuid(), {**columns, **more}, known_as=name.split()[0])
     for number, first in enumerate(("Ada", "Ben", "Adaeze", "Eve")):
         client = world.of("Client")[number % 2]
         columns = {"first_name": first, "last_name": "Okafor", "client_id": client.ref, "title": f"Buyer {number}"}
         more = {"email": f"{first}@buyers.example".lower(), "phone": f"+44 113 496 033{number}"}
-        world.plant("Contact", dice.uuid(), {**columns, **more}, feminine=first != "Ben")
+        world.plant("Contact", chance.uuid(), {**columns, **more}, feminine=first != "Ben")
     for name, kind in (("Brackenshaw Supply", "Vendor"), ("Tarnfoot Group", "Partner"), ("Drumlin Systems", "Partner")):
         columns = {"name": name, "type": kind, "industry": "Mining", "address": "2 Albion Row, Leeds"}
-        world.plant("Company", dice.uuid(), columns, known_as=name.split()[0])
-    return Story(dice=dice, world=world, now=datetime(2026, 3, 12, tzinfo=UTC), currency="EUR")
+        world.plant("Company", chance.uuid(), columns, known_as=name.split()[0])
+    return Story(chance=chance, world=world, now=datetime(2026, 3, 12, tzinfo=UTC), currency="EUR")
 
 
-def played(move: Move) -> Iterator[tuple[Story, Beat]]:
+def played(move: Scenario) -> Iterator[tuple[Story, Intent]]:
     """Yield the move as it is made again and again, on the same rows; a write every other time on what is talked of."""
     for throw in range(THROWS):
         story = told(move.name, throw)
         if throw % 2 and move in WRITES:
             story.subject = story.pick(move.entity)
-        beat = move.make(story)
-        assert beat is not None
-        yield story, beat
+        intent = move.make(story)
+        assert intent is not None
+        yield story, intent
 
 
-def said(move: Move, story: Story, beat: Beat, voice: str = "plain") -> str:
-    """Return the words for a beat."""
-    return Speech().say(story.dice, beat.phrase or move.name, beat.slots, voice)
-
-
-@each_move
-def test_the_tool_takes_every_call(move: Move) -> None:
-    """Whatever the dice say, arguments are there and of their kind."""
-    for _, beat in played(move):
-        assert "" == check(ToolCall(tool=beat.tool, arguments=dict(beat.args)))
-        assert [beat.tool] == list(move.tools)
+def said(move: Scenario, story: Story, intent: Intent, voice: str = "plain") -> str:
+    """Return the words for a intent."""
+    return Speech().say(story.chance, intent.phrase or move.name, intent.slots, voice)
 
 
 @each_move
-def test_there_are_words_in_every_voice(move: Move) -> None:
+def test_the_tool_takes_every_call(move: Scenario) -> None:
+    """Whatever the chance say, arguments are there and of their kind."""
+    for _, intent in played(move):
+        assert "" == check(ToolCall(tool=intent.tool, arguments=dict(intent.args)))
+        assert [intent.tool] == list(move.tools)
+
+
+@each_move
+def test_there_are_words_in_every_voice(move: Scenario) -> None:
     """Enough of them, and none that leaves a place empty."""
-    for place, (story, beat) in enumerate(played(move)):
-        voices = [wording.voice for wording in banks()[beat.phrase or move.name]]
-        words = said(move, story, beat, VOICES[place % len(VOICES)])
+    for place, (story, intent) in enumerate(played(move)):
+        voices = [wording.voice for wording in banks()[intent.phrase or move.name]]
+        words = said(move, story, intent, VOICES[place % len(VOICES)])
 
         assert not {"{", "}", "[", "]", "|"} & set(words)
         assert all(least <= voices.count(voice) for voice, least in LEAST.items())
 
 
 @each_write
-def test_every_value_that_is_written_is_said(move: Move) -> None:
+def test_every_value_that_is_written_is_said(move: Scenario) -> None:
     """Or nobody could know it."""
-    for story, beat in played(move):
+    for story, intent in played(move):
         knowledge = Knowledge(SeedData())
-        knowledge.hear(said(move, story, beat))
-        unsaid = [name for name, value in beat.args.items() if not knowledge.tells(name, value, list)]
+        knowledge.hear(said(move, story, intent))
+        unsaid = [name for name, value in intent.args.items() if not knowledge.tells(name, value, list)]
 
-        assert [name for name in beat.args if name.endswith("_id")] == unsaid
+        assert [name for name in intent.args if name.endswith("_id")] == unsaid
 
 
 @each_write
-def test_the_world_is_as_the_crm_will_be(move: Move) -> None:
+def test_the_world_is_as_the_crm_will_be(move: Scenario) -> None:
     """The record has every value of the call, and nobody shares an e-mail address."""
-    for story, beat in played(move):
-        assert beat.about is not None
-        assert beat.args.items() <= {**beat.about.columns, TABLES[beat.about.entity][1]: beat.about.ref}.items()
+    for story, intent in played(move):
+        assert intent.about is not None
+        assert intent.args.items() <= {**intent.about.columns, TABLES[intent.about.entity][1]: intent.about.ref}.items()
         addresses = [client["email"].lower() for client in story.world.of("Client")]
         assert len(addresses) == len(set(addresses))
 
 
 @each_change
-def test_a_change_changes_something_and_so_does_its_correction(move: Move) -> None:
+def test_a_change_changes_something_and_so_does_its_correction(move: Scenario) -> None:
     """The value was another one before, and is yet another one when the user puts it right."""
-    for story, beat in played(move):
-        assert beat.about is not None
-        (fix,) = beat.fixes
-        before = story.world.seed[move.entity][beat.about.ref].get(fix.column)
+    for story, intent in played(move):
+        assert intent.about is not None
+        (fix,) = intent.fixes
+        before = story.world.seed[move.entity][intent.about.ref].get(fix.column)
         after, words = fix.draw(story)
 
-        assert before != beat.args[fix.column] == fix.said
+        assert before != intent.args[fix.column] == fix.said
         assert after == words != fix.said
 
 
 @each_read
-def test_a_question_is_asked_once(move: Move) -> None:
+def test_a_question_is_asked_once(move: Scenario) -> None:
     """Who has seen the answer would give it from memory."""
-    for story, beat in played(move):
+    for story, intent in played(move):
         story.seen |= {row.ref for row in story.world.rows}
 
         assert move.make(story) is None
-        assert beat.skills
+        assert intent.skills
 
 
 @pytest.mark.parametrize("column", ["email", "phone", "owner", "status", "title", "address", "type", "industry"])
 def test_a_question_for_one_thing_shows_one_record_that_has_it(column: str) -> None:
     """Ada and Adaeze, both of them Okafor, are not taken for each other."""
     moves = [move for move in READS if move.name.startswith("ask_") and move.name.endswith(f"_{column}")]
-    for story, beat in (pair for move in moves for pair in played(move)):
-        assert beat.about is not None
-        key = TABLES[beat.about.entity][1]
-        shown = story.world.rows if key in beat.args else found(story, beat.about.entity, beat.args)
+    for story, intent in (pair for move in moves for pair in played(move)):
+        assert intent.about is not None
+        key = TABLES[intent.about.entity][1]
+        shown = story.world.rows if key in intent.args else found(story, intent.about.entity, intent.args)
 
-        assert [beat.about] == [row for row in shown if beat.args.get(key, row.ref) == row.ref]
-        assert beat.about[column] == ", ".join(map(str, beat.facts or ()))
+        assert [intent.about] == [row for row in shown if intent.args.get(key, row.ref) == row.ref]
+        assert intent.about[column] == ", ".join(map(str, intent.facts or ()))
 
 
 def test_who_ensures_a_client_makes_one_only_if_there_is_none() -> None:
     """Whether it is there is told by the e-mail address."""
     grown = set()
-    for story, beat in played(next(move for move in MOVES if move.name == "ensure_client_exists")):
-        assert beat.about is not None
-        grown.add((beat.about.seeded, len(story.world.of("Client"))))
+    for story, intent in played(next(move for move in MOVES if move.name == "ensure_client_exists")):
+        assert intent.about is not None
+        grown.add((intent.about.seeded, len(story.world.of("Client"))))
 
     assert {(True, 3), (False, 4)} == grown
 
@@ -157,8 +157,8 @@ def test_who_ensures_a_client_makes_one_only_if_there_is_none() -> None:
 def test_part_of_a_name_finds_all_that_have_it() -> None:
     """Then it is a matter of telling them apart."""
     story = told()
-    beats = [client_questions.find_clients_named(told(throw)) for throw in range(THROWS)]
-    both = [beat for beat in beats if beat and beat.args == {"name": "Nordvik"}]
+    intents = [client_questions.find_clients_named(told(throw)) for throw in range(THROWS)]
+    both = [intent for intent in intents if intent and intent.args == {"name": "Nordvik"}]
 
     assert ["Nordvik Freight", "Nordvik Foods"] == [row.full_name for row in both[0].looked_at]
     assert "disambiguation" in both[0].skills
@@ -167,37 +167,37 @@ def test_part_of_a_name_finds_all_that_have_it() -> None:
 
 def test_companies_of_which_there_are_none_are_asked_for_too() -> None:
     """The reply has to say that there are none."""
-    beats = [companies.companies_of_type(told(throw)) for throw in range(THROWS)]
+    intents = [companies.companies_of_type(told(throw)) for throw in range(THROWS)]
 
-    assert {"Competitor"} == {beat.args["type"] for beat in beats if beat and beat.facts == ["nothing"]}
+    assert {"Competitor"} == {intent.args["type"] for intent in intents if intent and intent.facts == ["nothing"]}
 
 
 def test_things_are_counted_once() -> None:
     """All counts are shown at the same time."""
     story = told()
-    beat = client_questions.count_everything(story)
+    intent = client_questions.count_everything(story)
 
-    assert beat is not None
-    assert beat.facts in ([3], [4])
+    assert intent is not None
+    assert intent.facts in ([3], [4])
     assert client_questions.count_everything(story) is None
 
 
 def test_a_renamed_client_is_no_longer_known_by_its_old_name() -> None:
     """If nothing of that is left."""
-    for story, beat in played(next(move for move in MOVES if move.name == "rename_client")):
-        assert beat.about is not None
-        assert beat.about.known_as in beat.about.full_name
-        assert 1 == len(found(story, "Client", {"name": beat.about.full_name}))
+    for story, intent in played(next(move for move in MOVES if move.name == "rename_client")):
+        assert intent.about is not None
+        assert intent.about.known_as in intent.about.full_name
+        assert 1 == len(found(story, "Client", {"name": intent.about.full_name}))
 
 
 @pytest.mark.parametrize("move", [move for move in CHANGES if move.entity == "Contact"], ids=lambda move: move.name)
-def test_who_finds_a_person_by_the_client_has_seen_the_client(move: Move) -> None:
+def test_who_finds_a_person_by_the_client_has_seen_the_client(move: Scenario) -> None:
     """Ben at Nordvik Foods takes two looks; Ben Okafor takes one."""
     looks = set()
-    for story, beat in played(move):
-        words = beat.slots["contact"]
+    for story, intent in played(move):
+        words = intent.slots["contact"]
         assert isinstance(words, Referent)
-        looks.add(("Nordvik" in words.object, *(row.entity for row in beat.looked_at)))
-        assert all(row is story.world.client_of(beat.about) for row in beat.looked_at if beat.about)
+        looks.add(("Nordvik" in words.object, *(row.entity for row in intent.looked_at)))
+        assert all(row is story.world.client_of(intent.about) for row in intent.looked_at if intent.about)
 
     assert {(True, "Client"), (False,)} == looks

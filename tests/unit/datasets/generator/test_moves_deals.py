@@ -14,10 +14,10 @@ from pytest_crmeval.conversations.crm.tools import check
 from pytest_crmeval.conversations.crm.tools import deals as tools
 from pytest_crmeval.conversations.dataset.knowledge import untold, walk
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
-from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.rows import World
 from pytest_crmeval.conversations.generator.scenarios import deal_questions, deal_sums, deals
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
 from pytest_crmeval.domain.calls import writes
@@ -33,7 +33,7 @@ Shown = dict[str, dict[str, Any]]
 
 def world() -> World:
     """Return three clients, one of them without deals, and deals in most stages."""
-    made, ids = World(), Dice("ids")
+    made, ids = World(), SeededRandom("ids")
     light, gate, _ = (
         made.plant("Client", ids.uuid(), {"name": name, "industry": "Shipping", "status": "Active"})
         for name in ("Harbor Light Logistics", "Harbor Gate Cargo", "Lumen Fiber")
@@ -71,60 +71,60 @@ def shown(made: World) -> Shown:
     return {row.ref: deepcopy(row.columns) for row in made.rows}
 
 
-def throws(move: Move) -> Iterator[tuple[Story, Shown, Beat]]:
+def throws(move: Scenario) -> Iterator[tuple[Story, Shown, Intent]]:
     """Yield a story after a move, what the CRM held before, and the beat; it must fit often enough to tell."""
     made = 0
     for number in range(THROWS):
-        story = Story(dice=Dice(move.name, number), world=world(), now=NOW, currency="EUR")
+        story = Story(chance=SeededRandom(move.name, number), world=world(), now=NOW, currency="EUR")
         before = shown(story.world)
-        if beat := move.make(story):
+        if intent := move.make(story):
             made += 1
-            yield story, before, beat
+            yield story, before, intent
         else:
             assert before == shown(story.world)
     assert made > THROWS / 10
 
 
-def said(story: Story, move: Move, beat: Beat) -> str:
-    """Return the words of a beat."""
-    return Speech().say(story.dice, beat.phrase or move.name, beat.slots, story.dice.one_of(VOICES))
+def said(story: Story, move: Scenario, intent: Intent) -> str:
+    """Return the words of a intent."""
+    return Speech().say(story.chance, intent.phrase or move.name, intent.slots, story.chance.one_of(VOICES))
 
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
-def test_what_is_asked_for_can_be_done_and_is_said(move: Move) -> None:
+def test_what_is_asked_for_can_be_done_and_is_said(move: Scenario) -> None:
     """The tool takes the arguments, and every value is in the words, or follows from them and the rows."""
-    for story, _, beat in throws(move):
-        turn = {"turn_id": 1, "expected_tool": beat.tool, "expected_args": dict(beat.args)}
-        turn["user_utterance"] = said(story, move, beat)
+    for story, _, intent in throws(move):
+        turn = {"turn_id": 1, "expected_tool": intent.tool, "expected_args": dict(intent.args)}
+        turn["user_utterance"] = said(story, move, intent)
         seed = {"initial_entities": {"seed_data": story.world.seed}}
         record = msgspec.convert({"conversation_id": move.name, "turns": [turn], **seed}, ConversationRecord)
 
-        assert not check(ToolCall(tool=beat.tool, arguments=beat.args))
-        assert beat.tool in move.tools
+        assert not check(ToolCall(tool=intent.tool, arguments=intent.args))
+        assert intent.tool in move.tools
         assert [] == [value for parts in walk(record) for value in untold(*parts)], turn["user_utterance"]
 
 
 @pytest.mark.parametrize("move", CHANGES, ids=lambda move: move.name)
-def test_a_change_is_made_as_the_crm_makes_it(move: Move) -> None:
+def test_a_change_is_made_as_the_crm_makes_it(move: Scenario) -> None:
     """A deal has what was asked for, nothing else has changed, and no close date is past."""
-    for story, before, beat in throws(move):
+    for story, before, intent in throws(move):
         after = shown(story.world)
-        changes = {name: value for name, value in beat.args.items() if name != "opportunity_id"}
-        if beat.tool == "modify_opportunity":
-            old = before[beat.args["opportunity_id"]]
+        changes = {name: value for name, value in intent.args.items() if name != "opportunity_id"}
+        if intent.tool == "modify_opportunity":
+            old = before[intent.args["opportunity_id"]]
 
-            assert {**before, beat.args["opportunity_id"]: {**old, **changes}} == after
+            assert {**before, intent.args["opportunity_id"]: {**old, **changes}} == after
             assert all(old.get(name) != value for name, value in changes.items())
             assert old["stage"] not in tools.CLOSED or changes.keys().isdisjoint(tools.FROZEN)
-        elif beat.tool == "create_new_opportunity":
+        elif intent.tool == "create_new_opportunity":
             assert {**before, "{{turn_1.opportunity_id}}": changes} == after
         assert changes.get("close_date", "9") >= NOW.date().isoformat()
 
 
 def test_a_clone_is_what_the_crm_makes_of_it() -> None:
     """Named after the deal, with all that the tool copies; a past close date would be refused."""
-    for story, before, beat in throws(BY_NAME["clone_deal"]):
-        deal = before[beat.args["opportunity_id"]]
+    for story, before, intent in throws(BY_NAME["clone_deal"]):
+        deal = before[intent.args["opportunity_id"]]
         copied = {name: deal[name] for name in tools.COPIED if name in deal}
 
         assert {**copied, "name": f"{deal['name']} (Clone)"} == story.world.row("{{turn_1.opportunity_id}}").columns
@@ -133,8 +133,8 @@ def test_a_clone_is_what_the_crm_makes_of_it() -> None:
 
 def test_a_deal_goes_with_its_quotes() -> None:
     """Nothing that belongs to it is left behind."""
-    for story, before, beat in throws(BY_NAME["delete_deal"]):
-        gone = beat.args["opportunity_id"]
+    for story, before, intent in throws(BY_NAME["delete_deal"]):
+        gone = intent.args["opportunity_id"]
 
         assert {ref: row for ref, row in before.items() if gone not in (ref, row.get("opportunity_id"))} == shown(
             story.world
@@ -143,10 +143,10 @@ def test_a_deal_goes_with_its_quotes() -> None:
 
 def test_a_deal_with_papers_is_not_deleted() -> None:
     """Notes and documents would stay, and belong to nothing."""
-    story = Story(dice=Dice(1), world=world(), now=NOW, currency="EUR")
+    story = Story(chance=SeededRandom(1), world=world(), now=NOW, currency="EUR")
     for deal in story.world.of("Opportunity"):
         note = {"entity_type": "Opportunity", "entity_id": deal.ref, "content": "Call back."}
-        story.world.plant("Note", story.dice.uuid(), note)
+        story.world.plant("Note", story.chance.uuid(), note)
 
     assert deals.delete_deal(story) is None
 
@@ -162,76 +162,76 @@ def test_a_deal_with_papers_is_not_deleted() -> None:
 )
 def test_amounts_are_reckoned_to_the_cent(name: str, slot: str, sign: int) -> None:
     """What comes out is exact: nobody has to round."""
-    for _, before, beat in throws(BY_NAME[name]):
-        old = Decimal(str(before[beat.args["opportunity_id"]]["amount"]))
-        words = str(beat.slots[slot]).replace(",", "")
+    for _, before, intent in throws(BY_NAME[name]):
+        old = Decimal(str(before[intent.args["opportunity_id"]]["amount"]))
+        words = str(intent.slots[slot]).replace(",", "")
         figure = Decimal(re.findall(r"\d+", words)[0]) * (1000 if re.search(r"\dk\b", words) else 1)
         change = old * figure / 100 if slot == "percent" else figure
 
-        assert old + sign * change == Decimal(str(beat.args["amount"]))
+        assert old + sign * change == Decimal(str(intent.args["amount"]))
 
 
 def test_close_dates_are_pushed_from_where_they_are() -> None:
     """By what is said, not from today."""
     units = {"day": 1, "week": 7}
-    for _, before, beat in throws(BY_NAME["push_close_date"]):
-        old = date.fromisoformat(before[beat.args["opportunity_id"]]["close_date"])
-        new = date.fromisoformat(beat.args["close_date"])
-        unit = str(beat.slots["span"]).split()[1].rstrip("s")
+    for _, before, intent in throws(BY_NAME["push_close_date"]):
+        old = date.fromisoformat(before[intent.args["opportunity_id"]]["close_date"])
+        new = date.fromisoformat(intent.args["close_date"])
+        unit = str(intent.slots["span"]).split()[1].rstrip("s")
 
         assert old.day == new.day if unit == "month" else not (new - old).days % units[unit]
         assert old < new
-        assert not beat.relative
+        assert not intent.relative
 
 
 @pytest.mark.parametrize("move", QUESTIONS, ids=lambda move: move.name)
-def test_a_question_changes_nothing_and_is_asked_once(move: Move) -> None:
+def test_a_question_changes_nothing_and_is_asked_once(move: Scenario) -> None:
     """Whoever has seen all deals need not ask again."""
-    for story, before, beat in throws(move):
-        assert not writes(beat.tool)
+    for story, before, intent in throws(move):
+        assert not writes(intent.tool)
         assert before == shown(story.world)
         story.seen |= {deal.ref for deal in story.world.of("Opportunity")}
         assert move.make(story) is None
 
 
 @pytest.mark.parametrize("move", QUESTIONS, ids=lambda move: move.name)
-def test_facts_are_so(move: Move) -> None:
+def test_facts_are_so(move: Scenario) -> None:
     """As somebody would find them who looks at the rows."""
-    for story, _, beat in throws(move):
+    for story, _, intent in throws(move):
         found = [
             deal
             for deal in story.world.of("Opportunity")
             if all(
-                value.lower() in str(deal[name]).lower() for name, value in beat.args.items() if name in deal.columns
+                value.lower() in str(deal[name]).lower() for name, value in intent.args.items() if name in deal.columns
             )
-            and beat.args.get("opportunity_id", deal.ref) == deal.ref
-            and ("owner" not in beat.args or deal["owner"])
+            and intent.args.get("opportunity_id", deal.ref) == deal.ref
+            and ("owner" not in intent.args or deal["owner"])
         ]
         amounts = [deal["amount"] for deal in found]
         stated = [word for deal in found for word in (deal["stage"], deal["stage"].removeprefix("Closed-").lower())]
         columns = [deal[name] for deal in found for name in ("close_date", "owner", "probability")]
-        if beat.facts is None:
+        if intent.facts is None:
             assert 0 < len(found) <= deal_questions.MANY
-        elif "comparison" in beat.skills:
+        elif "comparison" in intent.skills:
             key = {"biggest_deal": max(amounts), "smallest_deal": min(amounts)}.get(move.name)
             dates = min(deal["close_date"] for deal in found if deal["close_date"]) if key is None else ""
-            assert beat.facts == [
+            assert intent.facts == [
                 deal["name"] for deal in found if key == deal["amount"] or dates == deal["close_date"]
             ]
-        elif beat.facts == ["nothing"]:
+        elif intent.facts == ["nothing"]:
             assert not found
-            assert "absence" in beat.skills
-        elif "aggregation" in beat.skills:
-            assert set(beat.facts) <= {len(found), sum(amounts)}
+            assert "absence" in intent.skills
+        elif "aggregation" in intent.skills:
+            assert set(intent.facts) <= {len(found), sum(amounts)}
         else:
-            assert set(beat.facts) <= {*amounts, *stated, *columns}
+            assert set(intent.facts) <= {*amounts, *stated, *columns}
 
 
 @pytest.mark.parametrize("name", ["biggest_deal", "smallest_deal", "closes_first"])
 def test_what_is_alike_is_not_compared(name: str) -> None:
     """Of deals with the same amount and the same close date none comes first."""
     for number in range(THROWS):
-        story = Story(dice=Dice(number), world=world(), now=NOW, currency="EUR")
+        story = Story(chance=SeededRandom(number), world=world(), now=NOW, currency="EUR")
         for deal in story.world.of("Opportunity"):
             deal.columns.update(amount=5000, close_date="2026-08-01")
 
@@ -240,8 +240,8 @@ def test_what_is_alike_is_not_compared(name: str) -> None:
 
 def test_what_is_closed_or_overdue_does_not_close_first() -> None:
     """Whoever is asked what closes next may mean that one, or the next."""
-    for story, _, beat in throws(BY_NAME["closes_first"]):
-        (deal,) = story.world.of("Opportunity", name=beat.facts[0] if beat.facts else "")
+    for story, _, intent in throws(BY_NAME["closes_first"]):
+        (deal,) = story.world.of("Opportunity", name=intent.facts[0] if intent.facts else "")
 
         assert not deal.is_closed
         assert NOW.date().isoformat() <= deal["close_date"]
@@ -250,12 +250,12 @@ def test_what_is_closed_or_overdue_does_not_close_first() -> None:
 def test_nobody_says_the_stage_that_he_asks_for() -> None:
     """Harbor Gate's deal in Proposal is in Proposal."""
     move = BY_NAME["ask_deal_stage"]
-    for story, _, beat in throws(move):
-        assert str(story.world.row(beat.args["opportunity_id"])["stage"]) not in said(story, move, beat)
+    for story, _, intent in throws(move):
+        assert str(story.world.row(intent.args["opportunity_id"])["stage"]) not in said(story, move, intent)
 
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
-def test_each_voice_has_words(move: Move) -> None:
+def test_each_voice_has_words(move: Scenario) -> None:
     """Enough of them, none twice."""
     texts = [wording.text for wording in banks()[move.name]]
 

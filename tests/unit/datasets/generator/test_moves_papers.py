@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from pytest_crmeval.conversations.crm.tools import check
-from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.scenarios.papers import MOVES
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.staging import Staging
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
@@ -25,69 +25,71 @@ each_write = pytest.mark.parametrize("move", WRITES, ids=lambda move: move.name)
 each_read = pytest.mark.parametrize("move", READS, ids=lambda move: move.name)
 
 
-def begun(move: Move, throw: int) -> Story:
+def begun(move: Scenario, throw: int) -> Story:
     """Return a story with notes or files in most of its worlds."""
-    dice = Dice("papers", move.name, throw)
-    theme = dice.one_of((move.entity, "Quote", "Contract"))
-    world = Staging(dice=dice, today=NOW.date(), size=3, theme=theme).staged()
-    return Story(dice=dice, world=world, now=NOW, currency="EUR", number=4)
+    chance = SeededRandom("papers", move.name, throw)
+    theme = chance.one_of((move.entity, "Quote", "Contract"))
+    world = Staging(chance=chance, today=NOW.date(), size=3, theme=theme).staged()
+    return Story(chance=chance, world=world, now=NOW, currency="EUR", number=4)
 
 
-def played(move: Move) -> Iterator[tuple[Story, Beat]]:
+def played(move: Scenario) -> Iterator[tuple[Story, Intent]]:
     """Yield the move as often as it fits, which must be often enough to tell."""
-    found = [(story, beat) for story in (begun(move, throw) for throw in range(THROWS)) if (beat := move.make(story))]
+    found = [
+        (story, intent) for story in (begun(move, throw) for throw in range(THROWS)) if (intent := move.make(story))
+    ]
     assert len(found) >= THROWS // 10
     yield from found
 
 
 @each_write
-def test_what_is_written_is_there(move: Move) -> None:
+def test_what_is_written_is_there(move: Scenario) -> None:
     """As a record that the turn makes, with what the call says and nothing else."""
-    for story, beat in played(move):
+    for story, intent in played(move):
         written = story.world.rows[-1]
 
-        assert "" == check(ToolCall(tool=beat.tool, arguments=dict(beat.args)))
-        assert dict(beat.args) == written.columns
+        assert "" == check(ToolCall(tool=intent.tool, arguments=dict(intent.args)))
+        assert dict(intent.args) == written.columns
         assert f"{{{{turn_4.{move.entity.lower()}_id}}}}" == written.ref
-        assert beat.about
-        assert (beat.args["entity_id"], beat.args["entity_type"]) == (beat.about.ref, beat.about.entity)
+        assert intent.about
+        assert (intent.args["entity_id"], intent.args["entity_type"]) == (intent.about.ref, intent.about.entity)
 
 
 @each_move
-def test_a_move_says_every_text_to_the_letter(move: Move) -> None:
+def test_a_move_says_every_text_to_the_letter(move: Scenario) -> None:
     """In every voice: notes, names of files and people, addresses."""
     speech = Speech()
-    for story, beat in played(move):
-        texts = [value for name, value in beat.args.items() if not name.startswith("entity_")]
+    for story, intent in played(move):
+        texts = [value for name, value in intent.args.items() if not name.startswith("entity_")]
         for voice in VOICES:
-            said = speech.say(story.dice, move.name, beat.slots, voice)
+            said = speech.say(story.chance, move.name, intent.slots, voice)
 
             assert [] == [text for text in texts if text not in said]
 
 
 @each_read
-def test_nobody_is_asked_for_what_was_seen(move: Move) -> None:
+def test_nobody_is_asked_for_what_was_seen(move: Scenario) -> None:
     """Notes and files are all shown at once: then there is nothing left to ask for."""
-    for story, beat in played(move):
-        story.settle(beat)
+    for story, intent in played(move):
+        story.settle(intent)
 
         assert move.make(story) is None
 
 
 @each_read
-def test_facts_are_what_is_on_file(move: Move) -> None:
+def test_facts_are_what_is_on_file(move: Scenario) -> None:
     """How many, or what they say, or what they are called."""
-    for story, beat in played(move):
+    for story, intent in played(move):
         rows = story.world.of(move.entity)
         told = [str(row["content"] or row["file_name"]).removesuffix(".") for row in rows]
 
-        assert beat.facts
-        assert [] == [fact for fact in beat.facts if fact not in (len(rows), *told)]
-        assert (rows if beat.tool.startswith("list_") else []) == list(beat.looked_at)
+        assert intent.facts
+        assert [] == [fact for fact in intent.facts if fact not in (len(rows), *told)]
+        assert (rows if intent.tool.startswith("list_") else []) == list(intent.looked_at)
 
 
 @each_move
-def test_there_are_words_enough(move: Move) -> None:
+def test_there_are_words_enough(move: Scenario) -> None:
     """In every voice, and all of them different."""
     texts = {voice: {one.text for one in banks()[move.name] if one.voice == voice} for voice in VOICES}
 
@@ -101,9 +103,9 @@ def test_what_was_written_just_now_is_counted() -> None:
     for throw in range(THROWS):
         story = begun(notes["count_notes"], throw)
         before = len(story.world.of("Note"))
-        story.settle(notes["note_on_client"].make(story) or Beat(tool="", args={}, slots={}))
-        if beat := notes["count_notes"].make(story):
-            counts.append((before + 1, *(beat.facts or ())))
+        story.settle(notes["note_on_client"].make(story) or Intent(tool="", args={}, slots={}))
+        if intent := notes["count_notes"].make(story):
+            counts.append((before + 1, *(intent.facts or ())))
 
     assert counts
     assert [] == [pair for pair in counts if pair[0] != pair[1]]

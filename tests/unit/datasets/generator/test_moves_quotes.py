@@ -13,11 +13,11 @@ from pytest_crmeval.conversations.crm.tools import check
 from pytest_crmeval.conversations.dataset.defects import defects
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.conversations.generator.days import Day
-from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.rows import Row, World
 from pytest_crmeval.conversations.generator.scenarios import contracts, quote_changes, quote_questions, quotes
 from pytest_crmeval.conversations.generator.scenarios.quotes import parts, until
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.staging import Staging
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.wordings import VOICES, Speech
@@ -33,23 +33,23 @@ every_move = pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
 
 def story_of(world: World, *seed: object) -> Story:
     """Return a story that is about to begin."""
-    return Story(dice=Dice(*seed), world=world, now=NOW, currency="EUR")
+    return Story(chance=SeededRandom(*seed), world=world, now=NOW, currency="EUR")
 
 
 def staged(*seed: object) -> Story:
     """Return a story in a world full of quotes and contracts."""
-    dice = Dice(*seed)
-    theme = dice.one_of(("Quote", "Contract"))
-    return story_of(Staging(dice=dice, today=NOW.date(), size=3, theme=theme).staged(), *seed, "story")
+    chance = SeededRandom(*seed)
+    theme = chance.one_of(("Quote", "Contract"))
+    return story_of(Staging(chance=chance, today=NOW.date(), size=3, theme=theme).staged(), *seed, "story")
 
 
-def thrown(move: Move) -> Iterator[tuple[Story, World, Beat]]:
+def thrown(move: Scenario) -> Iterator[tuple[Story, World, Intent]]:
     """Yield what comes of a move, with the world as it was before."""
     for throw in range(THROWS):
         story = staged(move.name, throw)
         before = deepcopy(story.world)
-        if beat := move.make(story):
-            yield story, before, beat
+        if intent := move.make(story):
+            yield story, before, intent
 
 
 def columns(world: World) -> dict[str, Mapping[str, Any]]:
@@ -57,83 +57,83 @@ def columns(world: World) -> dict[str, Mapping[str, Any]]:
     return {row.ref: row.columns for row in world.rows}
 
 
-def as_the_crm_does(before: World, beat: Beat) -> dict[str, Mapping[str, Any]]:
+def as_the_crm_does(before: World, intent: Intent) -> dict[str, Mapping[str, Any]]:
     """Return what a world holds after a call, by the rules of the tools."""
     rows = columns(before)
-    changes = {name: value for name, value in beat.args.items() if name != "quote_id"}
-    if beat.tool == "modify_quote":
-        rows[beat.args["quote_id"]] = {**rows[beat.args["quote_id"]], **changes}
-    elif beat.tool == "cancel_quote":
-        rows[beat.args["quote_id"]] = {**rows[beat.args["quote_id"]], "status": "Canceled"}
-    elif beat.tool == "delete_quote":
-        del rows[beat.args["quote_id"]]
-    elif beat.tool == "create_quote":
+    changes = {name: value for name, value in intent.args.items() if name != "quote_id"}
+    if intent.tool == "modify_quote":
+        rows[intent.args["quote_id"]] = {**rows[intent.args["quote_id"]], **changes}
+    elif intent.tool == "cancel_quote":
+        rows[intent.args["quote_id"]] = {**rows[intent.args["quote_id"]], "status": "Canceled"}
+    elif intent.tool == "delete_quote":
+        del rows[intent.args["quote_id"]]
+    elif intent.tool == "create_quote":
         rows["{{turn_1.quote_id}}"] = changes
-    elif beat.tool == "create_contract":
+    elif intent.tool == "create_contract":
         rows["{{turn_1.contract_id}}"] = {"status": "Pending", **changes}
     return rows
 
 
-def recorded(story: Story, beat: Beat, text: str) -> ConversationRecord:
+def recorded(story: Story, intent: Intent, text: str) -> ConversationRecord:
     """Return a conversation of one turn."""
-    turn = {"turn_id": 1, "user_utterance": text, "expected_tool": beat.tool, "expected_args": beat.args}
+    turn = {"turn_id": 1, "user_utterance": text, "expected_tool": intent.tool, "expected_args": intent.args}
     plain = {"conversation_id": "one", "initial_entities": {"seed_data": story.world.seed}, "turns": [turn]}
     return msgspec.convert(plain, ConversationRecord)
 
 
 @every_move
-def test_a_move_is_a_call_that_the_crm_takes(move: Move) -> None:
+def test_a_move_is_a_call_that_the_crm_takes(move: Scenario) -> None:
     """By one of its own tools; most moves fit most worlds."""
-    beats = [beat for _, _, beat in thrown(move)]
+    intents = [intent for _, _, intent in thrown(move)]
 
-    assert beats
-    for beat in beats:
-        assert "" == check(ToolCall(tool=beat.tool, arguments=dict(beat.args)))
-        assert beat.tool in move.tools
+    assert intents
+    for intent in intents:
+        assert "" == check(ToolCall(tool=intent.tool, arguments=dict(intent.args)))
+        assert intent.tool in move.tools
 
 
 @every_move
-def test_a_move_leaves_the_world_as_the_crm_does(move: Move) -> None:
+def test_a_move_leaves_the_world_as_the_crm_does(move: Scenario) -> None:
     """And always changes something, unless it only asks."""
-    for story, before, beat in thrown(move):
-        assert as_the_crm_does(before, beat) == columns(story.world)
-        assert writes(beat.tool) == (columns(before) != columns(story.world))
+    for story, before, intent in thrown(move):
+        assert as_the_crm_does(before, intent) == columns(story.world)
+        assert writes(intent.tool) == (columns(before) != columns(story.world))
 
 
 @every_move
-def test_every_value_is_said(move: Move) -> None:
+def test_every_value_is_said(move: Scenario) -> None:
     """In each voice, so that lint finds its source."""
-    for story, _, beat in thrown(move):
+    for story, _, intent in thrown(move):
         for voice in VOICES:
-            text = Speech().say(story.dice, beat.phrase or move.name, beat.slots, voice, optional=beat.optional)
+            text = Speech().say(story.chance, intent.phrase or move.name, intent.slots, voice, optional=intent.optional)
 
-            assert [] == list(defects(recorded(story, beat, text)))
+            assert [] == list(defects(recorded(story, intent, text)))
 
 
 @every_move
-def test_a_move_that_does_not_fit_does_nothing(move: Move) -> None:
+def test_a_move_that_does_not_fit_does_nothing(move: Scenario) -> None:
     """As where there is nobody to do business with."""
     assert move.make(story_of(World(), move.name)) is None
 
 
 @every_move
-def test_what_was_seen_is_not_asked_again(move: Move) -> None:
+def test_what_was_seen_is_not_asked_again(move: Scenario) -> None:
     """Of a world that an agent knows by heart, nobody asks anything."""
     for throw in range(THROWS):
         story = staged(move.name, throw)
         story.seen.update(row.ref for row in story.world.rows)
-        beat = move.make(story)
+        intent = move.make(story)
 
-        assert beat is None or writes(beat.tool)
+        assert intent is None or writes(intent.tool)
 
 
 @pytest.mark.parametrize("throw", range(40))
 def test_whatever_was_done_each_quote_and_contract_can_still_be_named(throw: int) -> None:
     """Without a pronoun, and by words that fit no other."""
     story = staged("named", throw)
-    for move in story.dice.shuffled(MOVES):
-        if beat := move.make(story):
-            story.settle(beat)
+    for move in story.chance.shuffled(MOVES):
+        if intent := move.make(story):
+            story.settle(intent)
     story.subject = None
     story.focus.clear()
 
@@ -144,9 +144,9 @@ def test_whatever_was_done_each_quote_and_contract_can_still_be_named(throw: int
 def test_what_was_said_can_be_put_right() -> None:
     """By a value that the record does not have yet."""
     for move in (*quotes.MOVES, *quote_changes.MOVES):
-        for story, _, beat in thrown(move):
-            for fix in beat.fixes:
-                assert beat.about is fix.row
+        for story, _, intent in thrown(move):
+            for fix in intent.fixes:
+                assert intent.about is fix.row
                 assert fix.column != "amount" or fix.draw(story)[0] != fix.row["amount"]
 
 
@@ -154,7 +154,7 @@ def test_what_was_said_can_be_put_right() -> None:
 def world() -> World:
     """Return a world in which all answers are known: a deal with two quotes, one with one, and a contract."""
     world = World()
-    client, deal, other = (Dice(name).uuid() for name in ("client", "deal", "other deal"))
+    client, deal, other = (SeededRandom(name).uuid() for name in ("client", "deal", "other deal"))
     world.plant("Client", client, {"name": "Harbor Light"}, known_as="Harbor")
     for ref, name in ((deal, "Dock automation"), (other, "Pier lights")):
         world.plant("Opportunity", ref, {"client_id": client, "name": name, "stage": "Proposal", "amount": 20_000})
@@ -164,9 +164,9 @@ def world() -> World:
         (other, 7_000, "Draft", 7),
     ):
         quote = {"opportunity_id": ref, "amount": amount, "status": status, "valid_until": f"2026-04-0{day}"}
-        world.plant("Quote", Dice(amount).uuid(), {**quote, "version": "1.0", "quote_prefix": f"P-{day}"})
+        world.plant("Quote", SeededRandom(amount).uuid(), {**quote, "version": "1.0", "quote_prefix": f"P-{day}"})
     contract = {"client_id": client, "status": "Active", "value": 9_000, "end_date": "2027-01-31"}
-    world.plant("Contract", Dice("contract").uuid(), {**contract, "start_date": "2026-02-01"})
+    world.plant("Contract", SeededRandom("contract").uuid(), {**contract, "start_date": "2026-02-01"})
     return world
 
 
@@ -193,27 +193,29 @@ def world() -> World:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_questions_have_their_answers(world: World, make: Callable[[Story], Beat | None], facts: list[Any]) -> None:
+def test_questions_have_their_answers(world: World, make: Callable[[Story], Intent | None], facts: list[Any]) -> None:
     """Worked out by hand."""
-    beat = make(story_of(world, "asked"))
+    intent = make(story_of(world, "asked"))
 
-    assert beat is not None
-    assert facts == beat.facts
+    assert intent is not None
+    assert facts == intent.facts
 
 
 @pytest.mark.parametrize("throw", range(30))
 def test_quotes_are_counted_by_status(world: World, throw: int) -> None:
     """None is nothing, not zero."""
-    beat = quote_questions.count_quotes(story_of(world, throw))
+    intent = quote_questions.count_quotes(story_of(world, throw))
 
-    assert beat is not None
-    assert beat.facts == [{"Sent": 2, "Draft": 1}.get(beat.args["status"], NOTHING)]
+    assert intent is not None
+    assert intent.facts == [{"Sent": 2, "Draft": 1}.get(intent.args["status"], NOTHING)]
 
 
 @pytest.mark.parametrize("throw", range(30))
 def test_nobody_names_a_quote_by_what_is_asked(world: World, throw: int) -> None:
     """The status of the draft quote is no question."""
-    world.plant("Quote", Dice("draft").uuid(), {**world.of("Quote")[0].columns, "amount": 20_000, "status": "Draft"})
+    world.plant(
+        "Quote", SeededRandom("draft").uuid(), {**world.of("Quote")[0].columns, "amount": 20_000, "status": "Draft"}
+    )
     status = quote_questions.ask_quote_status(story_of(world, throw))
     version = quote_questions.ask_quote_version(story_of(world, throw))
 

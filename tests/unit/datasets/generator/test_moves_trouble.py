@@ -11,7 +11,7 @@ import pytest
 from pytest_crmeval.conversations.crm.tools import check
 from pytest_crmeval.conversations.dataset.knowledge import untold, walk
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
-from pytest_crmeval.conversations.generator.intents import Beat, Move
+from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.rows import World
 from pytest_crmeval.conversations.generator.scenarios import (
     absence,
@@ -22,7 +22,7 @@ from pytest_crmeval.conversations.generator.scenarios import (
     trouble,
 )
 from pytest_crmeval.conversations.generator.scenarios.unsettled import Unsettled, answer, put_right
-from pytest_crmeval.conversations.generator.seeded_random import Dice
+from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.staging import Staging
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
@@ -38,7 +38,7 @@ ALL = (*BY_DATA, *BY_RULE, *QUESTIONS, *absence.MOVES)
 ENTITIES = {"client_search": "Client", "contact_search": "Contact", "opportunity_search": "Opportunity"}
 
 
-def each(moves: tuple[Move, ...]) -> pytest.MarkDecorator:
+def each(moves: tuple[Scenario, ...]) -> pytest.MarkDecorator:
     """Run a test for each of the moves."""
     return pytest.mark.parametrize("move", moves, ids=lambda move: move.name)
 
@@ -48,94 +48,96 @@ def shown(made: World) -> dict[str, dict[str, Any]]:
     return {f"{place} {row.ref}": deepcopy(row.columns) for place, row in enumerate(made.rows)}
 
 
-def begun(move: Move, throw: int) -> Story:
+def begun(move: Scenario, throw: int) -> Story:
     """Return a story; for what is deleted twice, one in which something was deleted."""
-    dice = Dice("trouble", move.name, throw)
-    world = Staging(dice=dice, today=NOW.date(), size=3, theme=move.entity or "Client").staged()
-    story = Story(dice=dice, world=world, now=NOW, currency="EUR")
+    chance = SeededRandom("trouble", move.name, throw)
+    world = Staging(chance=chance, today=NOW.date(), size=3, theme=move.entity or "Client").staged()
+    story = Story(chance=chance, world=world, now=NOW, currency="EUR")
     if move.make in (trouble.delete_again, trouble.open_what_is_gone) and (quote := story.pick("Quote")):
         world.remove(quote)
-        story.settle(Beat(tool="delete_quote", args={"quote_id": quote.ref}, slots={}))
+        story.settle(Intent(tool="delete_quote", args={"quote_id": quote.ref}, slots={}))
     return story
 
 
-def played(move: Move) -> Iterator[tuple[Story, Beat]]:
+def played(move: Scenario) -> Iterator[tuple[Story, Intent]]:
     """Yield the move as often as it fits, which must be often enough to tell."""
     made = 0
     for throw in range(THROWS):
         story = begun(move, throw)
         before = shown(story.world)
-        if beat := move.make(story):
+        if intent := move.make(story):
             made += 1
             assert before == shown(story.world), "what is not done leaves no trace"
-            yield story, beat
+            yield story, intent
     assert made >= THROWS // 10
 
 
 @each(ALL)
-def test_a_move_can_be_said_in_every_voice(move: Move) -> None:
+def test_a_move_can_be_said_in_every_voice(move: Scenario) -> None:
     """With every value to the letter, and no capital where there is none in a file's name."""
     speech = Speech()
-    for story, beat in played(move):
+    for story, intent in played(move):
         for voice in VOICES:
-            text = speech.say(story.dice, beat.phrase or move.name, beat.slots, voice, optional=beat.optional)
-            texts = {name: value for name, value in beat.slots.items() if isinstance(value, str) and name != "request"}
+            text = speech.say(story.chance, intent.phrase or move.name, intent.slots, voice, optional=intent.optional)
+            texts = {
+                name: value for name, value in intent.slots.items() if isinstance(value, str) and name != "request"
+            }
 
             assert [] == [value for value in texts.values() if value.casefold() not in text.casefold()]
             assert texts.get("file", "") in text
 
 
 @each(BY_RULE)
-def test_a_rule_refuses_in_the_words_that_are_expected(move: Move) -> None:
+def test_a_rule_refuses_in_the_words_that_are_expected(move: Scenario) -> None:
     """Whatever the CRM holds; except for the clock, which the arguments alone don't show."""
-    for story, beat in played(move):
-        told = check(ToolCall(tool=beat.tool, arguments=dict(beat.args)))
-        if beat.error == limits.OVER:
-            told = "today or in the future" if beat.args["close_date"] < story.now.date().isoformat() else ""
+    for story, intent in played(move):
+        told = check(ToolCall(tool=intent.tool, arguments=dict(intent.args)))
+        if intent.error == limits.OVER:
+            told = "today or in the future" if intent.args["close_date"] < story.now.date().isoformat() else ""
 
-        assert beat.error in told
-        assert "refusal" in beat.skills
+        assert intent.error in told
+        assert "refusal" in intent.skills
 
 
-def is_so(story: Story, beat: Beat) -> bool:
+def is_so(story: Story, intent: Intent) -> bool:
     """Whether there is a reason for a refusal in the rows."""
-    if beat.error == trouble.MISSING:
-        return not {row.ref for row in story.world.rows} & set(beat.args.values())
-    if beat.error == trouble.TAKEN:
-        others = [row for row in story.world.of("Client") if row.ref != beat.args.get("client_id")]
-        return beat.args["email"].casefold() in [row["email"].casefold() for row in others]
-    deal = story.world.row(beat.args["opportunity_id"])
-    return deal.is_closed if beat.error == trouble.CLOSED else deal["close_date"] < NOW.date().isoformat()
+    if intent.error == trouble.MISSING:
+        return not {row.ref for row in story.world.rows} & set(intent.args.values())
+    if intent.error == trouble.TAKEN:
+        others = [row for row in story.world.of("Client") if row.ref != intent.args.get("client_id")]
+        return intent.args["email"].casefold() in [row["email"].casefold() for row in others]
+    deal = story.world.row(intent.args["opportunity_id"])
+    return deal.is_closed if intent.error == trouble.CLOSED else deal["close_date"] < NOW.date().isoformat()
 
 
 @each(BY_DATA)
-def test_only_the_data_can_tell(move: Move) -> None:
+def test_only_the_data_can_tell(move: Scenario) -> None:
     """The call is well-formed; the record is closed, over, not there, or has the address already."""
-    for story, beat in played(move):
-        assert "" == check(ToolCall(tool=beat.tool, arguments=dict(beat.args)))
-        assert is_so(story, beat)
+    for story, intent in played(move):
+        assert "" == check(ToolCall(tool=intent.tool, arguments=dict(intent.args)))
+        assert is_so(story, intent)
 
 
 @each(questions_back.MOVES)
-def test_who_is_asked_back_has_named_several(move: Move) -> None:
+def test_who_is_asked_back_has_named_several(move: Scenario) -> None:
     """The search finds exactly those that may be meant, and nobody has talked of any of them."""
-    for story, beat in played(move):
-        assert isinstance(beat, Unsettled)
-        ((column, value),) = beat.args.items()
+    for story, intent in played(move):
+        assert isinstance(intent, Unsettled)
+        ((column, value),) = intent.args.items()
         found = [
             row
-            for row in story.world.of(beat.rows[0].entity)
+            for row in story.world.of(intent.rows[0].entity)
             if (row[column] == value if column.endswith("_id") else value.casefold() in row[column].casefold())
         ]
 
-        assert found == list(beat.rows)
+        assert found == list(intent.rows)
         assert 1 < len(found)
         assert value not in [row.full_name for row in found]
-        assert beat.asks
+        assert intent.asks
 
 
 @each(questions_back.MOVES)
-def test_nobody_asks_which_one_of_those_just_talked_of(move: Move) -> None:
+def test_nobody_asks_which_one_of_those_just_talked_of(move: Scenario) -> None:
     """Whoever has heard of one of them a moment ago would take it that this one is meant."""
     for throw in range(THROWS):
         story = begun(move, throw)
@@ -145,48 +147,48 @@ def test_nobody_asks_which_one_of_those_just_talked_of(move: Move) -> None:
 
 
 @each(omissions.MOVES)
-def test_who_leaves_something_out_is_asked(move: Move) -> None:
+def test_who_leaves_something_out_is_asked(move: Scenario) -> None:
     """Nothing can be called before."""
-    for _, beat in played(move):
-        assert ("", {}, True) == (beat.tool, beat.args, beat.asks)
+    for _, intent in played(move):
+        assert ("", {}, True) == (intent.tool, intent.args, intent.asks)
 
 
 @each(tuple(move for move in absence.MOVES if move.tools))
-def test_what_is_absent_is_not_there(move: Move) -> None:
+def test_what_is_absent_is_not_there(move: Scenario) -> None:
     """Nor is anything like it."""
-    for story, beat in played(move):
-        rows = story.world.of(ENTITIES[beat.tool])
-        words = [str(value).casefold() for value in beat.args.values()]
+    for story, intent in played(move):
+        rows = story.world.of(ENTITIES[intent.tool])
+        words = [str(value).casefold() for value in intent.args.values()]
 
-        assert ["nothing"] == list(beat.facts or ())
+        assert ["nothing"] == list(intent.facts or ())
         assert [] == [row.full_name for row in rows if any(word in row.full_name.casefold() for word in words)]
 
 
 @each(tuple(move for move in absence.MOVES if not move.tools))
-def test_what_no_crm_can_do_is_declined(move: Move) -> None:
+def test_what_no_crm_can_do_is_declined(move: Scenario) -> None:
     """Nothing is called, and nothing is asked."""
-    for _, beat in played(move):
-        assert ("", {}, True, False) == (beat.tool, beat.args, beat.declined, beat.asks)
+    for _, intent in played(move):
+        assert ("", {}, True, False) == (intent.tool, intent.args, intent.declined, intent.asks)
 
 
 SETTLED = tuple(
     move
     for move in ALL
-    if any(isinstance(beat := move.make(begun(move, throw)), Unsettled) and beat.settle for throw in range(20))
+    if any(isinstance(intent := move.make(begun(move, throw)), Unsettled) and intent.settle for throw in range(20))
 )
 
 
-def gone_on(move: Move) -> Iterator[tuple[Story, Beat, Beat, dict[str, dict[str, Any]]]]:
-    """Yield the story after the move and what follows it, both beats, and what the CRM held in between."""
-    for story, beat in played(move):
-        story.settle(beat)
+def gone_on(move: Scenario) -> Iterator[tuple[Story, Intent, Intent, dict[str, dict[str, Any]]]]:
+    """Yield the story after the move and what follows it, both intents, and what the CRM held in between."""
+    for story, intent in played(move):
+        story.settle(intent)
         between = shown(story.world)
         if following := put_right(story) or answer(story):
-            yield story, beat, following, between
+            yield story, intent, following, between
 
 
 @each(SETTLED)
-def test_what_follows_can_be_done(move: Move) -> None:
+def test_what_follows_can_be_done(move: Scenario) -> None:
     """The arguments are those of the tool, and the CRM is not as before."""
     for story, _, following, between in gone_on(move):
         assert "" == check(ToolCall(tool=following.tool, arguments=dict(following.args)))
@@ -195,20 +197,20 @@ def test_what_follows_can_be_done(move: Move) -> None:
 
 
 @each(SETTLED)
-def test_whatever_is_written_then_was_said(move: Move) -> None:
+def test_whatever_is_written_then_was_said(move: Scenario) -> None:
     """In the first turn or in the second, or it can be looked up."""
     speech = Speech()
-    for story, beat, following, _ in gone_on(move):
+    for story, intent, following, _ in gone_on(move):
         turns = [
             {
                 "turn_id": number,
                 "user_utterance": "Today is 3 February 2026. "
-                + speech.say(story.dice, each.phrase or move.name, each.slots, "plain", optional=each.optional),
+                + speech.say(story.chance, each.phrase or move.name, each.slots, "plain", optional=each.optional),
                 "expected_tool": each.tool,
                 "expected_args": dict(each.args),
                 "expect_success": not each.error,
             }
-            for number, each in enumerate((beat, following), start=1)
+            for number, each in enumerate((intent, following), start=1)
         ]
         plain = {
             "conversation_id": "told",
@@ -224,7 +226,7 @@ def test_whatever_is_written_then_was_said(move: Move) -> None:
 
 def test_there_are_words_enough() -> None:
     """In every voice, for every move and whatever follows it."""
-    names = {beat.phrase or move.name for move in ALL for _, beat in played(move)} - {"out_of_scope"}
+    names = {intent.phrase or move.name for move in ALL for _, intent in played(move)} - {"out_of_scope"}
     names |= {following.phrase for move in SETTLED for _, _, following, _ in gone_on(move)}
     few = [
         (name, voice)
@@ -239,6 +241,6 @@ def test_there_are_words_enough() -> None:
 def test_who_has_nothing_to_put_right_does_not() -> None:
     """After an ordinary turn there is nothing to answer, either."""
     story = begun(trouble.MOVES[0], 0)
-    story.settle(Beat(tool="list_clients", args={}, slots={}))
+    story.settle(Intent(tool="list_clients", args={}, slots={}))
 
     assert (None, None) == (put_right(story), answer(story))
