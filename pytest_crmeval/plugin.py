@@ -25,22 +25,28 @@ from pytest_crmeval.options.declared import add_options
 from pytest_crmeval.options.reading import is_dry_run, is_selective, options_of
 
 if TYPE_CHECKING:
-    from pytest_crmeval.controller.sides import Controller, Node, Side
+    from pytest_crmeval.controller.run import Controller, Node
+    from pytest_crmeval.controller.worker import Worker
     from pytest_crmeval.ports.agent import Agent
     from pytest_crmeval.ports.sandbox import Sandbox
 
 __all__ = ["agent", "conversation", "crm", "crm_connection", "evaluate", "question", "sandbox", "scorers", "solutions"]
 
-_SIDE = pytest.StashKey["Side"]()
+_PROCESS = pytest.StashKey["Controller | Worker"]()
 
 
-def _side(config: pytest.Config) -> "Side":
-    """Return this process's side of the run; whoever does not use us never has one."""
-    if _SIDE not in config.stash:
-        from pytest_crmeval.controller.sides import take_side
+def _process(config: pytest.Config) -> "Controller | Worker":
+    """Return what this process is in the run; a pytest run without our markers never has one."""
+    if _PROCESS not in config.stash:
+        if hasattr(config, "workerinput"):  # neither loads the modules of the other
+            from pytest_crmeval.controller.worker import join_run
 
-        config.stash[_SIDE] = take_side(config)
-    return config.stash[_SIDE]
+            config.stash[_PROCESS] = join_run(config)
+        else:
+            from pytest_crmeval.controller.run import begin_run
+
+            config.stash[_PROCESS] = begin_run(config)
+    return config.stash[_PROCESS]
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -72,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_crmeval.collect import postgresql
 
         config.pluginmanager.register(postgresql, "crmeval-postgresql")  # after pytest-postgresql: the last one counts
-    config.stash[SERVICES] = lambda: _side(config)
+    config.stash[SERVICES] = lambda: _process(config)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -100,10 +106,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: "Node") -> None:
     """Tell a worker what it has to know, while there is a way to tell it."""
-    side = _side(node.config)
+    process = _process(node.config)
     if TYPE_CHECKING:
-        assert isinstance(side, Controller)  # workers have no workers
-    side.brief(node)
+        assert isinstance(process, Controller)  # workers have no workers
+    process.brief(node)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -125,27 +131,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         except BaseException:
             resume_gc(metafunc.config)
             raise
-        side = _side(metafunc.config)
+        process = _process(metafunc.config)
         if some and kind.needs_server and not is_dry_run(metafunc.config) and not is_selective(metafunc.config):
-            side.server.begin()
+            process.server.begin()
 
 
 def _known_done(config: pytest.Config) -> Collection[tuple[str, ...]]:
     """Return what a worker knows to be done; nothing where a sample is drawn from all cases, done ones included."""
     early = hasattr(config, "workerinput") and not options_of(config).samples_later
-    return _side(config).done if early else ()
+    return _process(config).done if early else ()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, object, object]:
     """Find our cases, draw the sample from those that -k and -m select, and deselect those that are done."""
-    if _SIDE not in config.stash:
+    if _PROCESS not in config.stash:
         return (yield)
     from pytest_crmeval.collect.cases import deselect_done, deselect_nothing, deselect_unsampled, remember_cases
 
     deselect_nothing(config, items)
     remember_cases(items)
-    collected, done = list(items), config.stash[_SIDE].done
+    collected, done = list(items), config.stash[_PROCESS].done
     if not options_of(config).samples_later:
         deselect_done(config, items, done)
         return (yield)
@@ -158,7 +164,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Tell what will be played, or why nothing can be; before xdist says that the worker has collected."""
-    if _SIDE in session.config.stash:
+    if _PROCESS in session.config.stash:
         from pytest_crmeval.collect.cases import leave_out, need_server, objection, plan_of
         from pytest_crmeval.collect.gc_pause import resume_gc
         from pytest_crmeval.collect.prefetch import plan_prefetch
@@ -166,19 +172,19 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from pytest_crmeval.collect.streams import met_twice, put_learners_last
 
         resume_gc(session.config)
-        side, left_out = session.config.stash[_SIDE], leave_out(session)
+        process, left_out = session.config.stash[_PROCESS], leave_out(session)
         put_learners_last(session.items)
-        if why := objection(session, left_out, begun=bool(side.done)) or met_twice(session.items):
-            side.refuse(f"crmeval: {why}")
+        if why := objection(session, left_out, begun=bool(process.done)) or met_twice(session.items):
+            process.refuse(f"crmeval: {why}")
         if need_server(session.items) and not is_dry_run(session.config):
-            side.server.begin()
+            process.server.begin()
         if dealt := dealt_of(session.config):
-            side.deal(dealt)
-        side.tell(plan_of(session.items), plan_prefetch(session.items, left_out))
+            process.deal(dealt)
+        process.tell(plan_of(session.items), plan_prefetch(session.items, left_out))
         if options_of(session.config).estimate:
             from pytest_crmeval.controller.estimate import forecast
 
-            side.foretell(forecast(session))
+            process.foretell(forecast(session))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -187,7 +193,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Send the trial along with its report."""
     report = yield
-    if _SIDE in item.config.stash:
+    if _PROCESS in item.config.stash:
         from pytest_crmeval.collect.item import attach_trial, conceal, forget_trial
 
         attach_trial(item, call, report)

@@ -24,8 +24,8 @@ HANDMADE = ROOT / "tests" / "data" / "handmade.jsonl"
 DEVELOPMENT = ROOT.parent / "shared" / "data" / "clbench_dev.jsonl"
 """Published conversations. Most of them are invalid; they are played all the same."""
 DEFAULT = [SCORERS[name] for name in ("state", "calls", "reply")]
-TRIES = 12
-"""Of each kind; ``crmeval calibrate`` tries more."""
+SMALL, FEW, MANY = 60, 12, 40
+"""Tries of each kind: many in a small suite; ``crmeval calibrate`` tries more."""
 
 
 def observer(crm: Crm, plays: Sequence[ReferencePlay]) -> Observe:
@@ -41,9 +41,11 @@ def observer(crm: Crm, plays: Sequence[ReferencePlay]) -> Observe:
 @pytest.mark.parametrize("plays", [*BUNDLED, HANDMADE, DEVELOPMENT], ids=lambda path: path.stem, indirect=True)
 def test_scores_can_be_believed(crm: Crm, plays: list[ReferencePlay]) -> None:
     """The figures that ``crmeval calibrate`` prints; they are shown when they are not good enough."""
+    plays = plays[:: 1 if len(plays) <= SMALL else 3]
     cases, observed = [play.case for play in plays], observer(crm, plays)
+    tries = MANY if len(plays) <= SMALL else FEW
 
-    found = calibrate(cases, observed, DEFAULT, tools=crm.tools, bluffers=[mute(), parrot()], tries=TRIES)
+    found = calibrate(cases, observed, DEFAULT, tools=crm.tools, bluffers=[mute(), parrot()], tries=tries)
 
     told = "\n".join(found.lines())
     assert {"oracle": 1.000, "mute": 0.000, "parrot": 0.000} == found.to_dict()["passed"], told

@@ -56,8 +56,11 @@ class Unpacking:
         return report
 
     def _share(self, report: pytest.TestReport) -> None:
-        state = {intern(name): value for name, value in vars(report).items()}
-        state.update({name: intern(state[name]) for name in _ALIKE if isinstance(state.get(name), str)})
+        """Replace values in place, so that the dictionaries of all reports still share their keys."""
+        state = vars(report)
+        for name in _ALIKE:
+            if isinstance(value := state.get(name), str):
+                state[name] = intern(value)
         state["user_properties"] = [
             _one_copy(*each) if isinstance(each[-1], str | float) else each for each in report.user_properties
         ]
@@ -66,7 +69,5 @@ class Unpacking:
             state.update({name: before[name] for name in _SAME if name in before})
         else:
             state["keywords"] = {intern(word): value for word, value in report.keywords.items()}
-        vars(report).clear()
-        vars(report).update(state)
         if report.when != "teardown":
             self._running[report.nodeid] = {name: state[name] for name in _SAME if name in state}

@@ -137,16 +137,15 @@ def workers_of(pid: int) -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
-@pytest.mark.parametrize("dist", ["load", "loadgroup"])
-def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, providers: Providers, dist: str) -> None:
+def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, providers: Providers) -> None:
     """Whether it has played the learner's conversation or not: that is played again, or errored with its item.
 
-    Then comes the next: in the order of the dataset, also where nothing else is in flight, however items are dealt out.
+    Then comes the next: in the order of the dataset, also where nothing else is in flight.
     """
     path = project(stream(6))
     brain = Sniping(path.path / "told.txt")
     server = providers(brain)
-    command = [sys.executable, "-m", "pytest", *A, "-n", "2", "--dist", dist, "--crmeval-inflight", "1", "-v"]
+    command = [sys.executable, "-m", "pytest", *A, "-n", "2", "--crmeval-inflight", "1", "-v"]
     with (
         (path.path / "told.txt").open("wb") as told,
         subprocess.Popen(command, cwd=path.path, stdout=told) as run,

@@ -397,6 +397,6 @@ def test_who_asks_no_model_loads_no_sdk(pytester: pytest.Pytester, project: Proj
     pytester.runpytest_subprocess("-n", "1").assert_outcomes(passed=1)
 
     loaded = {name: set(Path(name).read_text().split()) for name in map(str, pytester.path.glob("*.modules"))}
-    assert all("pytest_crmeval.controller.sides" in modules for modules in loaded.values())
+    assert all("pytest_crmeval.controller.worker" in modules for modules in loaded.values())
     assert {} == {name: modules & SLOW for name, modules in loaded.items() if modules & SLOW}
     assert loaded

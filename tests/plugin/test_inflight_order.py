@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval.collect.prefetch import PrefetchPlan
-from pytest_crmeval.controller.prefetch import described, weighed
+from pytest_crmeval.controller.plan import described, weighed
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.domain.usage import Bill, Usage

@@ -104,6 +104,8 @@ def test_ctrl_c_leaves_nothing_of_it(gated: Path) -> None:
     with pytest_in(gated, "-p", "no:xdist", columns=40) as shown:
         shown.until(" 1/3 ")
         shown.press_ctrl_c()
+        shown.until("1 case is in progress")
+        shown.press_ctrl_c()
 
         assert 2 == shown.end()
     assert not shown.shows(" 1/3 ")

@@ -80,7 +80,7 @@ KEYS = pytest.mark.parametrize("key", [CANARY, PLAIN], ids=["of a known form", "
 """What looks like a key is taken out by anybody; the other one only by who knows it."""
 
 
-@pytest.mark.parametrize(("key", "xdist"), [(CANARY, ["-n", "1"]), (PLAIN, ["-p", "no:xdist"]), (PLAIN, ["-n", "1"])])
+@pytest.mark.parametrize(("key", "xdist"), [(CANARY, ["-p", "no:xdist"]), (PLAIN, ["-n", "1"])])
 def test_a_key_is_seen_nowhere(
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch, xdist: list[str], key: str
 ) -> None:

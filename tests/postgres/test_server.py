@@ -203,7 +203,7 @@ def test_an_embedded_server_does_not_care_for_the_users_environment(
     assert ELSEWHERE == {name: os.environ[name] for name in ELSEWHERE}
 
 
-@pytest.mark.parametrize("folder", ["a blank", "a,comma", "ü", "long" * 20])
+@pytest.mark.parametrize("folder", ["a blank, ü", "long" * 20])
 def test_an_embedded_server_does_not_care_for_an_odd_tmpdir(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str
 ) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from pytest_crmeval.domain.json import TURNING, JsonObject
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.domain.wire import encoded
+from pytest_crmeval.domain.wire import encoded_quickly
 from pytest_crmeval.journal.ids import LATEST
 from pytest_crmeval.journal.index import point
 from pytest_crmeval.render.page.baseline import Changes, Earlier, changes_of, earlier_dialogues
 from pytest_crmeval.render.page.beside import baseline_beside, folder_beside
 from pytest_crmeval.render.page.dialogues import dialogue, kept
-from pytest_crmeval.render.page.packs import Packs, lay_beside, packed
+from pytest_crmeval.render.page.packs import Packs, packed
 from pytest_crmeval.render.page.rows import rows_of
 from pytest_crmeval.render.page.view import view_of
 from pytest_crmeval.report.report import Report
@@ -42,8 +42,7 @@ def write(report: Report, reports: Path) -> Path:
 def save(report: Report, run: Path, path: Path, baseline: tuple[Report, Path] | None = None) -> None:
     """Write the page of a run, whole or not at all; ``run`` is its folder."""
     earlier = earlier_dialogues(report.comparison, baseline)
-    packs = packed(_dialogues(report, run, earlier))
-    lay_beside(packs, path)
+    packs = packed(_dialogues(report, run, earlier), path)
     draft = path.with_name(f"{path.name}.part")
     try:
         draft.write_text(rendered(report, packs, path.stem), encoding="utf-8", errors="backslashreplace")
@@ -65,7 +64,7 @@ def rendered(report: Report, packs: Packs, folder: str) -> str:
         .render(
             view=view_of(report),
             data=Markup(in_script(data)),  # noqa: S704 (nothing in it ends a script)
-            packs=packs.contents if packs.fit else (),
+            packs=packs.contents,
             css=Markup(_text("page.css")),  # noqa: S704 (ours)
             script=Markup(script),  # noqa: S704 (ours)
             policy=_policy(script),
@@ -75,7 +74,7 @@ def rendered(report: Report, packs: Packs, folder: str) -> str:
 
 def in_script(value: JsonObject) -> str:
     """Return JSON that may stand inside a script of a page, whatever is in it."""
-    return encoded(value).decode().translate(_UNSAFE)
+    return encoded_quickly(value).decode().translate(_UNSAFE)
 
 
 def _dialogues(report: Report, run: Path, earlier: Earlier) -> Iterator[JsonObject]:

@@ -2,17 +2,17 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.cutting import cut, printable
 from pytest_crmeval.domain.faults import Fault, faults_of
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.paths import own_name
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.domain.wire import decoded
+from pytest_crmeval.domain.wire import parsed
 from pytest_crmeval.journal.transcripts import ENCRYPTED, name_of
 
 TRANSCRIPTS = "transcripts"
@@ -20,9 +20,6 @@ LONGEST = 20_000
 """Characters of a text that are shown; the file has all of them."""
 MOST = 200
 """Items of a list, or of an object, that are shown."""
-
-TOLD = ("answer", "bill", "notes", "labels", "solutions", "learning")
-"""What is told as the report has it, of whatever kind the case is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +46,19 @@ def kept(run: Path, trial: Trial) -> Kept:
 
 def dialogue(trial: Trial, found: Kept) -> JsonObject:
     """Return all that the page tells of a trial; what there is nothing of is left out."""
-    faults, record = list(faults_of(trial.scores)), replace(trial, scores=(), turns=()).to_dict()
+    faults = list(faults_of(trial.scores))
     told: dict[str, Json] = {
         "turns": [_turn(turn, number, faults) for number, turn in enumerate(found.turns, start=1)],
         "faults": [_fault(fault) for fault in faults if _is_of_no_turn(fault, len(found.turns))],
         "scores": [[score.name, round(score.value, 4), score.threshold] for score in trial.scores],
         "reason": _cut(trial.reason),
         "judge": _judge(trial.judgement) if trial.judgement else None,
-        **{name: record.get(name) for name in TOLD},
+        "answer": trial.answer.to_dict() if trial.answer else None,
+        "bill": trial.bill.to_dict() if trial.bill else None,
+        "notes": list(map(printable, trial.notes)),
+        "labels": trial.labels.to_dict(),
+        "solutions": trial.solutions.to_dict() if trial.solutions else None,
+        "learning": trial.learning.to_dict() if trial.learning else None,
         "key": trial.planned.key,
         "spec": trial.planned.spec,
         "fingerprint": trial.planned.fingerprint,
@@ -73,7 +75,7 @@ def _read(root: str, name: str, trial: Trial) -> Kept | None:
     try:
         with open(root + where, "rb", buffering=0) as file:  # noqa: PTH123 (see kept)
             content = file.read()
-        document = decoded(content)
+        document = parsed(content)  # numbers that JSON does not have stay as they are written
         if ENCRYPTED in document:
             return Kept(where=where, closed=True)
         # In a short file there is no long text; to look for one takes longer than everything else.

@@ -11,7 +11,7 @@ from pathlib import Path
 from zlib import compress
 
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.wire import encoded
+from pytest_crmeval.domain.wire import encoded_quickly
 
 FULL = 200_000
 """Bytes of dialogue after which another pack is begun: opened at once, and hundreds of them for the largest runs."""
@@ -29,33 +29,34 @@ class Packs:
     starts: Sequence[int] = ()
     """The number of the first trial in each pack."""
     contents: Sequence[str] = ()
-    """Each a list of dialogues: JSON, deflated, base64."""
-
-    @property
-    def fit(self) -> bool:
-        """Whether they are few enough to be put into the page."""
-        return sum(map(len, self.contents)) <= INLINE
+    """Each a list of dialogues: JSON, deflated, base64. Empty if the packs lie beside the page."""
 
 
-def packed(dialogues: Iterable[JsonObject]) -> Packs:
-    """Return dialogues in packs."""
-    starts, contents, number = [], [], 0
+def packed(dialogues: Iterable[JsonObject], page: Path) -> Packs:
+    """Return dialogues in packs; of a large run they are written beside the page as they are made, to save memory.
+
+    The packs of an earlier page are removed.
+    """
+    folder = folder_of(page)
+    for old in folder.glob("*.js"):
+        old.unlink()
+    starts: list[int] = []
+    contents: list[str] = []
+    number = size = 0
     for lines in _gathered(dialogues):
         starts.append(number)
         contents.append(b64encode(compress(b"[" + b",".join(lines) + b"]", LEVEL)).decode())
         number += len(lines)
+        size += len(contents[-1])
+        if size > INLINE:
+            _lay_beside(folder, len(starts) - len(contents), contents)
+            contents.clear()
     return Packs(starts=starts, contents=contents)
 
 
-def lay_beside(packs: Packs, page: Path) -> None:
-    """Write packs where a page looks for them, and take away those of a page that was there before."""
-    folder = folder_of(page)
-    for old in folder.glob("*.js"):
-        old.unlink()
-    if packs.fit:
-        return
+def _lay_beside(folder: Path, first: int, contents: Iterable[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for number, content in enumerate(packs.contents):
+    for number, content in enumerate(contents, start=first):
         (folder / f"{number}.js").write_text(f"crmevalPack({number}, {json.dumps(content)});\n", encoding="utf-8")
 
 
@@ -68,7 +69,7 @@ def _gathered(dialogues: Iterable[JsonObject]) -> Iterator[list[bytes]]:
     lines: list[bytes] = []
     size = 0
     for dialogue in dialogues:
-        lines.append(encoded(dialogue))
+        lines.append(encoded_quickly(dialogue))
         size += len(lines[-1])
         if size >= FULL:
             yield lines

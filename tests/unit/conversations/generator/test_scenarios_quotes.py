@@ -26,7 +26,7 @@ from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.messages import ToolCall
 
 NOW = datetime(2026, 3, 16, 9, tzinfo=UTC)
-THROWS = 15
+THROWS = 30
 MOVES = (*quotes.MOVES, *quote_changes.MOVES, *quote_questions.MOVES, *contracts.MOVES)
 every_move = pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
 

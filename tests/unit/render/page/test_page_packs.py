@@ -9,7 +9,7 @@ from typing import Any
 from zlib import decompress
 
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.render.page.packs import FULL, INLINE, Packs, folder_of, lay_beside, packed
+from pytest_crmeval.render.page.packs import FULL, INLINE, Packs, folder_of, packed
 
 
 def unpacked(content: str) -> Any:  # noqa: ANN401 (JSON)
@@ -23,10 +23,10 @@ def long_dialogues(count: int) -> list[JsonObject]:
     return [{"reason": random.randbytes(FULL // 6).hex(), "key": str(number)} for number in range(count)]
 
 
-def test_every_dialogue_is_in_one_pack_in_its_order() -> None:
+def test_every_dialogue_is_in_one_pack_in_its_order(tmp_path: Path) -> None:
     """The page finds a trial by the number of the first one of each pack."""
     given = long_dialogues(8)
-    packs = packed(given)
+    packs = packed(given, tmp_path / "mine.html")
     found = [unpacked(content) for content in packs.contents]
 
     assert given == [dialogue for pack in found for dialogue in pack]
@@ -34,36 +34,35 @@ def test_every_dialogue_is_in_one_pack_in_its_order() -> None:
     assert [3, 3, 2] == [len(pack) for pack in found]
 
 
-def test_a_run_without_trials_has_no_packs() -> None:
+def test_a_run_without_trials_has_no_packs(tmp_path: Path) -> None:
     """And lies nothing beside its page."""
-    assert Packs(starts=[], contents=[]) == packed([])
-    assert packed([]).fit
+    assert Packs(starts=[], contents=[]) == packed([], tmp_path / "mine.html")
+    assert [] == list(tmp_path.iterdir())
 
 
-def test_what_json_has_no_word_for_is_spelled_out() -> None:
+def test_what_json_has_no_word_for_is_spelled_out(tmp_path: Path) -> None:
     """A browser reads no NaN, and half a surrogate is none of its letters."""
-    (content,) = packed([{"value": float("nan"), "text": "\ud800"}]).contents
+    (content,) = packed([{"value": float("nan"), "text": "\ud800"}], tmp_path / "mine.html").contents
 
     assert [{"value": {"$float": "nan"}, "text": "\ud800"}] == unpacked(content)
 
 
 def test_packs_lie_beside_the_page_when_they_do_not_fit(tmp_path: Path) -> None:
     """Each a script that hands over its number and its content, and is nothing else."""
-    packs = packed(long_dialogues(1 + 6 * INLINE // FULL))
-    lay_beside(packs, tmp_path / "mine.html")
+    given = long_dialogues(1 + 6 * INLINE // FULL)
+    packs = packed(given, tmp_path / "mine.html")
     files = sorted((tmp_path / "mine" / "page").iterdir(), key=lambda path: int(path.stem))
     found = [re.fullmatch(r'crmevalPack\((\d+), "([A-Za-z0-9+/=]+)"\);\n', path.read_text()) for path in files]
 
-    assert not packs.fit
-    assert [(str(number), content) for number, content in enumerate(packs.contents)] == [
-        match.groups() for match in found if match
-    ]
+    assert () == tuple(packs.contents)
+    assert list(range(len(packs.starts))) == [int(match[1]) for match in found if match]
+    assert given == [dialogue for match in found if match for dialogue in unpacked(match[2])]
 
 
 def test_packs_of_an_earlier_page_are_taken_away(tmp_path: Path) -> None:
     """A resumed run has others, or has them inside."""
     page = tmp_path / "mine.html"
-    lay_beside(packed(long_dialogues(1 + 6 * INLINE // FULL)), page)
-    lay_beside(packed([{"key": "one"}]), page)
+    packed(long_dialogues(1 + 6 * INLINE // FULL), page)
+    packed([{"key": "one"}], page)
 
     assert [] == list(folder_of(page).iterdir())

@@ -1,7 +1,6 @@
-"""The two sides of a run: the process that owns it, and xdist's workers. Made when there is something to evaluate."""
+"""The process that owns a run. It is made when there is something to evaluate."""
 
 import math
-import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, nullcontext
 from threading import Thread
@@ -10,13 +9,14 @@ from typing import Any, Protocol
 import pytest
 
 from pytest_crmeval.agents.atlas.specs import is_atlas
-from pytest_crmeval.channel.line import Line, LineToController
-from pytest_crmeval.channel.remote import ControlAnswers, RemoteControl, RemotePlaybooks, RemoteQueue, RemoteServer
-from pytest_crmeval.channel.trial_transport import Packing, Unpacking
+from pytest_crmeval.channel.line import Line
+from pytest_crmeval.channel.remote import ControlAnswers
+from pytest_crmeval.channel.trial_transport import Unpacking
 from pytest_crmeval.collect.context import context_of, usage_errors
 from pytest_crmeval.collect.keys import FINISHING
 from pytest_crmeval.collect.prefetch import PrefetchPlan
-from pytest_crmeval.controller.prefetch import GRACE, at_once, described, in_flight, weighed
+from pytest_crmeval.controller.plan import described, weighed
+from pytest_crmeval.controller.prefetch import GRACE, at_once, in_flight
 from pytest_crmeval.controller.progress.live import Live
 from pytest_crmeval.controller.progress.snapshot import Files, Gauge
 from pytest_crmeval.controller.queue import JobQueue
@@ -24,15 +24,14 @@ from pytest_crmeval.controller.recorder import Recorder
 from pytest_crmeval.controller.redaction import keep_secrets
 from pytest_crmeval.controller.server import RunServer
 from pytest_crmeval.controller.signals import Signals
+from pytest_crmeval.controller.worker import Plan, hang_up_models
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
-from pytest_crmeval.domain.wire import decoded, encoded
+from pytest_crmeval.domain.wire import encoded
 from pytest_crmeval.models.control import EVERYBODY
 from pytest_crmeval.models.shared_control import SharedControl
 from pytest_crmeval.options.environment import addresses_of
 from pytest_crmeval.options.reading import is_colored, options_of
-
-Plan = list[tuple[str, PlannedCase]]
 
 
 class Node(Protocol):
@@ -43,7 +42,7 @@ class Node(Protocol):
 
 
 class Controller:
-    """The process that owns the run: its server, its books, and the line on which workers ask."""
+    """The process that owns the run: its server, its recorder, its queue, and the line on which workers ask."""
 
     def __init__(self, config: pytest.Config) -> None:
         options = options_of(config)
@@ -318,104 +317,15 @@ class Controller:
         }
 
 
-class Worker:
-    """An xdist worker."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        told: dict[str, Any] = config.workerinput["crmeval"]  # type: ignore[attr-defined] # xdist's own
-        self._signals = Signals()  # a signal to the whole process group reaches workers as well
-        self._signals.take()
-        self._line = LineToController(*told["line"])
-        self.server = RemoteServer(self._line, told["run"])
-        self.control = RemoteControl(self._line)
-        self.queue = RemoteQueue(self._line)
-        self.playbooks = RemotePlaybooks(self._line)
-        self.done = set(map(tuple, decoded(told["done"])))
-        self._id: str = config.workerinput["workerid"]  # type: ignore[attr-defined] # xdist's own
-
-    def tell(self, plan: Plan, prefetch: PrefetchPlan) -> None:
-        """Tell the controller what is to be played; where it can't be told, nothing is, and the error goes by xdist."""
-        if not self.server.out_of_reach and self._line.ask("lacks_plan", None):
-            self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], prefetch.to_dict()])
-
-    def deal(self, dealt: JsonObject) -> None:
-        """Tell the controller what the shard is a part of."""
-        if not self.server.out_of_reach:
-            self._line.ask("deal", dealt)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Have cases in flight while the loop runs, and go on until there are no more: others' items want them.
-
-        When it is interrupted, what is in flight is brought to its end.
-        """
-        if self.server.out_of_reach:
-            return (yield)
-        session.config.stash[FINISHING] = self._signals.postponed
-        with in_flight(session, self.queue, self._id) as slots:
-            over = True
-            try:
-                result = yield
-                over = bool(session.shouldfail or session.shouldstop)
-            finally:
-                slots.drain(over=over)
-            return result
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
-        """Interrupt after a test whose case was finished first; the controller ends the run, and limits the wait."""
-        result = yield
-        self._signals.interrupt()
-        return result
-
-    def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
-        """Tell the controller how far a solution file is."""
-        self._line.ask("progress", [key, judged, lines, solved])
-
-    def foretell(self, lines: Sequence[str]) -> None:
-        """Say nothing: a run that is only estimated has no workers."""
-
-    def refuse(self, why: str) -> None:
-        """Have the controller end the run: a worker's own error would be a crash."""
-        self._line.ask("refuse", why)
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take away what xdist has sent: pytest keeps every report to the end."""
-        vars(report).pop("crmeval_trial", None)
-
-    def pytest_unconfigure(self) -> None:
-        """Hang up."""
-        hang_up_models()
-        self._line.close()
-        self._signals.give_back()
-
-
-Side = Controller | Worker
-
-
 def _replacements(config: pytest.Config) -> float:
     """Return how many crashed workers xdist replaces."""
     given, workers = config.getoption("maxworkerrestart", None), config.getoption("numprocesses", None)
     return float(given) if given is not None else 4 * workers if workers else math.inf
 
 
-def hang_up_models() -> None:
-    """Close the connections to models, if there ever were any."""
-    if "pytest_crmeval.models.sdks.wire" in sys.modules:
-        from pytest_crmeval.models.sdks.wire import close
-
-        close()
-
-
-def take_side(config: pytest.Config) -> Side:
-    """Make this process's side, and let it hear the hooks."""
+def begin_run(config: pytest.Config) -> Controller:
+    """Make the controller of this process, and register its hooks."""
     keep_secrets(config)
-    if hasattr(config, "workerinput"):
-        worker = Worker(config)
-        config.pluginmanager.register(worker, "crmeval-worker")
-        config.pluginmanager.register(Packing(), "crmeval-packing")
-        return worker
     controller = Controller(config)
     config.pluginmanager.register(controller, "crmeval-controller")
     config.pluginmanager.register(Unpacking(), "crmeval-unpacking")
