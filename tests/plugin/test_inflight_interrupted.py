@@ -24,10 +24,10 @@ Signalled = Callable[[Run, signal.Signals], None]
 RUN = (*M, "--crmeval-inflight", "4")
 PATIENT = """
 import execnet.gateway_base
-from pytest_crmeval.controller import sides
+from pytest_crmeval.controller import run
 from xdist.workermanage import NodeManager
 
-sides.GRACE = NodeManager.EXIT_TIMEOUT = 3600.0
+run.GRACE = NodeManager.EXIT_TIMEOUT = 3600.0
 execnet.gateway_base.WorkerGateway._terminate_execution = lambda self: None
 """
 """A conftest that makes us, xdist and execnet wait an hour for a busy worker."""

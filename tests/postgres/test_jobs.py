@@ -27,9 +27,9 @@ GATED = """
 import time
 from pathlib import Path
 from bots import Half
-from pytest_crmeval.controller import sides
+from pytest_crmeval.controller import run
 
-sides.GRACE = 0.5  # what waits at the gate when its run is stopped never ends
+run.GRACE = 0.5  # what waits at the gate when its run is stopped never ends
 
 class Gated(Half):
     '''Begins no case as long as more are on record than the file "gate" says.'''
