@@ -20,7 +20,7 @@ def context_of(config: pytest.Config) -> Context:
         config.stash[_CONTEXT] = Context(
             options=options_of(config),
             redactor=redactor_of(config),
-            services=config.stash[SERVICES],
+            services=lambda: config.stash[SERVICES](),  # noqa: PLW0108 (pytest may not be configured yet)
             make_agent=lambda spec: config.hook.pytest_crmeval_agent(config=config, spec=spec),
             make_sandbox=lambda spec: config.hook.pytest_crmeval_sandbox(config=config, spec=spec),
             worker=str(worker.get("workerid", "main")),

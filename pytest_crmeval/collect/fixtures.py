@@ -88,10 +88,14 @@ def crm_connection(crm: "Crm") -> "psycopg.Connection[Any]":
 @pytest.fixture(scope="session")
 def sandbox(pytestconfig: pytest.Config) -> "Iterator[Sandbox]":
     """Sandbox in which programs of solution files run, made when it is first used; override it to bring your own."""
-    from pytest_crmeval.collect.context import context_of
-    from pytest_crmeval.player.sandboxes import LazySandbox
+    from pytest_crmeval.collect.context import context_of, usage_errors
+    from pytest_crmeval.player.sandboxes import LazySandbox, sandbox_of
 
-    with closing(LazySandbox(context_of(pytestconfig))) as made:
+    def make() -> "Sandbox":
+        with usage_errors():
+            return sandbox_of(context_of(pytestconfig))
+
+    with closing(LazySandbox(make)) as made:
         yield made
 
 

@@ -14,6 +14,7 @@ from pytest_crmeval.collect.context import context_of
 from pytest_crmeval.collect.keys import AHEAD, FINISHING, GIVEN, OUR_AGENT
 from pytest_crmeval.collect.prefetch import MAY_BE_AHEAD, is_told, time_limit
 from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.player.context import SetupError
 from pytest_crmeval.player.evaluation import Participants, Setting
 from pytest_crmeval.player.kinds import Case
 from pytest_crmeval.player.outcome import Ending, Outcome
@@ -187,7 +188,9 @@ def _tellable(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Tes
 def _is_misuse(error: pytest.ExceptionInfo[BaseException]) -> bool:
     """Whether it is us who tell how something is to be used."""
     module = str(error.traceback[-1].frame.f_globals.get("__name__"))
-    return isinstance(error.value, pytest.UsageError | ControllerGoneError) and module.startswith("pytest_crmeval.")
+    return isinstance(error.value, pytest.UsageError | ControllerGoneError | SetupError) and module.startswith(
+        "pytest_crmeval."
+    )
 
 
 def _quotes(value: object, secrets: Sequence[str]) -> bool:

@@ -27,7 +27,7 @@ class BackgroundProcess:
         self.lock = lock
         self._status: int | None = None
         self._interrupted = False
-        self._signals = Signals()  # the side takes them, too, but there is none while pytest loads
+        self._signals = Signals()  # the controller takes them, too, but there is none while pytest loads
         self._signals.take()
         atexit.register(self._write)
 

@@ -32,23 +32,22 @@ def forecast(session: pytest.Session) -> Sequence[str]:
     specs = {case.spec for case in planned if is_atlas(case.spec)}
     workers = session.config.getoption("numprocesses", None) or 1
     with usage_errors():
-        judge, casts = _judging(options), {spec: _cast(options, spec) for spec in specs}
-    found = estimate(
-        planned,
-        history(options.reports, planned, addresses := addresses_of(session.config)),
-        _sizes(ours),
-        pricing,
-        overhead=len(system_prompt()) + sum(len(repr(entry.tool)) for entry in TOOLS.values()),
-        pace=Pace(
-            at_once=workers * _at_once(session),
-            workers=workers,
-            caps=options.rates,
-            replayed=options.replay is not None,
-        ),
-        judge=judge,
-        casts=casts,
-        addresses=addresses,
-    )
+        found = estimate(
+            planned,
+            history(options.reports, planned, addresses := addresses_of(session.config)),
+            _sizes(ours),
+            pricing,
+            overhead=len(system_prompt()) + sum(len(repr(entry.tool)) for entry in TOOLS.values()),
+            pace=Pace(
+                at_once=workers * _at_once(session),
+                workers=workers,
+                caps=options.rates,
+                replayed=options.replay is not None,
+            ),
+            judge=_judging(options),
+            casts={spec: _cast(options, spec) for spec in specs},
+            addresses=addresses,
+        )
     return list(lines(found))
 
 

@@ -108,7 +108,7 @@ class Controller:
                     "progress": lambda about: self.progress(*about),
                     "playbook": lambda key: self.playbooks.find(key).to_dict(),
                     **shared.answers(),
-                    **self._ledger_answers(),
+                    **self._queue_answers(),
                 },
                 shared.hung_up,
             )
@@ -303,7 +303,7 @@ class Controller:
             plan = [(planned.key if planned.key == nodeid else nodeid, planned) for nodeid, planned in plan]
             self._told = plan, PrefetchPlan.from_dict(prefetch)
 
-    def _ledger_answers(self) -> dict[str, Callable[[Any], Any]]:
+    def _queue_answers(self) -> dict[str, Callable[[Any], Any]]:
         queue = self.queue
         return {
             "join": lambda about: queue.join(*about),

@@ -47,7 +47,12 @@ def encoded_quickly(value: Json) -> bytes:
 
     try:
         return msgspec.json.encode(value, enc_hook=plain)
-    except (ValueError, OverflowError, RecursionError):  # only json writes lone surrogates and very large numbers
+    except (
+        ValueError,
+        TypeError,
+        OverflowError,
+        RecursionError,
+    ):  # only json writes lone surrogates and very large numbers
         return encoded(value)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from pytest_crmeval.domain.redaction import Redactor
@@ -86,9 +87,11 @@ class Context:
     exits: type[BaseException]
     """What an agent or a scorer raises to end the run."""
     _made: dict[object, object] = field(default_factory=dict)
+    _making: RLock = field(default_factory=RLock)
 
     def once(self, make: Callable[["Context"], Made]) -> Made:
         """Return what ``make`` makes from this context; it is called once per process."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        return cast("Made", self._made[make])
+        with self._making:  # a thread that plays ahead may ask at the same time; what is made may ask for more
+            if make not in self._made:
+                self._made[make] = make(self)
+            return cast("Made", self._made[make])

@@ -1,6 +1,6 @@
 """The sandbox of a process: which one is wanted, made when the first program is to run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from threading import Lock
 
@@ -13,8 +13,8 @@ from pytest_crmeval.solutions.play.sandbox_proxy import SandboxProxy
 class LazySandbox(SandboxProxy):
     """A sandbox that is made when it is first used: most workers of most runs have no program to run."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, make: Callable[[], Sandbox]) -> None:
+        self._make = make
         self._making = Lock()
         self._made: Sandbox | None = None
 
@@ -33,7 +33,7 @@ class LazySandbox(SandboxProxy):
         """The sandbox, made now if it was not yet."""
         with self._making:
             if self._made is None:
-                self._made = sandbox_of(self._context)
+                self._made = self._make()
             return self._made
 
 

@@ -1,4 +1,4 @@
-"""The books of one trial: what it asked of models, whether it may begin, and what is left of it on disk."""
+"""The record of one trial: what it asked of models, whether it may begin, and what is left of it on disk."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ WITHHELD = "what it says is withheld: the suite is confidential"
 
 
 class TrialRecord:
-    """The books of one trial. Whoever plays it, in its item or ahead of it, keeps them."""
+    """The record of one trial, kept by the process that plays it."""
 
     def __init__(self, context: Context, planned: PlannedCase, name: str = "", *, confidential: bool = False) -> None:
         self.planned = planned

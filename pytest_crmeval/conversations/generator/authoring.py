@@ -155,7 +155,7 @@ class Author:
         return None
 
     def _by_another_name(self, intent: Intent) -> Intent:
-        """Return a intent whose tool is called by its other name, now and then, if it has two."""
+        """Return an intent whose tool is called by its other name, now and then, if it has two."""
         aliased = _ALIASES.get(intent.tool)
         return replace(intent, tool=aliased) if aliased and self.chance.chance(0.3) else intent
 

@@ -10,7 +10,7 @@ _HEX = 16
 
 
 class SeededRandom:
-    """SeededRandom that are thrown in the same order come out the same.
+    """Two with the same seed that are asked in the same order give the same answers.
 
     Only ``Random.random`` is used: Python promises that it goes on to give the same numbers for the same seed, and
     promises it of nothing else.

@@ -60,7 +60,7 @@ class Story:
         return figures.money(self.chance, value, self.currency)
 
     def day_ahead(self) -> Day:
-        """Return a day that is still to come; a move that uses a relative one says so in its intent."""
+        """Return a day that is still to come; a scenario that uses a relative one says so in its intent."""
         return days.ahead(self.chance, self.now.date())
 
     def settle(self, intent: Intent) -> None:

@@ -44,7 +44,7 @@ class Panel:
         self._identity = model.identity
 
     def __call__(self, prompt: Prompt) -> Judgement:
-        """Return what the judge thinks; without a bill, which is on the account of whoever called.
+        """Return what the judge thinks; without a bill, which is on the meter of the caller.
 
         What goes wrong is told in the judgement: the trial is then not graded, which is no failure. A ModelError is
         raised only if it is final: no trial will be graded any more.

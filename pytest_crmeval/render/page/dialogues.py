@@ -85,7 +85,7 @@ def _read(root: str, name: str, trial: Trial) -> Kept | None:
         return None
     except OSError as error:
         return Kept(where=where, trouble=f"it can't be read: {error.strerror}")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         return Kept(where=where, trouble=f"not a transcript: {cut(repr(error), 200)}")
 
 

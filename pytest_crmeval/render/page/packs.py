@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 from zlib import compress
 
 from pytest_crmeval.domain.json import JsonObject
@@ -35,11 +36,25 @@ class Packs:
 def packed(dialogues: Iterable[JsonObject], page: Path) -> Packs:
     """Return dialogues in packs; of a large run they are written beside the page as they are made, to save memory.
 
-    The packs of an earlier page are removed.
+    They replace the packs of an earlier page when all of them are written.
     """
     folder = folder_of(page)
-    for old in folder.glob("*.js"):
-        old.unlink()
+    draft = folder.with_name(f"{FOLDER}.part")
+    rmtree(draft, ignore_errors=True)
+    try:
+        packs = _packed(dialogues, draft)
+        for old in folder.glob("*.js"):
+            old.unlink()
+        for number in range(0 if packs.contents else len(packs.starts)):
+            folder.mkdir(parents=True, exist_ok=True)
+            (draft / f"{number}.js").replace(folder / f"{number}.js")
+    finally:
+        rmtree(draft, ignore_errors=True)
+    return packs
+
+
+def _packed(dialogues: Iterable[JsonObject], folder: Path) -> Packs:
+    """Return dialogues in packs; those that don't fit into a page are written into ``folder``."""
     starts: list[int] = []
     contents: list[str] = []
     number = size = 0

@@ -111,6 +111,7 @@ def test_stop_reports_a_suspended_run_instead_of_waiting(
     try:
         lock.sign(Holder.of(process.pid))
         process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)  # until it is suspended: a SIGTERM before that would end it
         status = cli.main(["stop", "nightly"])
     finally:
         process.kill()

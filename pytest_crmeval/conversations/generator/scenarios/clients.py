@@ -166,7 +166,7 @@ def change_client_phone(story: Story) -> Intent | None:
 
 
 def change_client_address(story: Story) -> Intent | None:
-    """Scenario a client."""
+    """Move a client."""
     return _changed(story, "address")
 
 

@@ -120,7 +120,7 @@ def _changed(story: Story, column: str, *, empty: bool = False) -> Intent | None
 
 
 def _found_by(name: str, client: Row, intent: Intent) -> Intent:
-    """Return a intent in which the client is looked at, too, unless the person is called by name or by a pronoun."""
+    """Return an intent in which the client is looked at, too, unless the person is called by name or by a pronoun."""
     said = intent.slots["contact"]
     alone = isinstance(said, Referent) and (said.known or said.object == name)
     return intent if alone else replace(intent, looked_at=(*intent.looked_at, client))
@@ -217,7 +217,7 @@ def people_at_client(story: Story) -> Intent | None:
 
 
 def _also(intent: Intent | None, client: Row) -> Intent | None:
-    """Return a intent in which the client is looked at, too."""
+    """Return an intent in which the client is looked at, too."""
     return intent and replace(intent, looked_at=(*intent.looked_at, client))
 
 

@@ -120,7 +120,7 @@ def set_close_date(story: Story) -> Intent | None:
 
 
 def _shift(story: Story, sign: int) -> Intent | None:
-    """Scenario a close date from where it is; not into the past, and not to a day that a month does not have."""
+    """Move a close date from where it is; not into the past, and not to a day that a month does not have."""
     unit = story.chance.one_of(("day", "week", "week", "month"))
     number = story.chance.between(3, 20) if unit == "day" else story.chance.between(1, 4)
     amount = "a" if number == 1 and story.chance.chance(0.6) else figures.count(story.chance, number)

@@ -26,7 +26,7 @@ def pick_open(story: Story, fits: Callable[[Row], bool] = _anything) -> Row | No
     return story.pick("Opportunity", lambda deal: not deal.is_closed and fits(deal))
 
 
-def change(  # noqa: PLR0913 (what a intent is made of)
+def change(  # noqa: PLR0913 (what an intent is made of)
     deal: Row,
     changes: Mapping[str, Any],
     slots: Mapping[str, Slot],
@@ -158,7 +158,7 @@ def _details(story: Story) -> tuple[dict[str, Any], str, bool]:
 
 
 def move_deal_on(story: Story) -> Intent | None:
-    """Scenario an open deal to another stage, perhaps with a probability."""
+    """Move an open deal to another stage, perhaps with a probability."""
     deal = pick_open(story)
     if deal is None:
         return None
