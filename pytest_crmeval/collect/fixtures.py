@@ -116,7 +116,7 @@ def evaluate(
     from pytest_crmeval.collect.item import ItemEvaluation
     from pytest_crmeval.player.evaluation import Participants
 
-    # Asked for when it is wanted: whoever brings his own has nothing in mind with conversations.
+    # Only for programs: a user's own sandbox fixture must not be set up for conversations.
     has_programs = request.node.get_closest_marker("solutions") is not None
     sandbox = request.getfixturevalue("sandbox") if has_programs else None
     return ItemEvaluation(request.node, Participants(agent=agent, crm=crm, scorers=scorers, sandbox=sandbox))

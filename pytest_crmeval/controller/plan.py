@@ -1,4 +1,4 @@
-"""What a run is going to play: described for people, and weighed for the queue."""
+"""What a run is going to play: its description for the terminal, and the weight of each case for the queue."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,14 +11,14 @@ from pytest_crmeval.journal.history import case_of, history
 
 
 def described(prefetch: PrefetchPlan, each: int) -> str:
-    """Say what is in flight, and what is not and why; nothing if that is nothing special."""
+    """Return how many cases are in flight, and why others are not; empty if there is nothing to report."""
     learners = {key for stream in prefetch.streams for key in (*stream.ordered, *stream.after)}
     count = len(prefetch.weights.keys() - learners)
-    told = [f"{each} {' and '.join(prefetch.kinds)} in flight per worker"] if count and each > 1 else []
-    told += map(_in_order, prefetch.streams)
+    parts = [f"{each} {' and '.join(prefetch.kinds)} in flight per worker"] if count and each > 1 else []
+    parts += map(_in_order, prefetch.streams)
     for why, cases in prefetch.alone.items():
-        told.append(f"{cases} case{'s' * (cases != 1)} one at a time ({why})")
-    return "; ".join(told)
+        parts.append(f"{cases} case{'s' * (cases != 1)} one at a time ({why})")
+    return "; ".join(parts)
 
 
 def _in_order(stream: Stream) -> str:

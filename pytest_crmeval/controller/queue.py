@@ -14,7 +14,7 @@ from threading import Condition
 from pytest_crmeval.controller.streams import StreamState, course_of
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.stream import Stream
-from pytest_crmeval.player.queue_client import Told
+from pytest_crmeval.player.queue_client import Taken
 
 BLOCKS = 4
 """How many times what can be in flight is looked over to find the longest."""
@@ -194,7 +194,7 @@ class JobQueue:
             self._give_back(key, self._entries[key])
             self._changed.notify_all()
 
-    def take(self, key: str, player: str, *, patient: bool) -> Told:
+    def take(self, key: str, player: str, *, patient: bool) -> Taken:
         """Return how a case was played, once; who comes again, or is not patient and comes too early, plays it himself.
 
         Who is ``patient`` has it played next by somebody else, as long as there is anybody.

@@ -40,10 +40,10 @@ class Signals:
         self._before.clear()
 
     @contextmanager
-    def postponed(self, told: Callable[[], None] = lambda: None, seconds: float | None = None) -> Iterator[None]:
+    def postponed(self, notify: Callable[[], None] = lambda: None, seconds: float | None = None) -> Iterator[None]:
         """Let a first signal in the block wait for ``interrupt``; a second one interrupts at once.
 
-        ``told`` is called when the first one comes. If the block is not over ``seconds`` later, it is interrupted.
+        ``notify`` is called at the first signal. If the block is not over ``seconds`` later, it is interrupted.
         """
         limit = threading.Timer(seconds or 0.0, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
         limit.daemon = True
@@ -51,7 +51,7 @@ class Signals:
         def postpone() -> None:
             if seconds is not None:
                 limit.start()
-            told()
+            notify()
 
         self._postpone = postpone
         try:

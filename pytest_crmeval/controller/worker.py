@@ -26,15 +26,15 @@ class Worker:
     """An xdist worker."""
 
     def __init__(self, config: pytest.Config) -> None:
-        told: dict[str, Any] = config.workerinput["crmeval"]  # type: ignore[attr-defined] # xdist's own
+        given: dict[str, Any] = config.workerinput["crmeval"]  # type: ignore[attr-defined] # xdist's own
         self._signals = Signals()  # a signal to the whole process group reaches workers as well
         self._signals.take()
-        self._line = LineToController(*told["line"])
-        self.server = RemoteServer(self._line, told["run"])
+        self._line = LineToController(*given["line"])
+        self.server = RemoteServer(self._line, given["run"])
         self.control = RemoteControl(self._line)
         self.queue = RemoteQueue(self._line)
         self.playbooks = RemotePlaybooks(self._line)
-        self.done = set(map(tuple, decoded(told["done"])))
+        self.done = set(map(tuple, decoded(given["done"])))
         self._id: str = config.workerinput["workerid"]  # type: ignore[attr-defined] # xdist's own
 
     def tell(self, plan: Plan, prefetch: PrefetchPlan) -> None:

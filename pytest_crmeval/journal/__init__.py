@@ -1,1 +1,1 @@
-"""Runs on disk: journals and reports."""
+"""Runs on disk: journal, transcripts, locks, index of runs, background runs."""

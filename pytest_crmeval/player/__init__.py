@@ -1,1 +1,1 @@
-"""Many conversations in flight: who plays which, and the threads of a worker that play them ahead of their items."""
+"""Plays jobs and returns their outcomes, ahead of their pytest items or for them. Never imports pytest."""

@@ -1,11 +1,11 @@
-"""What players and items ask of whoever keeps the queue."""
+"""What players and items ask of the queue."""
 
 from typing import Literal, Protocol
 
 from pytest_crmeval.domain.json import JsonObject
 
-Told = tuple[Literal["played", "alone", "over"], JsonObject | None]
-"""What an item is told: how it was played; that it is to play itself; or that nothing is begun any more."""
+Taken = tuple[Literal["played", "alone", "over"], JsonObject | None]
+"""The answer to an item: its outcome; or that it has to play its case itself; or that the run is over."""
 
 
 class ControllerGoneError(Exception):
@@ -13,7 +13,7 @@ class ControllerGoneError(Exception):
 
 
 class QueueClient(Protocol):
-    """The queue, or a worker's line to it."""
+    """The queue of the controller, or a worker's proxy of it."""
 
     def join(self, player: str, slots: int) -> None:
         """Know that somebody is going to play so many cases at the same time."""
@@ -39,10 +39,10 @@ class QueueClient(Protocol):
         """Give a case back that could not be played: its item will do it."""
         ...
 
-    def take(self, key: str, player: str, *, patient: bool) -> Told:
-        """Return how a case was played, as soon as it is; who is told "alone" plays it himself.
+    def take(self, key: str, player: str, *, patient: bool) -> Taken:
+        """Wait for the outcome of a case and return it; "alone" means that the item has to play the case itself.
 
-        Who is ``patient`` has it played next by somebody else, if nobody has begun.
+        If ``patient``, a case that is not being played yet is given to a slot next.
         """
         ...
 

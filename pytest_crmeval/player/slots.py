@@ -6,7 +6,7 @@ from threading import Thread
 from typing import Protocol
 
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.player.queue_client import ControllerGoneError, QueueClient, Told
+from pytest_crmeval.player.queue_client import ControllerGoneError, QueueClient, Taken
 
 
 class Seat(Protocol):
@@ -42,8 +42,8 @@ class Slots:
         with suppress(ControllerGoneError, OSError):  # the controller is gone: there is nobody to play for
             self._queue.settle(self._player, over=over)
 
-    def take(self, key: str, *, patient: bool) -> Told:
-        """Return how a case was played; who is told "alone" plays it himself."""
+    def take(self, key: str, *, patient: bool) -> Taken:
+        """Return the outcome of a case; "alone" means that the item has to play it itself."""
         return self._queue.take(key, self._player, patient=patient)
 
     def finish(self, key: str, outcome: JsonObject) -> None:
