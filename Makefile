@@ -11,7 +11,7 @@ evals: $(READY)  ## play every bundled case on three workers
 	$(VENV)/bin/pytest evals/ -n 3 $(ARGS)
 
 test: $(READY)  ## test the harness itself
-	$(VENV)/bin/pytest tests/ -n 2 --dist worksteal $(ARGS)
+	$(VENV)/bin/pytest tests/ -n 3 --dist worksteal $(ARGS)
 
 check: $(READY)  ## style, types, floors
 	$(VENV)/bin/ruff check .
@@ -29,6 +29,12 @@ bench: $(READY)  ## measure, side by side
 	$(VENV)/bin/python benchmarks/sandbox.py
 	$(VENV)/bin/python benchmarks/scale.py
 
+docs: $(READY)  ## build the documentation site into site/; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
+
+docs-serve: $(READY)  ## show the documentation at http://127.0.0.1:8000
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs serve
+
 $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (about a minute, once)"
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("pytest-crmeval needs Python 3.11 or newer; try: make PYTHON=python3.11 ...")'
@@ -37,4 +43,4 @@ $(READY): pyproject.toml constraints.txt
 		--only-binary :all: --editable '.[dev]'
 	@pwd -P > $@
 
-.PHONY: evals test check bench
+.PHONY: evals test check bench docs docs-serve

@@ -16,7 +16,7 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.journal.counts import tasks_in
 from pytest_crmeval.journal.jobs import Job, State, write_job
-from pytest_crmeval.journal.writer import Past
+from pytest_crmeval.journal.reader import RunRecord
 from pytest_crmeval.report import files as reports
 
 ROUNDS = 20
@@ -27,7 +27,7 @@ STARTED = "2026-11-17T06:00:00+00:00"
 
 def fill(folder: Path) -> None:
     """Leave runs behind, every other one submitted."""
-    past = Past()
+    past = RunRecord()
     cases = [
         PlannedCase(key=f"t[{number}]", suite="crm", subject="oracle", case=str(number), fingerprint="", spec="oracle")
         for number in range(CASES)

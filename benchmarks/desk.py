@@ -20,7 +20,7 @@ from psycopg.abc import Params
 
 from pytest_crmeval.conversations.crm.postgres import PostgresCrm
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import observe, play, refer
+from pytest_crmeval.conversations.play import observe, play, play_reference
 from pytest_crmeval.conversations.scorers.named import SCORERS
 from pytest_crmeval.conversations.scorers.outcomes import outcomes_of
 from pytest_crmeval.domain.conversation import Conversation, Seed
@@ -285,7 +285,7 @@ def _nothing(_part: str) -> AbstractContextManager[None]:
 def trial(conversation: Conversation, crm: Crm, around: Around = _nothing) -> bool:
     """Do what the fixture ``evaluate`` does; return whether the oracle passed."""
     with around("turns and oracle"):
-        reference = refer(conversation, Oracle(conversation), crm)
+        reference = play_reference(conversation, Oracle(conversation), crm)
         evidence = observe(conversation, Oracle(conversation), crm, reference)
     passed = []
     for name in DEFAULT_SCORERS:

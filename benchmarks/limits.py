@@ -4,27 +4,27 @@ The peer is a bare ``threading.Semaphore``, which counts and knows nothing: no c
 
 alone
     One thread in the process that owns the run, and always room: what we add to each call at least.
-over the line
-    One thread of a worker that asks over the loopback line, the semaphore as well: what xdist's workers see.
+over the channel
+    One thread of a worker that asks over its execnet channel, the semaphore as well: what xdist's workers see.
 contending
-    Three processes of eight threads over the line, all at once, with nothing to do between acquire and release. So this
-    is how often permits change hands at most, not what a call waits: models answer in seconds.
+    Three processes of eight threads over their channels, all at once, with nothing to do between acquire and release.
+    So this is how often permits change hands at most, not what a call waits: models answer in seconds.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from functools import partial
-from multiprocessing import get_context
 from threading import Semaphore
 
 from benchmarks.measuring import Spread, heading, take_turns, warm_up
-from pytest_crmeval.channel.line import Line, LineToController
-from pytest_crmeval.channel.remote import ControlAnswers, RemoteControl
+from pytest_crmeval.channel import ExecnetChannel, WorkerChannel
+from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import NO_CHARGE, Charge, Control, Feedback
-from pytest_crmeval.models.limits import Cap
 from pytest_crmeval.models.shared_control import SharedControl
+from pytest_crmeval.player.remote import RemoteControl
+from tests.channels import controller, worker
 
 MODEL, BOUND = "openai:gpt-4.1", 9_000
 NEVER_REACHED = "openai:* 900000000rpm 900000000000000tpm"
@@ -83,42 +83,39 @@ def passed(control: Control, feedback: Feedback, permits: int) -> float:
     return (time.perf_counter() - start) / permits
 
 
-@contextmanager
-def lined(control: SharedControl) -> Iterator[list[str | int]]:
-    """Have workers ask for permits over a line."""
-    answers = ControlAnswers(control, control.forget)
-    with closing(control), closing(Line(answers.answers(), answers.hung_up)) as line:
-        yield line.address
-
-
 def alone(make: Callable[[], SharedControl], feedback: Feedback) -> float:
     """Measure one thread in this process."""
     with closing(make()) as control:
         return passed(control, feedback, ALONE)
 
 
-def linked(pool: ProcessPoolExecutor, make: Callable[[], SharedControl], feedback: Feedback) -> float:
+def linked(make: Callable[[], SharedControl], feedback: Feedback) -> float:
     """Measure one thread of a worker."""
-    with lined(make()) as address:
-        return pool.submit(work, address, feedback, 1, LINKED).result() / LINKED
+    return _together(make, feedback, processes=1, threads=1, permits=LINKED) / LINKED
 
 
-def contended(pool: ProcessPoolExecutor, make: Callable[[], SharedControl], feedback: Feedback) -> float:
+def contended(make: Callable[[], SharedControl], feedback: Feedback) -> float:
     """Measure all workers at once."""
-    with lined(make()) as address:
-        ended = [pool.submit(work, address, feedback, THREADS, CONTENDED) for _ in range(PROCESSES)]
-        return max(each.result() for each in ended) / (PROCESSES * THREADS * CONTENDED)
+    seconds = _together(make, feedback, processes=PROCESSES, threads=THREADS, permits=CONTENDED)
+    return seconds / (PROCESSES * THREADS * CONTENDED)
 
 
-def work(address: list[str | int], feedback: Feedback, threads: int, permits: int) -> float:
+def _together(
+    make: Callable[[], SharedControl], feedback: Feedback, *, processes: int, threads: int, permits: int
+) -> float:
+    """Return the seconds that the slowest process took."""
+    with controller(make()) as run, ExitStack() as stack:
+        arguments = (feedback.tokens, dict(feedback.headers), threads, permits)
+        workers = [stack.enter_context(worker(run, f"gw{number}", work, *arguments)) for number in range(processes)]
+        return max(float(str(each.result())) for each in workers)
+
+
+def work(channel: ExecnetChannel, tokens: int | None, headers: dict[str, str], threads: int, permits: int) -> float:
     """Be a worker; return the seconds that all its threads took together."""
-    host, port, secret = address
-    with (
-        closing(LineToController(str(host), int(port), str(secret))) as line,
-        ThreadPoolExecutor(max_workers=threads) as pool,
-    ):
+    control, feedback = RemoteControl(WorkerChannel(channel)), Feedback(ok=True, tokens=tokens, headers=headers)
+    with ThreadPoolExecutor(max_workers=threads) as pool:
         start = time.perf_counter()
-        for ended in [pool.submit(passed, RemoteControl(line), feedback, permits) for _ in range(threads)]:
+        for ended in [pool.submit(passed, control, feedback, permits) for _ in range(threads)]:
             ended.result()
         return time.perf_counter() - start
 
@@ -135,9 +132,8 @@ def measure(title: str, way: Callable[..., float]) -> None:
 def main() -> None:
     """Measure all ways."""
     measure("alone", alone)
-    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        measure("over the line", partial(linked, pool))
-        measure("contending", partial(contended, pool))
+    measure("over the channel", linked)
+    measure("contending", contended)
 
 
 if __name__ == "__main__":

@@ -141,7 +141,7 @@ def metered(command: Sequence[str], folder: Path, **variables: str) -> list[tupl
 
 def ready(dialect: str, prompt: Prompt) -> Mapping[str, Any]:
     """Return the request that we make of a prompt."""
-    from pytest_crmeval.models.sdks.anthropic_messages import Messages
+    from pytest_crmeval.models.sdks.anthropic import Messages
     from pytest_crmeval.models.sdks.openai_chat import Chat
     from pytest_crmeval.models.sdks.openai_responses import Responses
     from pytest_crmeval.models.specs import ModelSpec
@@ -189,7 +189,7 @@ def _ask(client: Any, way: str, body: Mapping[str, Any]) -> Ask:  # noqa: ANN401
     """Return a call that has nothing left to prepare."""
     import httpx2
 
-    from pytest_crmeval.models.sdks.wording import encoded
+    from pytest_crmeval.models.sdks.encoding import encoded
 
     path = _path(body)
     if way == POST:

@@ -6,19 +6,30 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import pytest
 
+import pytest_crmeval
 from pytest_crmeval.ports.crm import Crm
 from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries
-from tests.projects import AGENTS_FILE, TEST_FILE, case
-from tests.reference_plays import BUNDLE, ReferencePlay, folder_of_run, plays_of, shared_plays
+from tests.projects import AGENTS_FILE, DEV_DATA, TEST_FILE, case
+from tests.reference_plays import BUNDLE, EVERY, ReferencePlay, folder_of_run, plays_of, shared_plays
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 STRANGERS = frozenset({"anyio", "hypothesispytest", "platformdirs", "postgresql", "respx", "syrupy", "timeout"})
 """Plugins that are installed here and that hardly any project of a test wants: most of the start of a worker."""
+
+USED_BY_MODELS = ("anthropic", "openai", "httpcore2", "truststore", "dotenv")
+SCRIPTS = (
+    "pytest_crmeval.cli.__main__",
+    "pytest_crmeval.sandboxes.local.inside.start",
+    "pytest_crmeval.sandboxes.piston.sent",
+)
+"""Modules that do their work when they are imported."""
 
 
 def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:
@@ -38,7 +49,7 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Set aside what thousands of tests are made of: every search for garbage would go through it again."""
+    """Freeze the thousands of collected tests, so that no garbage collection traverses them again."""
     gc.disable()
     try:
         return (yield)
@@ -46,6 +57,24 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(scope="session")
+def imported() -> None:
+    """Import what runs in this process use: pytester unloads what a run has imported, so each would do it again."""
+    modules = [module.name for module in walk_packages(pytest_crmeval.__path__, "pytest_crmeval.")]
+    for name in (*USED_BY_MODELS, "scipy.stats", "xdist.dsession", *modules):
+        if not name.startswith(SCRIPTS):
+            import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def pytester(imported: None, pytester: pytest.Pytester) -> pytest.Pytester:
+    """Return pytest's own fixture, after everything that its runs import has been imported."""
+    del imported
+    return pytester
 
 
 @pytest.fixture(scope="session")
@@ -70,18 +99,18 @@ def given_server(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
 def bundled_plays(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory, crm: Crm
 ) -> list[ReferencePlay]:
-    """Return what the reference calls of the bundled conversations come to, played once for all modules and workers."""
-    return shared_plays(folder_of_run(pytestconfig, tmp_path_factory) / "bundled_plays", BUNDLE, crm)
+    """Return the reference plays of a sample of the bundled conversations, played once for all modules and workers."""
+    return shared_plays(folder_of_run(pytestconfig, tmp_path_factory) / "bundled_plays", BUNDLE, crm, EVERY)
 
 
 @pytest.fixture
 def plays(request: pytest.FixtureRequest, crm: Crm) -> list[ReferencePlay]:
-    """Return what the reference calls of a suite come to; ``parametrize`` names the file."""
+    """Return the reference plays of the file that ``parametrize`` names."""
     path: Path = request.param
     if not path.exists():
         pytest.skip(f"{path} is not here")
     shared: list[ReferencePlay] | None = request.getfixturevalue("bundled_plays") if path == BUNDLE else None
-    return shared or plays_of(path, crm)
+    return shared or plays_of(path, crm, EVERY if path == DEV_DATA else 1)
 
 
 @pytest.fixture

@@ -122,8 +122,7 @@ def planned(case: str = "one", *, suite: str = "crm", subject: str = "oracle") -
 
 def share(passed: int, failed: int) -> Figure:
     """Return the pass rate of cases that were tried once."""
-    low, high = wilson(passed, passed + failed) or (None, None)
-    return Figure(value=passed / (passed + failed), low=low, high=high)
+    return Figure(value=passed / (passed + failed), interval=wilson(passed, passed + failed))
 
 
 def trial(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.journal import reader as journal
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.report import Report
 

@@ -54,7 +54,7 @@ def dialogue_of(*said: str, value: Json = None) -> Transcript:
     return Transcript(exchanges=[_turn(text, value) for text in said])
 
 
-def failed_scores(*lines: str) -> Sequence[Score]:
+def failed_scores(*lines: str) -> tuple[Score, ...]:
     """Return scores of which the first is not reached, for these reasons."""
     return (
         Score(name="state", value=0.0, reason="\n".join(lines)),
@@ -126,21 +126,21 @@ def comparison(failing: Sequence[str], passing: Sequence[str], subject: str = "c
         paired=120,
         before=0.9,
         after=0.86,
-        difference=Figure(value=-0.04, low=-0.09, high=0.01, n=120),
+        difference=Figure(value=-0.04, interval=(-0.09, 0.01), n=120),
         better=len(passing),
         worse=len(failing),
         p=0.0313,
         p_holm=0.0313,
         test="exact McNemar",
         detectable=0.08,
-        newly_failing=[
+        newly_failing=tuple(
             CaseChange(case=case, before=1.0, after=0.0, reason="state: it was not written") for case in failing
-        ],
-        newly_passing=[CaseChange(case=case, before=0.0, after=1.0) for case in passing],
-        gone=[CaseChange(case="was-there", before=1.0)],
+        ),
+        newly_passing=tuple(CaseChange(case=case, before=0.0, after=1.0) for case in passing),
+        gone=(CaseChange(case="was-there", before=1.0),),
     )
     told: JsonObject = {"id": "before", "started": "2026-11-15T02:00:00+00:00", "source": "reports/before.json"}
-    return Comparison(baseline=told, run={"id": "shown"}, contrasts=[contrast])
+    return Comparison(baseline=told, run={"id": "shown"}, contrasts=(contrast,))
 
 
 def _turn(text: str, value: Json) -> Exchange:

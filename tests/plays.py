@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import NAMESPACE_OID, uuid5
 
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import observe, refer
+from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.conversation import Conversation, Seed, Turn
 from pytest_crmeval.domain.evidence import Evidence
@@ -97,7 +97,7 @@ def trial(
 ) -> Evidence:
     """Return what happens when an agent makes these calls and says these words, one after the other."""
     given: list[Reply] = [says(reply) if isinstance(reply, str) else calls(*reply) for reply in replies]
-    reference = replace(refer(case, Oracle(case), ListedCrm(answers)), after=reference_after or {})
+    reference = replace(play_reference(case, Oracle(case), ListedCrm(answers)), after=reference_after or {})
     return observe(case, Reciting(*given), ListedCrm(answers, after), reference)
 
 

@@ -5,18 +5,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pytest_crmeval.domain.problem import Problem, ProblemTest
-from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Limits, Program
+from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput, Termination
 from pytest_crmeval.domain.solution import Solution
 from pytest_crmeval.ports.sandbox import SandboxError
 
-Behaviour = Callable[[Feed], Execution]
+Behaviour = Callable[[ProgramInput], Execution]
 
 
 def exited(stdout: bytes | str = b"", code: int = 0, cpu: float = 0.01, **more: object) -> Execution:
     """Return a run that ended by itself."""
     printed = stdout.encode() if isinstance(stdout, str) else stdout
     return Execution(
-        ending=Ending.EXITED,
+        ending=Termination.EXITED,
         exit_code=code,
         stdout=printed,
         cpu_seconds=cpu,
@@ -33,13 +33,13 @@ class Scripted:
     refused: dict[str, Execution] = field(default_factory=dict)
     lacking: dict[Language, str] = field(default_factory=dict)
     prepared_sources: list[str] = field(default_factory=list)
-    feeds: list[tuple[str, Feed]] = field(default_factory=list)
+    feeds: list[tuple[str, ProgramInput]] = field(default_factory=list)
     limits: list[Limits] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
     name = identity = "scripted"
     slots = 1
 
-    def missing(self, language: Language) -> str:
+    def missing(self, language: Language, version: str = "") -> str:  # noqa: ARG002 (any will do)
         """Return what the test says."""
         return self.lacking.get(language, "")
 
@@ -66,7 +66,7 @@ class _Ready:
         """What the compiler said."""
         return self.sandbox.refused.get(self.source)
 
-    def run(self, feed: Feed, limits: Limits) -> Execution:
+    def run(self, feed: ProgramInput, limits: Limits) -> Execution:
         """Do what the script says."""
         self.sandbox.feeds.append((self.source, feed))
         self.sandbox.limits.append(limits)

@@ -1,7 +1,6 @@
-"""What the reference calls of a case come to, for every test that asks: those of the bundled cases are played once.
+"""The reference calls of cases, played on PostgreSQL; a sample of the bundled cases is played once per test run.
 
-The play is the real one, of the code as it is, on the run's own PostgreSQL. What came of it is shared, in a file of the
-run's temporary folder.
+All tests share what came of it, in a file of the run's temporary folder.
 """
 
 import fcntl
@@ -14,15 +13,17 @@ import pytest
 
 from pytest_crmeval.conversations.dataset.files import index
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import refer
+from pytest_crmeval.conversations.play import play_reference
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Reference
 from pytest_crmeval.domain.messages import ToolResult
 from pytest_crmeval.ports.crm import Crm
+from tests.leak_detector import TappedCrm
+from tests.reference_steps import WatchedCrm
 from tests.referents import World
-from tests.snoops import TappedCrm
-from tests.steps import WatchedCrm
 
+EVERY = 3
+"""One bundled case in so many is played: all of them are written by one generator, and linted in ``test_bundle``."""
 BUNDLE = Path(__file__).parents[1] / "evals" / "data" / "crm.jsonl"
 
 
@@ -42,24 +43,24 @@ def play_of(case: Conversation, crm: Crm) -> ReferencePlay:
     """Play the reference calls of a case, as the harness does."""
     tapped = TappedCrm(crm)
     watched = WatchedCrm(tapped)
-    reference = refer(case, Oracle(case), watched)
+    reference = play_reference(case, Oracle(case), watched)
     return ReferencePlay(case=case, reference=reference, said=tapped.said, worlds=watched.worlds)
 
 
-def plays_of(path: Path, crm: Crm) -> list[ReferencePlay]:
-    """Play the reference calls of every case of a file."""
-    return [play_of(ref.read(), crm) for ref in index([path])]
+def plays_of(path: Path, crm: Crm, every: int = 1) -> list[ReferencePlay]:
+    """Play the reference calls of one case in ``every`` of a file."""
+    return [play_of(ref.read(), crm) for ref in index([path])[::every]]
 
 
-def shared_plays(kept: Path, path: Path, crm: Crm) -> list[ReferencePlay]:
-    """Return the plays of a file: who comes first makes them, and who comes meanwhile waits; ``kept`` is where."""
+def shared_plays(kept: Path, path: Path, crm: Crm, every: int = 1) -> list[ReferencePlay]:
+    """Return the plays of a file from ``kept``; the first process to ask plays them while the others wait."""
     with kept.open("a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         if written := file.read():
             plays: list[ReferencePlay] = pickle.loads(written)  # noqa: S301 (one of our own workers wrote it)
             return plays
-        plays = plays_of(path, crm)
+        plays = plays_of(path, crm, every)
         file.write(pickle.dumps(plays))
         return plays
 

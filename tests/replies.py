@@ -16,7 +16,7 @@ from pytest_crmeval.conversations.calibration.labelled import JudgedReply, Label
 from pytest_crmeval.conversations.calibration.labelled_replies import read_labelled
 from pytest_crmeval.conversations.crm.standalone import standalone_crm
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import observe, refer
+from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.conversations.scorers.reply import reply_faults
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.ports.crm import Crm
@@ -28,7 +28,7 @@ def played(path: Path, crm: Crm) -> Played:
     """Play the calls of a file."""
     found = []
     for play in read_labelled(path):
-        reference = refer(play.case, Oracle(play.case), crm)
+        reference = play_reference(play.case, Oracle(play.case), crm)
         found.append((play, observe(play.case, Replayer(play.turns), crm, reference)))
     return found
 

@@ -11,7 +11,7 @@ from pytest_crmeval.conversations.crm.tools import TOOLS
 from pytest_crmeval.conversations.dataset.files import decode
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.conversations.describe.description import Description, describe
-from pytest_crmeval.conversations.describe.likeness import signature
+from pytest_crmeval.conversations.describe.similarity import signature
 from pytest_crmeval.conversations.generator import generate, line_of
 from pytest_crmeval.domain.calls import writes
 

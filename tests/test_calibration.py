@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval.agents.scripted import mute, parrot
-from pytest_crmeval.conversations.calibration import Calibration, Observe, Tally, calibrate
+from pytest_crmeval.conversations.calibration import Calibration, Observe, calibrate
+from pytest_crmeval.conversations.calibration.tally import Tally
 from pytest_crmeval.conversations.play import observe
 from pytest_crmeval.conversations.scorers.named import SCORERS
 from pytest_crmeval.domain.conversation import Conversation
@@ -15,16 +16,15 @@ from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.score import Verdict, verdict_of
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
+from tests.projects import DEV_DATA
 from tests.reference_plays import BUNDLE, ReferencePlay, plays_of
 
 ROOT = Path(__file__).parents[1]
 BUNDLED = [BUNDLE]
 HANDMADE = ROOT / "tests" / "data" / "handmade.jsonl"
 """What no generator thinks of."""
-DEVELOPMENT = ROOT.parent / "shared" / "data" / "clbench_dev.jsonl"
-"""Published conversations. Most of them are invalid; they are played all the same."""
 DEFAULT = [SCORERS[name] for name in ("state", "calls", "reply")]
-SMALL, FEW, MANY = 60, 12, 40
+SMALL, FEW, MANY = 60, 12, 20
 """Tries of each kind: many in a small suite; ``crmeval calibrate`` tries more."""
 
 
@@ -38,10 +38,10 @@ def observer(crm: Crm, plays: Sequence[ReferencePlay]) -> Observe:
     return played
 
 
-@pytest.mark.parametrize("plays", [*BUNDLED, HANDMADE, DEVELOPMENT], ids=lambda path: path.stem, indirect=True)
-def test_scores_can_be_believed(crm: Crm, plays: list[ReferencePlay]) -> None:
+@pytest.mark.parametrize("plays", [*BUNDLED, HANDMADE, DEV_DATA], ids=lambda path: path.stem, indirect=True)
+def test_scorers_accept_correct_and_reject_corrupted_behaviour(crm: Crm, plays: list[ReferencePlay]) -> None:
     """The figures that ``crmeval calibrate`` prints; they are shown when they are not good enough."""
-    plays = plays[:: 1 if len(plays) <= SMALL else 3]
+    plays = plays[:: 1 if len(plays) <= SMALL else 2]
     cases, observed = [play.case for play in plays], observer(crm, plays)
     tries = MANY if len(plays) <= SMALL else FEW
 
@@ -71,7 +71,7 @@ def published(crm: Crm) -> Calibration:
     return calibrate(cases, observed, [SCORERS["clbench"]], tools=crm.tools, recites=True, tries=20)
 
 
-def test_a_scorer_that_can_not_be_believed_is_found_out(published: Calibration) -> None:
+def test_calibration_detects_a_lenient_scorer(published: Calibration) -> None:
     """The published benchmark looks neither at further arguments nor at what an agent leaves behind."""
     assert 1.0 == published.agents["oracle"].share
     assert published.corrupted["extra write"].share < 0.5
@@ -79,14 +79,14 @@ def test_a_scorer_that_can_not_be_believed_is_found_out(published: Calibration) 
     assert not published.holds
 
 
-def test_a_scorer_that_is_unfair_is_found_out(published: Calibration) -> None:
+def test_calibration_detects_an_unfair_scorer(published: Calibration) -> None:
     """It knows one way to write a change; ``updates`` is another."""
     assert published.accepted < 1.0
     assert "with updates" in "\n".join(published.lines())
 
 
 @pytest.mark.parametrize("plays", [*BUNDLED, HANDMADE], ids=lambda path: path.stem, indirect=True)
-def test_no_bundled_case_contradicts_itself(plays: list[ReferencePlay]) -> None:
+def test_crm_answers_reference_calls_as_expected(plays: list[ReferencePlay]) -> None:
     """The CRM does what the answer key expects of it: it refuses what is to be refused, and nothing else."""
     for play in plays:
         case = play.case
@@ -112,7 +112,7 @@ class Declining:
 
 
 @pytest.mark.parametrize("plays", BUNDLED, ids=lambda path: path.stem, indirect=True)
-def test_who_always_declines_passes_nothing(crm: Crm, plays: list[ReferencePlay]) -> None:
+def test_agent_that_always_declines_passes_no_case(crm: Crm, plays: list[ReferencePlay]) -> None:
     """It is right in turns that must not be done as told; no conversation has only those."""
     played, agent = observer(crm, plays), Declining()
     short = [play.case for play in plays if play.case.complexity == "simple"]
@@ -124,6 +124,6 @@ def test_who_always_declines_passes_nothing(crm: Crm, plays: list[ReferencePlay]
     ]
 
 
-def test_there_are_bundled_suites() -> None:
+def test_bundled_suite_exists() -> None:
     """Otherwise this file would say nothing."""
     assert "crm" in [path.stem for path in BUNDLED]

@@ -75,7 +75,7 @@ class WithoutCompiler:
     name = identity = "no compiler"
     slots = 1
 
-    def missing(self, language: Language) -> str:
+    def missing(self, language: Language, version: str = "") -> str:  # noqa: ARG002 (any will do)
         """Have Python only."""
         return "there is no g++" if language is Language.CPP else ""
 
@@ -179,7 +179,7 @@ def pass_at(k: int, lines: Sequence[Line]) -> float:
     """Return pass@k by what is expected."""
     samples = Counter(line.problem for line in lines if line.is_judged)
     solved = Counter(line.problem for line in lines if line.expected == "AC")
-    found = mean_pass(Counter((count, solved[name]) for name, count in samples.items()), k)
+    found = mean_pass(tuple((count, solved[name], 1) for name, count in samples.items()), k)
     assert found is not None
     return found
 

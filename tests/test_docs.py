@@ -2,18 +2,22 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from pytest_crmeval import cli
+from pytest_crmeval import cli, hookspecs
+from pytest_crmeval.options.declared import OPTIONS, SETTINGS
+from pytest_crmeval.player.kinds import KINDS
 from pytest_crmeval.report.gate import Gate
 from tests.fakes import trial
 from tests.kept_runs import keep, part
 
 ROOT = Path(__file__).parents[1]
+DECLARED = {name for options in OPTIONS.values() for name in options}
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -76,10 +80,9 @@ def test_a_conversation_by_hand_is_clean_and_can_be_believed(by_hand: Path, caps
 
 
 def test_figures_are_those_of_the_bundled_suite() -> None:
-    """README and the page on calibration tell of as many cases as there are."""
     count = len((ROOT / "evals" / "data" / "crm.jsonl").read_bytes().splitlines())
 
-    assert f"{count:,} of {count:,}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{count:,} conversations" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"`evals/data/crm.jsonl`, {count:,} cases" in (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
 
 
@@ -114,11 +117,18 @@ def test_the_last_job_of_the_matrix_merges_what_the_others_left(
 
 @pytest.mark.parametrize("page", ["shards.md", "ci.md"])
 def test_the_options_of_a_workflow_are_ours(page: str) -> None:
-    """Whoever copies it is not told that there is no such option."""
-    (job,) = blocks(page, "yaml")
-    declared = (ROOT / "pytest_crmeval" / "options" / "declared.py").read_text()
+    """A copy of it runs."""
+    *_, job = blocks(page, "yaml")
 
-    assert set(re.findall(r"--crmeval-[a-z]+", job)) <= set(re.findall(r"--crmeval-[a-z]+", declared))
+    assert set(re.findall(r"--crmeval-[a-z-]+", job)) <= DECLARED
+
+
+def test_reference_has_every_option_and_setting() -> None:
+    """And no other."""
+    page = (ROOT / "docs" / "reference" / "options.md").read_text(encoding="utf-8")
+
+    assert set(re.findall(r"^\| `(--crmeval-[a-z-]+)", page, re.MULTILINE)) == DECLARED
+    assert set(re.findall(r"^\| `crmeval_([a-z_]+)", page, re.MULTILINE)) == set(SETTINGS)
 
 
 def test_the_name_of_the_run_is_what_the_last_job_of_the_matrix_looks_for() -> None:
@@ -143,7 +153,7 @@ def test_the_nightly_job_posts_what_a_command_prints(
     monkeypatch.chdir(tmp_path)
     keep(tmp_path / "before", "nightly", [trial("one")])
     keep(tmp_path / "reports", "nightly", [trial("one")])
-    (job,) = blocks("ci.md", "yaml")
+    *_, job = blocks("ci.md", "yaml")
     (command,) = re.findall(r"crmeval (compare .*) > comparison.md", job)
 
     assert 0 == cli.main(command.split()), capsys.readouterr()
@@ -160,3 +170,56 @@ def test_the_last_job_of_the_matrix_is_red_if_a_shard_is(result: str, status: in
     told = subprocess.run(["/bin/sh", "-c", command.replace("${{ needs.shard.result }}", result)], check=False)
 
     assert status == told.returncode
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_site_builds_without_a_broken_link(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert not built.returncode, built.stderr
+    page = (tmp_path / "cases" / "index.html").read_text(encoding="utf-8")
+    assert "/blob/main/evals/data/crm.jsonl" in page  # links that leave the folder lead to the repository
+    reference = (tmp_path / "reference" / "commands" / "index.html").read_text(encoding="utf-8")
+    statuses = (tmp_path / "reference" / "exit-status" / "index.html").read_text(encoding="utf-8")
+    for name in cli.COMMANDS:
+        assert f'id="crmeval-{name}"' in reference
+        assert f"#crmeval-{name}" in statuses, f"the help of crmeval {name} has no line 'Exit status: ...'"
+
+
+def test_page_on_tools_is_what_the_script_writes() -> None:
+    script = [sys.executable, str(ROOT / "docs" / "crm_tools.py")]
+    written = subprocess.run(script, capture_output=True, text=True, check=True, encoding="utf-8").stdout
+    assert written == (ROOT / "docs" / "reference" / "crm-tools.md").read_text(encoding="utf-8")
+
+
+def test_list_of_decisions_is_complete() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(r"\((0\d+[^)]*)\)", (folder / "index.md").read_text(encoding="utf-8"))
+    assert listed == sorted(path.name for path in folder.glob("0*.md"))
+
+
+def test_commands_of_the_pages_can_be_parsed() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES).replace("\\\n", " ")
+    lines = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).splitlines()
+    lines += re.findall(r"^\$ (.*)", text, re.MULTILINE)
+    parsed = 0
+    for line in lines:
+        assert set(re.findall(r"--crmeval-[a-z-]+", line)) <= DECLARED, line
+        for command in re.split(r"&&|\|\||[|&;]", line):
+            words = shlex.split(command, comments=True)
+            if words and words[0].rpartition("/")[2] == "crmeval":
+                given = words[1 : words.index("--") if "--" in words else None]
+                cli.parser_for(given[:1]).parse_args(given)
+                parsed += 1
+    assert parsed > 30
+
+
+def test_pages_on_markers_and_hooks_are_complete() -> None:
+    reference = ROOT / "docs" / "reference"
+    markers = (reference / "markers.md").read_text(encoding="utf-8")
+    hooks = (reference / "hooks.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"@pytest\.mark\.([a-z]+)\(", markers)) == {kind.marker for kind in KINDS}
+    declared = {name for name in vars(hookspecs) if name.startswith("pytest_crmeval_")}
+    assert set(re.findall(r"^\| `(pytest_crmeval_[a-z_]+)\(", hooks, re.MULTILINE)) == declared

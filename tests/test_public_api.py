@@ -34,9 +34,9 @@ class Notebook:
         """Note an option of the command line."""
         self.options[name] = {key: getattr(value, "__name__", value) for key, value in attributes.items()}
 
-    def addini(self, name: str, text: str, **attributes: object) -> None:
+    def addini(self, name: str, **attributes: object) -> None:
         """Note a setting."""
-        self.settings[name] = {"help": text, **attributes}
+        self.settings[name] = attributes
 
 
 @pytest.fixture
@@ -102,6 +102,19 @@ def test_settings(notebook: Notebook, snapshot: SnapshotAssertion) -> None:
     assert snapshot == notebook.settings
 
 
+def test_help_is_one_line_per_option_in_three_groups(notebook: Notebook) -> None:
+    """In a terminal of 80 columns, of which argparse and pytest indent the help by 24."""
+    groups = [name for name in notebook.options if not name.startswith("--")]
+    options = {name: option for name, option in notebook.options.items() if name not in groups}
+
+    assert 3 == len(groups)
+    assert {} == {
+        name: option["help"]
+        for name, option in [*options.items(), *notebook.settings.items()]
+        if len(option["help"]) > 54
+    }
+
+
 def test_every_option_begins_with_our_name(notebook: Notebook) -> None:
     """Nobody else's option is taken; and its help is there."""
     assert set() == {name for name in notebook.options if not name.startswith(("--crmeval-", "crmeval"))}
@@ -111,7 +124,7 @@ def test_every_option_begins_with_our_name(notebook: Notebook) -> None:
 
 def test_the_command_line_has_no_defaults(notebook: Notebook) -> None:
     """None means: not said. Otherwise no setting could come second."""
-    assert set() == {name for name, option in notebook.options.items() if "default" in option and name != "crmeval"}
+    assert set() == {name for name, option in notebook.options.items() if "default" in option and name.startswith("--")}
 
 
 def test_fixtures(pytester: pytest.Pytester, snapshot: SnapshotAssertion) -> None:
@@ -144,6 +157,7 @@ def _members(value: Any) -> Iterator[str]:  # noqa: ANN401 (a class or an alias)
 
 
 def _behaviour(value: Any) -> Iterator[str]:  # noqa: ANN401 (a class or an alias)
-    for name, member in vars(value).items():
+    ours = [base for base in getattr(value, "__mro__", [value]) if base.__module__.startswith("pytest_crmeval.")]
+    for name, member in {name: member for base in ours for name, member in vars(base).items()}.items():
         if not name.startswith("_") and (callable(member) or isinstance(member, (property, classmethod, staticmethod))):
             yield name

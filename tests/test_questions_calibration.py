@@ -11,10 +11,9 @@ from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.questions.datasets import index
-from pytest_crmeval.questions.graders.named import graded
-from pytest_crmeval.questions.oracle import QuestionOracle
+from pytest_crmeval.questions.graders import graded
 from pytest_crmeval.questions.play import ask
-from pytest_crmeval.questions.question import Grader, Question
+from pytest_crmeval.questions.question import Grader, Question, QuestionOracle
 
 DATA = Path(__file__).parents[1] / "evals" / "data"
 SUITES = {path.stem: [ref.read() for ref in index([path])] for path in (DATA / "questions.jsonl", DATA / "browse.csv")}

@@ -12,19 +12,19 @@ from pytest_crmeval.ports.chat_model import ChatModel
 
 @cache
 def system_prompt() -> str:
-    """Return what every model is told before the dialogue: the same for all of them, and nothing about the case."""
+    """Return the system prompt of conversations, the same for all models and cases."""
     return files(__package__).joinpath("system_prompt.md").read_text(encoding="utf-8").strip()
 
 
 @cache
 def question_prompt() -> str:
-    """Return what every model is told before a question."""
+    """Return the system prompt of questions."""
     return files(__package__).joinpath("question_prompt.md").read_text(encoding="utf-8").strip()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChatAgent:
-    """Shows a model the dialogue as it is, and passes on what the model says."""
+    """Shows a model the dialogue, and returns the model's reply."""
 
     name: str
     model: ChatModel

@@ -1,4 +1,4 @@
-"""Agents whose every word is known beforehand."""
+"""Agents whose replies are known beforehand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,25 +8,25 @@ from pytest_crmeval.domain.messages import Message, Reply, Tool
 
 @dataclass(frozen=True, kw_only=True)
 class Scripted:
-    """Gives the same reply to every user's utterance, and calls nothing afterwards."""
+    """Gives the same reply to every utterance of the user, and makes no further calls."""
 
     name: str
     answer: Reply = field(default_factory=Reply)
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Recite."""
+        """Return the reply; only its text after the CRM has answered."""
         del tools
         return Reply(text=self.answer.text) if messages[-1].speaker == "crm" else self.answer
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parrot:
-    """Calls nothing, and says what may be right whatever was asked: what the user said, and nothing definite."""
+    """Calls nothing, and repeats what the user said with vague claims that fit any request."""
 
     name: str = "parrot"
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Bluff: an answer that was asked for, a change that was made, a refusal and an empty search all sound so."""
+        """Bluff: claim a change, an answer, a refusal and an empty search at once."""
         del tools
         heard = " ".join(message.text for message in messages if message.speaker == "user")
         return Reply(text=f"Done: {heard}\nThere was nothing else, and what could not be done was not done.")
@@ -43,7 +43,7 @@ def parrot() -> Parrot:
 
 
 class Absent:
-    """Stands for a checkpoint, of which there is nothing but what it has written."""
+    """Stands for a checkpoint, of which only solution files exist."""
 
     def __init__(self, name: str) -> None:
         self.name = name

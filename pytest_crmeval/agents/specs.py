@@ -3,7 +3,6 @@
 import importlib
 import re
 import traceback
-from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from pytest_crmeval.agents.scripted import mute
@@ -16,40 +15,41 @@ _SECRET = re.compile(
 
 
 class AgentUnavailable(Exception):  # noqa: N818 (reads better where it is caught)
-    """The spec is understood, but the agent can't be had; the message says what to do."""
+    """The spec is valid, but the agent can't be created; the message says what to do."""
 
 
 def make_agent(spec: str) -> Agent | None:
-    """Return the agent that ``spec`` names; None if nobody here knows it."""
+    """Return the agent of ``spec``: mute, or an object of a module, or None if it is neither.
+
+    A class is called with the parameters of the spec, as text.
+    """
     if spec == "mute":
         return mute()
-    path, _, parameters = spec.partition("?")
+    path, _, query = spec.partition("?")
     module, colon, attribute = path.partition(":")
-    return _imported(spec, module, attribute, dict(parse_qsl(parameters))) if colon else None
+    if not colon:
+        return None
+    parameters = dict(parse_qsl(query))
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+        agent = found(**parameters) if isinstance(found, type) or parameters else found
+    except Exception as error:
+        raise AgentUnavailable(f"agent {spec!r}: {_described(error, module)}") from error
+    if not isinstance(agent, Agent):
+        raise AgentUnavailable(f"agent {spec!r} is not an agent: it needs a name and reply(messages, tools)")
+    return agent
 
 
 def secret_parameter(spec: str) -> str:
-    """Return the first parameter with a name like a secret whose value is not the name of a variable; else empty."""
+    """Return the first parameter that is named like a secret and is not the name of a variable; empty if none is."""
     for name, value in parse_qsl(spec.partition("?")[2], keep_blank_values=True):
         if _SECRET.fullmatch(name) and not (value.isidentifier() and value.isupper()):
             return name
     return ""
 
 
-def _imported(spec: str, module: str, attribute: str, parameters: Mapping[str, str]) -> Agent:
-    """Return an object as it is, or make one of a class; the parameters of the spec are its arguments, as text."""
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-        agent = found(**parameters) if isinstance(found, type) or parameters else found
-    except Exception as error:
-        raise AgentUnavailable(f"agent {spec!r}: {_told(error, module)}") from error
-    if not isinstance(agent, Agent):
-        raise AgentUnavailable(f"agent {spec!r} has no name and reply(messages, tools): it is no agent")
-    return agent
-
-
-def _told(error: Exception, module: str) -> str:
-    """Say what the user's own code, which may raise anything, has raised, and where."""
+def _described(error: Exception, module: str) -> str:
+    """Return what the user's own code has raised, and where."""
     if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
         return f"there is no module {module!r} on the Python path"
     place = traceback.extract_tb(error.__traceback__)[-1]

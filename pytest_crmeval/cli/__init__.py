@@ -1,4 +1,4 @@
-"""`crmeval`: what is not a test run. Never imports pytest, and of its commands only the one that is asked for."""
+"""The program `crmeval`: everything but the test run. Never imports pytest, and loads only the requested command."""
 
 import argparse
 import os
@@ -10,36 +10,41 @@ from pathlib import Path
 from pytest_crmeval.cli.terminal import UsageError
 
 COMMANDS = {
+    "init": ("pytest_crmeval.cli.init", "write a first project of evaluations"),
     "submit": ("pytest_crmeval.cli.submit", "start a run in the background"),
     "run": ("pytest_crmeval.cli.run", "run or resume a submitted run here"),
-    "status": ("pytest_crmeval.cli.status", "see how far a run is, or watch it"),
+    "judge": ("pytest_crmeval.cli.judge", "judge the programs of checkpoints"),
+    "status": ("pytest_crmeval.cli.status", "show the progress of a run, or watch it"),
     "stop": ("pytest_crmeval.cli.stop", "stop a run gracefully"),
     "list": ("pytest_crmeval.cli.listing", "list the runs"),
     "report": ("pytest_crmeval.cli.report", "show the figures of a run"),
+    "show": ("pytest_crmeval.cli.show", "show one case with its dialogue"),
     "compare": ("pytest_crmeval.cli.compare", "compare two runs, case by case"),
-    "gate": ("pytest_crmeval.cli.gate", "judge a report again"),
-    "atlas": ("pytest_crmeval.cli.atlas", "see what the agents of a run have learnt"),
+    "gate": ("pytest_crmeval.cli.gate", "evaluate gates on a stored report"),
+    "atlas": ("pytest_crmeval.cli.atlas", "show what the agents of a run have learned"),
     "merge": ("pytest_crmeval.cli.merge", "join the runs of shards"),
-    "lint": ("pytest_crmeval.cli.lint", "look for cases that nobody can pass"),
-    "describe": ("pytest_crmeval.cli.describe", "see what conversations are made of"),
+    "lint": ("pytest_crmeval.cli.lint", "find cases that no agent can pass"),
+    "describe": ("pytest_crmeval.cli.describe", "show what conversations consist of"),
     "generate": ("pytest_crmeval.cli.generate", "write conversations"),
-    "calibrate": ("pytest_crmeval.cli.calibrate", "see whether scores can be believed"),
+    "sandbox": ("pytest_crmeval.cli.sandbox", "show how programs are isolated here, and try it"),
+    "calibrate": ("pytest_crmeval.cli.calibrate", "check the scorers with agents whose verdict is known"),
 }
 """Where each command is, and what it does. A module has HELP, ``configure(parser)`` and ``run(options)``."""
-PASS_ON = (["submit"],)
-"""Commands that have something for pytest."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    given, rest = _parted(given)
-    options = _parser(given).parse_args(given, argparse.Namespace(rest=rest))
+    given, rest = list(sys.argv[1:] if arguments is None else arguments), list[str]()
+    if given[:1] in (["submit"], ["judge"]) and "--" in given:  # the rest is for pytest
+        end = given.index("--")
+        given, rest = given[:end], given[end + 1 :]
+    command = [word for word in given if not word.startswith("-")][:1]
+    options = parser_for(command).parse_args(given, argparse.Namespace(rest=rest))
     try:
         _check_folder()
         status: int = options.command(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read our output has had enough
+    except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except UsageError as error:
@@ -58,16 +63,8 @@ def _check_folder() -> None:
         raise UsageError(f"can't use the current folder: {error.strerror}; change to another folder") from error
 
 
-def _parted(given: list[str]) -> tuple[list[str], list[str]]:
-    """Return what is for us, and what a command passes on to pytest: all that comes after ``--``."""
-    if given[:1] not in PASS_ON or "--" not in given:
-        return given, []
-    end = given.index("--")
-    return given[:end], given[end + 1 :]
-
-
 class _Version(argparse.Action):
-    """Tell the version; to find it takes longer than most commands do."""
+    """Show the version; finding it takes longer than most commands do."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version
@@ -76,21 +73,36 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    """Return a parser that knows all commands by name, and the one that is asked for in full."""
-    parser = argparse.ArgumentParser(
+class _Completion(argparse.Action):
+    """Print the completion script for a shell, which knows the arguments of all commands."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _namespace: object, shell: object, *_: object) -> None:
+        import shtab
+
+        sys.stdout.write(shtab.complete(parser_for(list(COMMANDS)), str(shell)) + "\n")
+        parser.exit()
+
+
+def parser_for(asked: Sequence[str]) -> argparse.ArgumentParser:
+    """Return a parser with the names of all commands, and the arguments of those in ``asked``."""
+    main_parser = argparse.ArgumentParser(
         prog="crmeval",
         description="Submit, watch and stop runs of pytest-crmeval; look at cases and reports. "
         "To run here and now: pytest evals/ -n 3",
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
-    commands = parser.add_subparsers(title="commands", required=True)
-    asked = next((word for word in given if not word.startswith("-")), "")
+    main_parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
+    main_parser.add_argument(
+        "--print-completion",
+        action=_Completion,
+        choices=("bash", "zsh", "tcsh"),
+        help='print a completion script; bash: eval "$(crmeval --print-completion bash)"',
+    )
+    commands = main_parser.add_subparsers(title="commands", required=True)
     for name, (place, what) in COMMANDS.items():
         described = commands.add_parser(name, help=what, formatter_class=argparse.RawDescriptionHelpFormatter)
-        if name == asked:
+        if name in asked:
             module = import_module(place)
             described.description = module.HELP
             module.configure(described)
             described.set_defaults(command=module.run)
-    return parser
+    return main_parser

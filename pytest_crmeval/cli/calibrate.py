@@ -1,116 +1,150 @@
-"""`crmeval calibrate`: see whether scores can be believed."""
+"""`crmeval calibrate`: check the scorers with agents whose verdict is known."""
 
 import argparse
 import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_crmeval.cli.terminal import UsageError, positive, show_progress
 
-if TYPE_CHECKING:  # psycopg and msgspec are wanted only by those who play
+if TYPE_CHECKING:  # psycopg and msgspec are loaded only when something is played
     from pytest_crmeval.conversations.calibration import Calibration
+    from pytest_crmeval.conversations.calibration.tally import Share
     from pytest_crmeval.domain.conversation import Conversation
     from pytest_crmeval.domain.evidence import Reference
     from pytest_crmeval.ports.crm import Crm
 
 HELP = """\
-See whether the scores can be believed: play a suite with agents whose every step is known. The oracle must always pass;
-mute and parrot, which call nothing, never may; an oracle with one flaw must be caught, and one that does the same in
-another way must be accepted, in 99 of 100 cases each. Needs no key; starts a PostgreSQL, or uses CRMEVAL_DSN.
+Check the scorers: play a suite with agents whose every step is known. The oracle must always pass; mute and parrot,
+which call nothing, must never pass; an oracle with one flaw must fail, and one that reaches the same result in another
+way must pass, in 99 of 100 cases each. Flaws of calls and state, generated flaws of words, and replies that were
+written and labelled by hand are reported separately, each with a 95 % interval. Without a suite, only the labelled
+replies are measured. Needs no key; starts a PostgreSQL, or uses CRMEVAL_DSN.
 
     crmeval calibrate evals/data/crm.jsonl
+    crmeval calibrate
     crmeval calibrate mine.jsonl --scorer state --tries 50
     crmeval calibrate mine.jsonl --format json > calibration.json
 
-Exit status: 0 if the scores can be believed, 1 if not, 2 if there is nothing to play, or nothing to play it on.
+Exit status: 0 if the scorers are sound, 1 if not, 2 if there is no case to play, or no PostgreSQL. Labelled replies
+don't affect it.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("files", nargs="+", type=Path, metavar="SUITE", help="conversations, in JSON Lines")
+    parser.add_argument("files", nargs="*", type=Path, metavar="SUITE", help="conversations, in JSON Lines")
+    parser.add_argument(
+        "--replies",
+        action="append",
+        type=Path,
+        metavar="FILE",
+        help="labelled replies, in JSON Lines; repeatable (default: the committed sets)",
+    )
     parser.add_argument(
         "--scorer",
         action="append",
         choices=("state", "calls", "reply", "clbench"),
-        help="what decides the verdict; repeatable (default: state, calls and reply)",
+        help="scorer that decides the verdict; repeatable (default: state, calls and reply)",
     )
     parser.add_argument(
         "--invalid",
         choices=("report", "play"),
         default="report",
-        help="leave out cases that nobody can pass (default), or play them all the same",
+        help="skip cases that no agent can pass (default), or play them anyway",
     )
     parser.add_argument("--tries", type=positive, default=200, metavar="N", help="of each kind of flaw (default: 200)")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="for people (default) or programs")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Calibrate on the files and tell what was found."""
+    """Calibrate on the files and print the result."""
     import psycopg
 
+    from pytest_crmeval.conversations.calibration import share_lines
+    from pytest_crmeval.conversations.crm.standalone import standalone_crm
     from pytest_crmeval.conversations.dataset.files import index
     from pytest_crmeval.domain.dataset_error import DatasetError
     from pytest_crmeval.postgres.embedded import ServerUnavailable
 
     try:
         cases = [ref.read() for ref in index(options.files)]
-        found = _calibrated(cases, options)
+        with standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm:
+            labelled = _labelled(options, crm)
+            found = replace(_calibrated(cases, options, crm), labelled=labelled) if options.files else None
     except (DatasetError, ServerUnavailable) as error:
         raise UsageError(error) from error
     except psycopg.OperationalError as error:
         raise UsageError(f"PostgreSQL went away: {error}") from error
     finally:
         show_progress(0)
-    left_out = len(cases) - found.cases
+    left_out = len(cases) - found.cases if found else 0
     if options.format == "json":
-        sys.stdout.write(json.dumps({**found.to_dict(), "invalid": left_out}, ensure_ascii=False, indent=2) + "\n")
+        figures = found.to_dict() if found else {"shares": [share.to_dict() for share in labelled]}
+        sys.stdout.write(json.dumps({**figures, "invalid": left_out}, ensure_ascii=False, indent=2) + "\n")
     else:
-        told = [f"{left_out} invalid conversations are left out", ""] if left_out else []
-        sys.stdout.write("\n".join([*told, *found.lines()]) + "\n")
-    return 0 if found.holds else 1
+        omitted = [f"{left_out} invalid conversations are left out", ""] if left_out else []
+        lines = found.lines() if found else list(share_lines(labelled))[1:]
+        sys.stdout.write("\n".join([*omitted, *lines]) + "\n")
+    return 1 if found and not found.holds else 0
 
 
-def _calibrated(cases: Sequence["Conversation"], options: argparse.Namespace) -> "Calibration":
+def _labelled(options: argparse.Namespace, crm: "Crm") -> "Sequence[Share]":
+    """Return how `reply` judges labelled replies, sealed and open sets apart; nothing if it is not a chosen scorer."""
+    from pytest_crmeval.conversations.calibration.labelled import judge_replies, labelled_shares, played
+    from pytest_crmeval.conversations.calibration.labelled_replies import SEALED, committed_sets, read_labelled
+    from pytest_crmeval.conversations.scorers.reply import reply_faults
+
+    if options.scorer and "reply" not in options.scorer:
+        return ()
+    paths = options.replies or committed_sets()
+    shares: list[Share] = []
+    for kind, sealed in (("sealed sets", True), ("open sets", False)):
+        plays = [play for path in paths if path.name.startswith(SEALED) is sealed for play in read_labelled(path)]
+        replies = [reply for play, e in played(plays, crm) for reply in judge_replies(play, e, reply_faults)]
+        shares += labelled_shares(kind, replies) if replies else ()
+    return shares
+
+
+def _calibrated(cases: Sequence["Conversation"], options: argparse.Namespace, crm: "Crm") -> "Calibration":
     from pytest_crmeval.agents.scripted import mute, parrot
     from pytest_crmeval.conversations.calibration import calibrate
-    from pytest_crmeval.conversations.crm.standalone import standalone_crm
     from pytest_crmeval.conversations.play import observe
     from pytest_crmeval.conversations.scorers.named import SCORERS
 
     scorers = options.scorer or ("state", "calls", "reply")
-    with standalone_crm(os.environ.get("CRMEVAL_DSN")) as crm:
-        references = _references(cases, crm, play_invalid=options.invalid == "play")
-        if not references:
-            raise UsageError("no case can be passed by anybody: crmeval lint tells why")
-        return calibrate(
-            [case for case in cases if case.id in references],
-            lambda case, agent: observe(case, agent, crm, references[case.id]),
-            [SCORERS[name] for name in scorers],
-            tools=crm.tools,
-            bluffers=[mute(), parrot()],
-            recites="clbench" in scorers,
-            tries=options.tries,
-            progress=show_progress,
-        )
+    references = _references(cases, crm, play_invalid=options.invalid == "play")
+    if not references:
+        raise UsageError("no agent can pass any of these cases; crmeval lint says why")
+    return calibrate(
+        [case for case in cases if case.id in references],
+        lambda case, agent: observe(case, agent, crm, references[case.id]),
+        [SCORERS[name] for name in scorers],
+        tools=crm.tools,
+        bluffers=[mute(), parrot()],
+        recites="clbench" in scorers,
+        tries=options.tries,
+        progress=show_progress,
+    )
 
 
 def _references(cases: Sequence["Conversation"], crm: "Crm", *, play_invalid: bool) -> "dict[str, Reference]":
-    """Return what the reference calls of each case do; of cases that nobody can pass only if they are to be played."""
+    """Return what the reference calls of each case do; invalid cases are included only with ``play_invalid``."""
     from pytest_crmeval.conversations.consistency import inconsistencies
     from pytest_crmeval.conversations.oracle import Oracle
-    from pytest_crmeval.conversations.play import refer
+    from pytest_crmeval.conversations.play import play_reference
     from pytest_crmeval.ports.crm import SeedError
 
     found = {}
     for case in cases:
         try:
-            reference = refer(case, Oracle(case), crm)
+            reference = play_reference(case, Oracle(case), crm)
         except SeedError:
-            continue  # nobody can play it at all
+            continue  # it can't be played at all
         if play_invalid or not (case.defects or any(inconsistencies(case, reference))):
             found[case.id] = reference
     return found

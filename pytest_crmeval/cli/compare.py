@@ -14,18 +14,19 @@ from pytest_crmeval.report.compare import compare
 from pytest_crmeval.report.report import Report
 
 HELP = """\
-Compare a run with an earlier one, paired case by case: what became better, what became worse, and whether that is more
-than chance. A run is named by its id, by a path to its report, or by git:REF[:PATH]; one subject of it as RUN[subject].
+Compare a run with an earlier one, paired case by case: what became better, what became worse, and whether the
+difference is significant. A run is named by its id, by a path to its report, or by git:REF[:PATH]; RUN[subject]
+means one subject of it.
 
     crmeval compare yesterday today
     crmeval compare git:main latest --md
     crmeval compare 'nightly[gpt-4.1-mini]' 'nightly[gpt-4.1]'
 
-Cases are paired that have the same suite, id and content; repeats of a case are averaged. p-values are of McNemar's
-exact test (with repeats or chains: of a permutation of signs), corrected by Holm where there are several; * marks what
-is significant at 5 %. "detectable" is the least difference that so many cases would show in four of five runs.
+Cases with the same suite, id and content are paired; repeats of a case are averaged. p-values come from McNemar's exact
+test (with repeats or chains, from a sign permutation test). If there are several, they are corrected by Holm's method;
+* means significant at 5 %. "detectable" is the minimum detectable difference at 80 % power.
 
-Exit status: 0, whatever came of it; 2 if there is no such run. Gates decide: crmeval gate.
+Exit status: 0, also for a worse run; 2 if there is no such run. To gate a merge: crmeval gate.
 """
 _SUBJECT = re.compile(r"(.+)\[([^\[\]]+)\]")
 
@@ -63,7 +64,7 @@ def _named(given: str, options: argparse.Namespace) -> tuple[Report, str]:
     if match is None:
         return named_report(given, options), ""
     report, subject = named_report(match[1], options), match[2]
-    there = sorted({standing.subject for standing in report.standings})
+    there = sorted({summary.subject for summary in report.standings})
     if subject not in there:
         raise UsageError(f"{given}: there is no subject {subject!r} in this run; there are {', '.join(there)}")
     return report, subject

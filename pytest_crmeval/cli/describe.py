@@ -1,4 +1,4 @@
-"""`crmeval describe`: see what a set of conversations is made of."""
+"""`crmeval describe`: show what a set of conversations consists of."""
 
 import argparse
 import json
@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 from pytest_crmeval.cli.terminal import UsageError, count, positive, show_progress
 
-if TYPE_CHECKING:  # msgspec is wanted only by those who read files
+if TYPE_CHECKING:  # msgspec is loaded only when files are read
     from pytest_crmeval.conversations.dataset.records import ConversationRecord
 
 HELP = """\
-See what conversations are made of, all files taken together: turns, complexity, categories, splits, tags, calls by
-tool, refusals, wordings, seeded rows, names, and how many conversations are the same up to names and numbers.
+Show what the conversations of all files consist of: turns, complexity, categories, splits, tags, calls by tool,
+refusals, wordings, seeded rows, names, and how many conversations are the same up to names and numbers.
 
     crmeval describe evals/data/crm.jsonl
     crmeval describe data/*.jsonl --examples 20
     crmeval describe data/crm.jsonl --max-alike 3
     crmeval describe data/crm.jsonl --format json | jq '.tools | map_values(.main + .further)'
 
-Whether a case can be passed is for crmeval lint to say.
+To check whether the cases can be passed: crmeval lint.
 
 Exit status: 0; 1 if more conversations are alike than --max-alike allows; 2 if a file can't be read, or has no
 conversation.
@@ -61,10 +61,7 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     else:
         sys.stdout.write("\n".join(page(found, examples=options.examples)) + "\n")
-    return _status(found.likeness.most, options.max_alike)
-
-
-def _status(alike: int, allowed: int | None) -> int:
+    alike, allowed = found.likeness.most, options.max_alike
     if allowed is None or alike <= allowed:
         return 0
     sys.stderr.write(f"crmeval: {alike} conversations are alike, and --max-alike is {allowed}\n")
@@ -72,23 +69,19 @@ def _status(alike: int, allowed: int | None) -> int:
 
 
 def _records(files: Sequence[Path]) -> "Iterator[ConversationRecord]":
-    """Yield the conversations of the files; what can't be read, or has none, is a DatasetError."""
+    """Yield the conversations of the files; DatasetError if a file has none or an invalid line."""
     from pytest_crmeval.conversations.dataset.files import decode
     from pytest_crmeval.domain.dataset_error import DatasetError
 
     for path in files:
         empty = True
-        for number, line in _lines(path):
-            empty = False
-            yield decode(line, path, number)
+        try:
+            with path.open("rb") as file:
+                for number, line in enumerate(file, start=1):
+                    if line.strip():
+                        empty = False
+                        yield decode(line, path, number)
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}; give the path of a JSON Lines file") from error
         if empty:
             raise DatasetError(f"{path}: the file has no conversation; write one JSON object per line")
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, with their numbers."""
-    try:
-        with path.open("rb") as file:
-            yield from ((number, line) for number, line in enumerate(file, start=1) if line.strip())
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; give the path of a JSON Lines file") from error

@@ -1,4 +1,4 @@
-"""`crmeval gate`: judge a stored report again, without a run."""
+"""`crmeval gate`: evaluate gates on a stored report, without a run."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ from pytest_crmeval.render import summary
 from pytest_crmeval.report.gate import Gate, is_absent
 
 HELP = """\
-Judge a stored run by gates: with other rules, against another baseline, or for one subject only.
+Evaluate gates on a stored run: with other rules, against another baseline, or for one subject only.
 
     crmeval gate nightly --gate 'crm.pass_rate >= 0.60 with 95% confidence'
     crmeval gate reports/nightly.json --baseline git:main --gate 'crm.pass_rate not worse than baseline'
@@ -27,9 +27,9 @@ Judge a stored run by gates: with other rules, against another baseline, or for 
 
 Gates are those of the command line, else crmeval_gates of the project's pytest settings; the report is not changed.
 The baseline is --baseline, else crmeval_baseline of the settings, else the one that the run was compared with.
-Plugins' gates are judged only during a run; their stored rulings are shown again and count.
+Gates of plugins are evaluated only during a run; their stored rulings are shown again and count.
 
-Exit status: 0 if all gates hold, the run is complete, and nothing in it errored or is red for other reasons; 1 if not;
+Exit status: 0 if all gates hold, the run is complete, and nothing in it errored or failed outside a trial; 1 if not;
 2 if there is no such report, or no gate.
 """
 
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subject",
         metavar="NAME",
-        help="judge only this agent or checkpoint; it must be complete, but the rest of the run may be incomplete",
+        help="evaluate only this agent or checkpoint; it must be complete, but the rest of the run may be incomplete",
     )
     add_reports(parser)
     add_judging(parser)

@@ -1,4 +1,4 @@
-"""`crmeval generate`: conversations of our own, and a proof that they can be played."""
+"""`crmeval generate`: write conversations, and prove that they can be played."""
 
 import argparse
 import os
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from pytest_crmeval.cli.terminal import UsageError, positive, show_progress
 
-if TYPE_CHECKING:  # psycopg and msgspec are wanted only by those who play
+if TYPE_CHECKING:  # psycopg and msgspec are loaded only when something is played
     from pytest_crmeval.domain.conversation import Conversation
     from pytest_crmeval.ports.crm import Crm
 
 HELP = """\
-Write conversations with a CRM: different firms, people, deals, wordings and skills, every value derivable from what was
+Write conversations with a CRM: different firms, people, deals, wordings and skills; every value follows from what was
 said or shown before. The same seed and count give the same file, byte for byte, on every machine. Before the file is
 written, each conversation is played with the oracle on a real PostgreSQL (an embedded one, or that of CRMEVAL_DSN).
 
@@ -24,25 +24,29 @@ written, each conversation is played with the oracle on a real PostgreSQL (an em
     crmeval generate --seed 7 --count 50 -o mine.jsonl && crmeval describe mine.jsonl
     crmeval generate --count 3 -o - | jq .turns
 
-Exit status: 0 if the file was written, 1 if a conversation can't be played (nothing is written then), 2 if there is no
-place to write it, or nothing to play it on.
+Exit status: 0 if the file was written, 1 if a conversation can't be played (nothing is written then), 2 if the file
+can't be written, or there is no PostgreSQL.
 """
 SHOWN = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("--seed", type=int, default=42, help="another number, other conversations (default: 42)")
-    parser.add_argument("--count", type=positive, default=1200, metavar="N", help="how many (default: 1200)")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="where to; - is the terminal")
-    parser.add_argument("--force", action="store_true", help="replace a file that holds something else")
+    parser.add_argument("--seed", type=int, default=42, help="seed of the random choices (default: 42)")
+    parser.add_argument(
+        "--count", type=positive, default=1200, metavar="N", help="number of conversations (default: 1200)"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="file to write; - for standard output"
+    )
+    parser.add_argument("--force", action="store_true", help="replace a file with different content")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the conversations, play them, and only then put them where they belong."""
+    """Write the conversations to a draft, play them, and only then write the file."""
     import psycopg
 
-    from pytest_crmeval.conversations.generator import CannotGoOnError
+    from pytest_crmeval.conversations.generator import DeadEndError
     from pytest_crmeval.postgres.embedded import ServerUnavailable
 
     target = _target(options.output)
@@ -53,10 +57,11 @@ def run(options: argparse.Namespace) -> int:
             _spare(target, draft, force=options.force)
             problems = _played(draft)
             if problems:
-                sys.stderr.write("\n".join([*problems[:SHOWN], _many(len(problems)), ""]))
+                faults = f"{len(problems)} conversations can't be played: this is a bug in crmeval; nothing was written"
+                sys.stderr.write("\n".join([*problems[:SHOWN], faults, ""]))
                 return 1
             _deliver(draft, target)
-    except CannotGoOnError as error:
+    except DeadEndError as error:
         sys.stderr.write(f"crmeval: {error}; try fewer, or another seed\n")
         return 1
     except ServerUnavailable as error:
@@ -67,13 +72,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"PostgreSQL went away: {error}") from error
     finally:
         show_progress(0)
-    told = f"{options.count} conversations, {turns} turns, each played with the oracle: {options.output}\n"
-    (sys.stderr if str(options.output) == "-" else sys.stdout).write(told)
+    summary = f"{options.count} conversations, {turns} turns, each played with the oracle: {options.output}\n"
+    (sys.stderr if str(options.output) == "-" else sys.stdout).write(summary)
     return 0
-
-
-def _many(problems: int) -> str:
-    return f"{problems} conversations can't be played: this is a fault of crmeval, and nothing was written"
 
 
 def _write(seed: int, count: int, draft: Path) -> int:
@@ -90,7 +91,7 @@ def _write(seed: int, count: int, draft: Path) -> int:
 
 
 def _played(draft: Path) -> list[str]:
-    """Return what is wrong with the conversations, one line for each that is not as it should be."""
+    """Return one line for each conversation that the oracle can't pass."""
     from pytest_crmeval.conversations.crm.standalone import standalone_crm
     from pytest_crmeval.conversations.dataset.files import index
 
@@ -106,13 +107,13 @@ def _played(draft: Path) -> list[str]:
 def _problems(case: "Conversation", crm: "Crm") -> Iterator[str]:
     from pytest_crmeval.conversations.consistency import inconsistencies
     from pytest_crmeval.conversations.oracle import Oracle
-    from pytest_crmeval.conversations.play import observe, refer
+    from pytest_crmeval.conversations.play import observe, play_reference
     from pytest_crmeval.conversations.scorers.named import SCORERS
     from pytest_crmeval.ports.crm import SeedError
 
     yield from case.defects
     try:
-        reference = refer(case, Oracle(case), crm)
+        reference = play_reference(case, Oracle(case), crm)
     except SeedError as error:
         yield str(error)
         return
@@ -125,31 +126,31 @@ def _problems(case: "Conversation", crm: "Crm") -> Iterator[str]:
 
 
 def _target(output: Path) -> Path | None:
-    """Return the file that is meant, behind links, if it is one; None is the terminal."""
+    """Return the file to write, with links resolved; None is standard output."""
     if str(output) == "-":
         return None
     target = output.resolve()
     if not target.parent.is_dir():
-        raise UsageError(f"{output.parent} is no folder; make it first")
+        raise UsageError(f"{output.parent} is not a folder; create it first")
     if target.exists() and not target.is_file():
-        raise UsageError(f"{output} is no file; use - for what reads from us")
+        raise UsageError(f"{output} is not a regular file; use - for standard output")
     return target
 
 
 def _spare(target: Path | None, draft: Path, *, force: bool) -> None:
-    """Leave alone what somebody else may have written."""
+    """Refuse to replace a file with different content, unless ``force``."""
     try:
         if target and not force and target.exists() and target.read_bytes() != draft.read_bytes():
-            raise UsageError(f"{target} holds something else; --force replaces it")
+            raise UsageError(f"{target} already exists with different content; --force replaces it")
     except OSError as error:
         raise UsageError(f"{target}: {error.strerror}") from error
 
 
 def _deliver(draft: Path, target: Path | None) -> None:
-    """Put the draft where it belongs, all of it or nothing."""
+    """Write the draft to its target, completely or not at all."""
     if target is None:
         sys.stdout.flush()
-        sys.stdout.buffer.write(draft.read_bytes())  # the same bytes, whatever the terminal thinks of letters
+        sys.stdout.buffer.write(draft.read_bytes())  # the same bytes, whatever the encoding of the terminal
         return
     part = target.with_name(f"{target.name}.part")
     try:

@@ -4,12 +4,13 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from pytest_crmeval.agents import NAMED_AGENTS
 from pytest_crmeval.cli.places import lines_of, project, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.render import summary
 from pytest_crmeval.report.baselines import Baseline, BaselineError, load
-from pytest_crmeval.report.gate import Gate, GateSyntaxError, concerned
+from pytest_crmeval.report.gate import Gate, GateSyntaxError, concerned, has_unjudged_oracle
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.scope import awaits_plugins
 
@@ -19,7 +20,7 @@ CHANGES = 5
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
     """Declare what a run is judged by."""
-    parser.add_argument("--gate", action="append", metavar="RULE", help="rule that the run must obey; repeatable")
+    parser.add_argument("--gate", action="append", metavar="RULE", help="rule that the run must meet; repeatable")
     parser.add_argument(
         "--baseline",
         metavar="FILE|RUN|git:REF",
@@ -39,7 +40,7 @@ def gates_of(options: argparse.Namespace) -> list[Gate]:
 
 
 def baseline_of(options: argparse.Namespace) -> Baseline | None:
-    """Return the baseline of the command line, else the project's, if it is there; None if nobody names one."""
+    """Return the baseline of the command line, else the project's if it exists, else None."""
     root, settings = project()
     kept = str(settings.get("crmeval_baseline", ""))
     if not options.baseline and not (kept and (kept.startswith("git:") or (root / kept).exists())):
@@ -74,9 +75,9 @@ def report_of_subject(given: str, options: argparse.Namespace) -> tuple[Report, 
     """
     report = _journalled(given, options) or named_report(given, options)
     name = options.subject
-    standings = [standing for standing in report.standings if standing.subject == name]
-    if not standings:
-        there = ", ".join(dict.fromkeys(standing.subject for standing in report.standings))
+    summaries = [each for each in report.standings if each.subject == name]
+    if not summaries:
+        there = ", ".join(dict.fromkeys(each.subject for each in report.standings))
         raise UsageError(f"--subject {name!r}: no such subject in this run; subjects: {there}")
     trials = [trial for trial in report.trials if trial.planned.subject == name]
     keys, red = {trial.planned.key for trial in trials}, report.run.get("red")
@@ -84,23 +85,23 @@ def report_of_subject(given: str, options: argparse.Namespace) -> tuple[Report, 
     return report, replace(
         report,
         run={**report.run, "red": [key for key in red if key in keys] if isinstance(red, list) else []},
-        standings=standings,
+        standings=summaries,
         trials=trials,
         rulings=tuple(ruling for ruling in report.rulings if ruling.subject == name),
         comparison=compared
-        and replace(compared, contrasts=[each for each in compared.contrasts if each.subject == name]),
+        and replace(compared, contrasts=tuple(each for each in compared.contrasts if each.subject == name)),
     )
 
 
 def _journalled(given: str, options: argparse.Namespace) -> Report | None:
     """Return a report of what is in the journal of a run so far; None if there is no such run or no journal."""
-    from pytest_crmeval.journal import writer as journal
+    from pytest_crmeval.journal import reader as journal
     from pytest_crmeval.journal.places import NoRunError, place_of, report_beside
     from pytest_crmeval.report import files as reports
 
     try:
         place = place_of(given, reports_of(options))
-        past = journal.read(place) if place.suffix == ".jsonl" else journal.Past()
+        past = journal.read(place) if place.suffix == ".jsonl" else journal.RunRecord()
     except NoRunError:
         return None
     except journal.JournalError as error:
@@ -134,12 +135,12 @@ def judged(
 ) -> tuple[Report, Sequence[Gate]]:
     """Return the report with its comparison and what the gates found, and the gates that say nothing about it.
 
-    ``every``: also those of what nobody has asked for are judged, and breached. What plugins have found is kept: this
-    is not a run, and can't ask them.
+    ``every``: gates about suites that are not in the report are judged as well, and breached. Rulings of plugins are
+    kept: only a run can ask plugins.
     """
     from pytest_crmeval.report.gating import judge
 
-    concerning, idle = (gates, ()) if every else concerned(gates, report)
+    concerning, idle = (gates, ()) if every else concerned(gates, report, _known_agents())
     if baseline:
         from pytest_crmeval.report.compare import compare
 
@@ -147,6 +148,11 @@ def judged(
     rulings = judge(concerning, report, baseline.report if baseline else None)
     kept = [ruling for ruling in report.rulings if ruling.of_plugin]
     return replace(report, rulings=(*rulings, *kept)), idle
+
+
+def _known_agents() -> set[str]:
+    """Return the names of agents that the project and the package know."""
+    return {*NAMED_AGENTS, *(line.partition("=")[0].strip() for line in lines_of("crmeval_agents"))}
 
 
 def judgement(report: Report, idle: Sequence[Gate]) -> Iterator[str]:
@@ -159,26 +165,23 @@ def judgement(report: Report, idle: Sequence[Gate]) -> Iterator[str]:
     if not report.complete:
         yield "the run is not complete: no gate can pass"
     yield from summary.idle(idle)
-    yield from _of_plugins(report)
-
-
-def _of_plugins(report: Report) -> Iterator[str]:
-    """Yield what has become of plugins' gates; nothing if there are none."""
-    run, again = report.run["id"], "pytest asks them"
+    resume = f"pytest --crmeval-run {report.run['id']}"
     if awaits_plugins(report.run):
-        yield f"gates of plugins were not asked: {again} with --crmeval-run {run}"
+        yield f"gates of plugins were not evaluated; evaluate them with: {resume}"
     elif any(ruling.of_plugin for ruling in report.rulings):
-        yield f"gates of plugins are as the run found them: {again} again with --crmeval-run {run}"
+        yield f"gates of plugins are those stored by the run; evaluate them again with: {resume}"
 
 
 def is_fine(report: Report, idle: Sequence[Gate], *, gated: bool = True) -> bool:
-    """Whether a run is good enough: whole, nothing errored or red, all gates hold; without any, nothing failed.
+    """Whether a run is complete, nothing errored or failed outside a trial, and all gates hold.
 
-    A plugin's gate that nobody has asked does not hold, unless nobody wants any (``gated``).
+    Without a gate, no case may have failed. A plugin's gate that was not evaluated does not hold if ``gated``.
     """
-    errored = any(standing.errored for standing in report.standings)
+    errored = any(each.errored for each in report.standings)
     whole = report.complete and report.trials and not errored and not report.run.get("red")
-    forgiven = bool(report.rulings) or not idle  # shards forgive what a gate is to judge: somebody has to
-    failed = any(standing.failed for standing in report.standings)
+    forgiven = bool(report.rulings) or not idle  # a shard forgives failures that a gate judges, so a gate must judge
+    failed = any(each.failed for each in report.standings)
     holds = all(ruling.holds for ruling in report.rulings) and not (gated and awaits_plugins(report.run))
+    if report.rulings and has_unjudged_oracle(report):
+        return False
     return bool(whole) and holds and (forgiven or not failed)

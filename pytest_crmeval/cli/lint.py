@@ -1,4 +1,4 @@
-"""`crmeval lint`: look for cases that nobody can pass."""
+"""`crmeval lint`: find cases that no agent can pass."""
 
 import argparse
 import json
@@ -8,14 +8,14 @@ from pathlib import Path
 from pytest_crmeval.cli.terminal import UsageError, count, show_progress
 
 HELP = """\
-Look through conversations before they are played: cases that nobody can pass (a placeholder that nothing fills, a
-value that nobody tells, ...), and what is merely odd, with counts and the first examples.
+Check conversations before they are played: find cases that no agent can pass (a placeholder that is never filled, a
+value that is never provided, ...) and suspicious ones, with counts and the first examples.
 
     crmeval lint evals/data/crm.jsonl
     crmeval lint data/*.jsonl --examples 10
     crmeval lint data/crm.jsonl --format json | jq '.kinds["unsaid-value"].examples'
 
-Exit status: 1 if a case is invalid, 0 if none is, 2 if a file can't be opened or has no conversation.
+Exit status: 0 if no case is invalid, 1 if one is, 2 if a file can't be opened or has no conversation.
 """
 
 
@@ -27,14 +27,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look through the files and tell what was found."""
+    """Check the files and print what was found."""
     from pytest_crmeval.conversations.crm.tools import check
     from pytest_crmeval.conversations.lint.lint import Lint
-    from pytest_crmeval.conversations.lint.listing import document, lines
+    from pytest_crmeval.conversations.lint.output import document, lines
     from pytest_crmeval.domain.dataset_error import DatasetError
 
     try:
-        found = Lint(check, options.examples).look_through(options.files, show_progress)
+        found = Lint(check, options.examples).check_files(options.files, show_progress)
     except DatasetError as error:
         raise UsageError(error) from error
     finally:

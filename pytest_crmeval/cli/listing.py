@@ -1,4 +1,4 @@
-"""`crmeval list`: the runs, and how they stand."""
+"""`crmeval list`: the runs and their states."""
 
 import argparse
 import json
@@ -6,20 +6,23 @@ import sys
 from collections.abc import Sequence
 
 from pytest_crmeval.cli.places import add_reports, all_reports
+from pytest_crmeval.domain.counts import Counts
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.journal.index import RunOnDisk, runs_in
 from pytest_crmeval.journal.jobs import State, Task, pass_at_1_of
 from pytest_crmeval.report.tables import aligned
 
 HELP = """\
-List the runs of the reports folder, the newest first: those that were submitted, and those that pytest ran by itself.
+List the runs of the reports folder, the newest first: background runs, and runs of plain pytest.
 Runs that were submitted with --output-dir are listed as well, unless --reports is given.
 
     crmeval list
     crmeval list --json | jq -r '.runs[] | select(.state == "lost") | .id'
 
-A run is submitted (nobody has begun it), running, finished, stopped (before all was played: by somebody, -x, a full
-disk, a budget) or lost (its process is gone without a word). What is stopped or lost is resumed by: crmeval run RUN
+A run is submitted (not started), running, finished, stopped (incomplete: stopped by a user, -x, a full disk or a
+budget) or lost (its process died). To resume a stopped or lost run: crmeval run RUN
+
+Exit status: 0.
 """
 SCHEMA = "crmeval.runs/1"
 _ORDINARY = {None, 0, 1}
@@ -29,7 +32,7 @@ SHOWN = 2
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print the runs as JSON")
     add_reports(parser)
 
 
@@ -51,42 +54,30 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _row(run: RunOnDisk) -> Sequence[str]:
-    done, total = sum(task.done for task in run.tasks), sum(task.total for task in run.tasks)
-    cost = _cost(run.tasks)
+    tasks = run.tasks
+    done, total = sum(task.done for task in tasks), sum(task.total for task in tasks)
+    status = run.job.exit_status if run.job else None
+    # An exit status of 2 or more says that pytest itself had a problem.
+    odd = f" ({status})" if run.state is State.FINISHED and status not in _ORDINARY else ""
+    named = [f"{task.suite} × {task.subject}" for task in tasks[:SHOWN]]
+    more = [f"{len(tasks) - SHOWN} more"] if len(tasks) > SHOWN else []
+    rate, solved, cost = _rate(tasks), pass_at_1_of(tasks), _cost(tasks)
+    rates = [*([] if rate is None else [f"{rate:.3f}"]), *([] if solved is None else [f"pass@1 {solved:.3f}"])]
     return (
         run.id,
-        _state(run),
+        f"{run.state}{odd}",
         run.when[:16].replace("T", " "),
-        _what(run.tasks),
+        ", ".join([*named, *more]) or "-",
         f"{done}/{total}" if total else "-",
-        _rates(run.tasks),
+        ", ".join(rates) or "-",
         "unknown" if cost is None else money(cost) if cost else "-",
     )
 
 
-def _state(run: RunOnDisk) -> str:
-    """Return the state, with an exit status that says more than how cases went."""
-    status = run.job.exit_status if run.job else None
-    return f"{run.state} ({status})" if run.state is State.FINISHED and status not in _ORDINARY else str(run.state)
-
-
-def _what(tasks: Sequence[Task]) -> str:
-    named = [f"{task.suite} × {task.subject}" for task in tasks[:SHOWN]]
-    more = [f"{len(tasks) - SHOWN} more"] if len(tasks) > SHOWN else []
-    return ", ".join([*named, *more]) or "-"
-
-
-def _rates(tasks: Sequence[Task]) -> str:
-    """Return the pass rate of all agents together, and pass@1 of all checkpoints; a dash if nothing was scored."""
-    rate, solved = _rate(tasks), pass_at_1_of(tasks)
-    told = [*([] if rate is None else [f"{rate:.3f}"]), *([] if solved is None else [f"pass@1 {solved:.3f}"])]
-    return ", ".join(told) or "-"
-
-
 def _rate(tasks: Sequence[Task]) -> float | None:
+    """Return the pass rate of all agents together; None if nothing was scored."""
     agents = [task for task in tasks if not task.samples]
-    passed, failed = sum(task.passed for task in agents), sum(task.failed for task in agents)
-    return Task(suite="", subject="", passed=passed, failed=failed).pass_rate
+    return Counts(passed=sum(task.passed for task in agents), failed=sum(task.failed for task in agents)).passed_share
 
 
 def _cost(tasks: Sequence[Task]) -> float | None:
@@ -107,6 +98,6 @@ def _document(run: RunOnDisk) -> dict[str, object]:
         "pass_rate": _rate(run.tasks),
         "pass@1": pass_at_1_of(run.tasks),
         "cost": _cost(run.tasks),
-        "tasks": [task.to_dict(run.state) for task in run.tasks],
+        "tasks": [task.in_run(run.state) for task in run.tasks],
         **({"trouble": run.trouble} if run.trouble else {}),
     }

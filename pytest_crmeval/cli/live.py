@@ -1,7 +1,7 @@
 """`crmeval status --watch` on a terminal: a table that is always up to date."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from pytest_crmeval.journal.jobs import State
-from pytest_crmeval.journal.status import Status, Watch
+from pytest_crmeval.journal.status import RunWatcher, Status
 from pytest_crmeval.render.progress_table import ALL, sheet
 from pytest_crmeval.render.status import foot, head
 
 STEP = 0.2
-"""Seconds after which a terminal that was made wider or narrower is noticed."""
+"""Seconds after which a changed width of the terminal is noticed."""
 _COLORS = {
     State.SUBMITTED: "yellow",
     State.RUNNING: "cyan",
@@ -25,7 +25,7 @@ _COLORS = {
 _BAD = {"failed": "red", "errored": "bold red", "invalid": "yellow", "retries": "yellow"}
 
 
-def watch_live(watch: Watch, interval: float, console: Console | None = None) -> Status:
+def watch_live(watch: RunWatcher, interval: float, console: Console | None = None) -> Status:
     """Show a run until it ends, and leave on the screen how it ended."""
     console = console or Console(highlight=False, force_terminal=True)
     status = watch.look(time.time(), time.monotonic())
@@ -51,7 +51,7 @@ def rendered(status: Status, width: int) -> Iterator[RenderableType]:
 
 
 def _waited(interval: float, console: Console, width: int) -> bool:
-    """Wait for the time of the next look; False if the terminal is another one before that."""
+    """Wait for the next look; False if the width of the terminal changes before that."""
     deadline = time.monotonic() + interval
     while (left := deadline - time.monotonic()) > 0:
         time.sleep(min(STEP, left))
@@ -62,8 +62,9 @@ def _waited(interval: float, console: Console, width: int) -> bool:
 
 def _table(status: Status, width: int) -> RenderableType:
     found = sheet(status.rows, status.whole, width)
-    if not found.heads:
-        return Group(*(_folded(row) for row in found.rows))
+    if not found.heads:  # too narrow for a table: each name with its figures below it
+        lines = ((number, line) for row in found.rows for number, line in enumerate(row))
+        return Group(*(Text(line, no_wrap=True) if number else Text(line, style="bold") for number, line in lines))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True, header_style="dim")
     for place, name in enumerate(found.heads):
         table.add_column(name, justify="right" if place else "left", no_wrap=True)
@@ -75,8 +76,3 @@ def _table(status: Status, width: int) -> RenderableType:
 def _cell(name: str, text: str) -> Text:
     color = _BAD.get(name, "") if text not in {"0", "-"} else ""
     return Text(text, style="green" if text == "done" else color)
-
-
-def _folded(row: Sequence[str]) -> RenderableType:
-    name, *told = row
-    return Group(Text(name, style="bold"), *(Text(line, no_wrap=True) for line in told))

@@ -1,4 +1,4 @@
-"""Where runs are: the reports folder of the project that a command is typed in, without asking pytest."""
+"""Where runs are: the reports folder of the current project, found without pytest."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ def add_reports(parser: argparse.ArgumentParser) -> None:
 
 
 def reports_of(options: argparse.Namespace) -> Path:
-    """Return the folder that was given, or that the project's settings name, as it is called from here."""
+    """Return the folder of ``--reports``, or of the project's settings, relative to the current folder."""
     if options.reports is not None:
         return Path(options.reports).expanduser()
     return project_reports()
@@ -94,41 +94,49 @@ def typed(command: str, run: str, options: argparse.Namespace) -> str:
 
 
 def resumed_by(folder: Path, options: argparse.Namespace) -> str:
-    """Return what goes on with a run: what nobody submitted is resumed as it was begun."""
+    """Return the command that resumes a run; a run that was not submitted is resumed with pytest."""
     return typed("run", folder.name, options) if is_job(folder) else f"pytest ... --crmeval-run={folder.name}"
 
 
 def lines_of(setting: str) -> list[str]:
-    """Return the lines of a setting of the project that has several: a list, or a text with line breaks."""
+    """Return the lines of a project's setting, which is a list or a text with line breaks."""
     found = project()[1].get(setting, ())
     lines = found.splitlines() if isinstance(found, str) else map(str, found)
     return [line.strip() for line in lines if line.strip()]
 
 
 def project() -> tuple[Path, Mapping[str, Any]]:
-    """Return the folder and the pytest settings of the project around the current folder; itself if there is none."""
+    """Return the folder and the pytest settings of the project around the current folder, or the current folder."""
+    for file, settings in _all_settings():
+        return file.parent, settings
+    return Path.cwd(), {}
+
+
+def settings_file() -> Path | None:
+    """Return the file with the pytest settings of the project around the current folder; None if there is none."""
+    return next((file for file, _ in _all_settings()), None)
+
+
+def _all_settings() -> Iterator[tuple[Path, Mapping[str, Any]]]:
     here = Path.cwd()
-    for folder in (here, *here.parents):
-        for settings in _settings(folder):
-            return folder, settings
-    return here, {}
+    return (found for folder in (here, *here.parents) for found in _settings(folder))
 
 
-def _settings(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the settings of pytest in a folder, in pytest's own order."""
+def _settings(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the files with settings of pytest in a folder, in pytest's own order."""
     for name in ("pytest.toml", ".pytest.toml"):
-        if (folder / name).is_file():
-            yield _toml(folder / name).get("pytest", {})
+        if (path := folder / name).is_file():
+            yield path, _toml(path).get("pytest", {})
     for name in ("pytest.ini", ".pytest.ini"):
-        if (folder / name).is_file():
-            yield _ini(folder / name).get("pytest", {})
+        if (path := folder / name).is_file():
+            yield path, _ini(path).get("pytest", {})
     if (path := folder / "pyproject.toml").is_file():
         tool = _toml(path).get("tool", {}).get("pytest")
         if tool is not None:
-            yield tool.get("ini_options", tool)
+            yield path, tool.get("ini_options", tool)
     for name in ("tox.ini", "setup.cfg"):
-        if (folder / name).is_file() and _INI[name] in (found := _ini(folder / name)):
-            yield found[_INI[name]]
+        if (path := folder / name).is_file() and _INI[name] in (found := _ini(path)):
+            yield path, found[_INI[name]]
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`crmeval report`: a run in figures, as a page, in Markdown or as JSON."""
+"""`crmeval report`: a run as figures, as a page, as Markdown or as JSON."""
 
 import argparse
 import sys
@@ -15,28 +15,32 @@ from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.report import Report
 
 HELP = """\
-Show a run: its figures, or with --html a page that a browser opens from the disk, with --md a summary for a comment on
-a pull request, with --json the report itself. RUN is an id, or the path of a report or of the folder of a run.
+Show the figures of a run, or write them in another format: --html is a page that a browser can open from disk, --md a
+summary for a pull request, --json the report itself. RUN is an id, or the path of a report or of a run folder.
 
     crmeval report                                  # the figures of the latest run
-    crmeval report nightly --html                   # writes reports/nightly.html, and tells where it is
+    crmeval report nightly --html                   # writes reports/nightly.html, and prints its path
     crmeval report nightly --html -o out/run.html   # and out/run/page/, if the dialogues don't fit into one file
     crmeval report --md >> "$GITHUB_STEP_SUMMARY"
     crmeval report nightly --json | jq '.results[].pass_rate'
 
-Exit status: 0; 2 if there is no such report, or no place to write to.
+Exit status: 0; 2 if there is no such report, or the output can't be written.
 """
 STDOUT = Path("-")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("run", nargs="?", default="latest", metavar="RUN", help="which run (default: the latest)")
+    parser.add_argument(
+        "run", nargs="?", default="latest", metavar="RUN", help="id or path of the run (default: the latest)"
+    )
     forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--html", action="store_true", help="write a page, beside the report unless -o says where")
-    forms.add_argument("--md", action="store_true", help="a summary in Markdown")
-    forms.add_argument("--json", action="store_true", help="the report as it is stored")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to (default: the terminal)")
+    forms.add_argument(
+        "--html", action="store_true", help="write an HTML page, next to the report or to the file of -o"
+    )
+    forms.add_argument("--md", action="store_true", help="print a summary in Markdown")
+    forms.add_argument("--json", action="store_true", help="print the report as it is stored")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
     add_reports(parser)
 
 
@@ -58,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _place(options: argparse.Namespace) -> Path:
-    """Return where the report is that was named."""
+    """Return the path of the named report."""
     folder = reports_of(options)
     report = folder / f"{options.run}.json"
     if Path(options.run).name == options.run and report.is_file():
@@ -69,12 +73,12 @@ def _place(options: argparse.Namespace) -> Path:
         raise UsageError(error) from error
     beside = found if found.suffix == ".json" else report_beside(found)
     if beside is None:
-        raise UsageError(f"{options.run!r} has not come to a report: crmeval status {options.run} tells how far it is")
+        raise UsageError(f"{options.run!r} has no report yet; to see its progress: crmeval status {options.run}")
     return beside
 
 
 def _text(report: Report, path: Path, options: argparse.Namespace) -> str:
-    """Return a report in the form that was asked for."""
+    """Return a report in the requested form."""
     if options.json:
         return path.read_text(encoding="utf-8")
     if options.md:
@@ -93,11 +97,11 @@ def _text(report: Report, path: Path, options: argparse.Namespace) -> str:
 
 
 def _page(report: Report, path: Path, output: Path | None) -> None:
-    """Write the page, and tell where it is."""
+    """Write the page, and print its path."""
     from pytest_crmeval.render import page
 
     if output == STDOUT:
-        raise UsageError("a page is a file, and perhaps a folder beside it: name one with -o")
+        raise UsageError("a page can't be written to standard output; name a file with -o")
     target = output or path.resolve().with_suffix(".html")
     page.save(report, page.folder_beside(path, report), target, page.baseline_beside(path, report))
     sys.stdout.write(f"{summary.short(target)}\n")

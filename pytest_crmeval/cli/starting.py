@@ -1,4 +1,4 @@
-"""From a job to the process that runs it: pytest, with the lock of its run in its hands."""
+"""Start the process of a job: pytest, which inherits the lock of its run."""
 
 import os
 import subprocess

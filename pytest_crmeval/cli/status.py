@@ -1,4 +1,4 @@
-"""`crmeval status`: how far a run is, once or until it ends."""
+"""`crmeval status`: the progress of a run, once or until it ends."""
 
 import argparse
 import json
@@ -9,44 +9,50 @@ import time
 
 from pytest_crmeval.cli.places import NAMED, add_reports, named_run
 from pytest_crmeval.cli.terminal import UsageError
-from pytest_crmeval.journal.following import UnreadableError
 from pytest_crmeval.journal.index import is_only_report
 from pytest_crmeval.journal.jobs import JobError
-from pytest_crmeval.journal.status import Status, Watch
+from pytest_crmeval.journal.reader import JournalError
+from pytest_crmeval.journal.status import RunWatcher, Status
 from pytest_crmeval.render.status import in_a_line, lines
 
-HELP = """Show how far a run is: a job, or a pytest run in another terminal; while it is on, and afterwards.
+HELP = """\
+Show the progress of a run: a background run, or a pytest run in another terminal; during the run, and afterwards.
 
-With --watch, until it ends; the exit status is then 0 if it came to a good end, 1 if it did not
-(red, stopped or lost), and 130 after Ctrl-C, which ends the watching only: the run goes on."""
+    crmeval status                                  # the run that was started last
+    crmeval status nightly --watch                  # until it ends
+    crmeval status nightly --json                   # for scripts
+
+Exit status: 0; 2 if there is no such run. With --watch: 0 if the run succeeded, 1 if it failed, was stopped or was
+lost, and 130 after Ctrl-C, which ends only the watching: the run continues.
+"""
 LEAST = 0.1
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("run", nargs="?", help=f"{NAMED} (default)")
-    parser.add_argument("--watch", action="store_true", help="go on showing it until it ends")
+    parser.add_argument("--watch", action="store_true", help="update the table until the run ends")
     parser.add_argument(
-        "--interval", type=_interval, default=5.0, metavar="S", help="seconds from one look to the next (default: 5)"
+        "--interval", type=_interval, default=5.0, metavar="S", help="seconds between two updates (default: 5)"
     )
-    parser.add_argument("--json", action="store_true", help="for scripts; with --watch a line per change")
+    parser.add_argument("--json", action="store_true", help="print JSON; with --watch one line per change")
     add_reports(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Show a run."""
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # it is no file only in tests
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # tests replace it with another object
     try:
         where = f" --reports {shlex.quote(str(options.reports))}" if options.reports else ""
         folder = named_run(options)
         if is_only_report(folder):
             raise UsageError(f"only the report is left of the run {folder.name!r}: crmeval report {folder.name}{where}")
-        watch = Watch(folder, where)
+        watch = RunWatcher(folder, where)
         if not options.watch:
             _show(watch.look(time.time(), time.monotonic()), options)
             return 0
         return _watched(watch, options)
-    except (JobError, UnreadableError) as error:
+    except (JobError, JournalError) as error:
         raise UsageError(error) from error
 
 
@@ -54,19 +60,13 @@ def _show(status: Status, options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(status.to_dict(), ensure_ascii=False, indent=None if options.watch else 1))  # noqa: T201
         return
-    sys.stdout.write("\n".join(lines(status, _width())) + "\n")
+    from shutil import get_terminal_size  # slow to load, and not needed for --json
+
+    width = get_terminal_size().columns if sys.stdout.isatty() else None
+    sys.stdout.write("\n".join(lines(status, width)) + "\n")
 
 
-def _width() -> int | None:
-    """Return how wide whoever reads it can have it; None for who is no terminal."""
-    if not sys.stdout.isatty():
-        return None
-    from shutil import get_terminal_size
-
-    return get_terminal_size().columns
-
-
-def _watched(watch: Watch, options: argparse.Namespace) -> int:
+def _watched(watch: RunWatcher, options: argparse.Namespace) -> int:
     """Show it until it ends."""
     try:
         if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not options.json:
@@ -74,15 +74,15 @@ def _watched(watch: Watch, options: argparse.Namespace) -> int:
 
             status = watch_live(watch, options.interval)
         else:
-            status = _told(watch, options)
+            status = _logged(watch, options)
     except KeyboardInterrupt:
         sys.stderr.write("crmeval: no longer watching; the run goes on\n")
         return 130  # as shells have it
     return 0 if status.is_well else 1
 
 
-def _told(watch: Watch, options: argparse.Namespace) -> Status:
-    """Tell a line per change, to whoever reads lines; at the end all of it."""
+def _logged(watch: RunWatcher, options: argparse.Namespace) -> Status:
+    """Print one line per change, for a log file or a pipe, and the whole status at the end."""
     before: object = None
     while True:
         status = watch.look(time.time(), time.monotonic())
@@ -103,5 +103,5 @@ def _told(watch: Watch, options: argparse.Namespace) -> Status:
 def _interval(text: str) -> float:
     seconds = float(text)
     if not LEAST <= seconds <= 86_400:  # noqa: PLR2004 (a day)
-        raise argparse.ArgumentTypeError(f"give seconds, from {LEAST} to a day, not {text}")
+        raise argparse.ArgumentTypeError(f"must be from {LEAST} to 86400 seconds (a day), not {text}")
     return seconds

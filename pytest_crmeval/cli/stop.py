@@ -1,4 +1,4 @@
-"""`crmeval stop`: end a run, and lose nothing."""
+"""`crmeval stop`: stop a run without losing finished cases."""
 
 import argparse
 import os
@@ -16,20 +16,20 @@ from pytest_crmeval.journal.jobs import JobError, State, is_job, read_job, write
 from pytest_crmeval.journal.locks import Holder, Lock, LockedError, holder_of, is_held
 
 HELP = """\
-Stop a run gracefully: nothing more is begun, and what is finished is in the journal and in the report. Cases in
-progress have at most a minute to come to their end; a solution file keeps what was judged so far, and goes on there
-when the run is resumed. Waits until the run has stopped. A second time, or with --now, everything is given up.
+Stop a run gracefully: no further case is started, and finished cases are in the journal and in the report. Cases in
+progress have at most a minute to finish; a solution file keeps what was judged so far, and continues from there when
+the run is resumed. Waits until the run has stopped. A second stop, or --now, abandons the cases in progress.
 
     crmeval stop latest
     crmeval stop 20261117-061501-ab12 --now
 
 Exit status: 0 if the run has ended; 2 if it can't be stopped from here or is suspended (SIGSTOP, Ctrl-Z).
 """
-GRACE = "cases in progress have at most a minute; --now gives them up"
+GRACE = "cases in progress have at most a minute; --now abandons them"
 BREATH = 0.5
-"""Seconds between two signals: two at once are one."""
+"""Seconds between two signals: two at once would be delivered as one."""
 PATIENCE = 5.0
-"""Seconds that a run has which is to stop now; then it is killed, and nothing that is finished is lost by that."""
+"""Seconds until a run that must stop now is killed; finished cases are not lost."""
 SLOW = 90.0
 """Seconds after which we report that a run has not ended; cases in progress have less time than that."""
 
@@ -37,7 +37,7 @@ SLOW = 90.0
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("run", metavar="RUN", help=NAMED)
-    parser.add_argument("--now", action="store_true", help="give up what is in flight")
+    parser.add_argument("--now", action="store_true", help="abandon the cases in progress")
     add_reports(parser)
 
 
@@ -45,22 +45,25 @@ def run(options: argparse.Namespace) -> int:
     """Stop a run and wait for its end."""
     folder = named_run(options)
     if not is_held(folder):
-        sys.stdout.write(f"run {folder.name} does not run: it is {run_of(folder).state}\n")
+        sys.stdout.write(f"run {folder.name} is not running: it is {run_of(folder).state}\n")
         return 0
     with _controller(folder) as send:
         send(signal.SIGTERM)
         if options.now:
-            _hurry(folder, send)
+            if not _is_over(folder, BREATH):
+                send(signal.SIGTERM)
+            if not _is_over(folder, PATIENCE):
+                send(signal.SIGKILL)
         else:
             _say(f"stopping run {folder.name}: {GRACE}\n")
         _wait(folder, send, typed("stop", folder.name, options))
-    _note(folder)
+    _mark_stopped(folder)
     _say(f"run {folder.name} has stopped: {_done(run_of(folder))}; resume it: {resumed_by(folder, options)}\n")
     return 0
 
 
 class _Send:
-    """Sends signals to one process, and to no other that has its number after it."""
+    """Sends signals to one process, and never to a later process with the same id."""
 
     def __init__(self, holder: Holder, file: int | None) -> None:
         self._holder = holder
@@ -105,25 +108,20 @@ def _controller(folder: Path) -> Iterator[_Send]:
     except OSError:  # it has just ended, or the kernel is too old
         file = None
     try:
-        # Once more: from here on the number can't be given to another process.
+        # Check again: from here on the id can't be given to another process.
         yield _Send(holder, file if holder.is_here else None)
     finally:
         if file is not None:
             os.close(file)
 
 
-def _hurry(folder: Path, send: _Send) -> None:
-    if not _is_over(folder, BREATH):
-        send(signal.SIGTERM)
-    if not _is_over(folder, PATIENCE):
-        send(signal.SIGKILL)
-
-
 def _wait(folder: Path, send: _Send, stop: str) -> None:
     """Wait for the end of a run, and say what to do if it takes too long; UsageError if the run is suspended."""
     asked, warned = time.monotonic(), False
     while not _is_over(folder, BREATH):
-        _show(run_of(folder))
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{_done(run_of(folder))}\x1b[K")
+            sys.stderr.flush()
         waited = time.monotonic() - asked
         if waited > PATIENCE and send.is_frozen:
             raise UsageError(
@@ -144,21 +142,21 @@ def _is_over(folder: Path, seconds: float) -> bool:
     return True
 
 
-def _note(folder: Path) -> None:
-    """Write that the job was stopped, if its process did not come to write it."""
+def _mark_stopped(folder: Path) -> None:
+    """Write that the job was stopped, if its process did not write it."""
     if not is_job(folder):
         return
     from pytest_crmeval.journal.counts import ended
 
     try:
         if read_job(folder).state is not State.RUNNING:
-            return  # who takes the lock has begun the run, to all who look
+            return  # other commands would see the lock and report a running run
         lock = Lock.take(folder)
         job = read_job(folder)
         if job.state is State.RUNNING:
             write_job(folder, ended(folder, job, None, stopped=True))
         lock.close()
-    except (LockedError, JobError) as error:  # somebody has begun it again
+    except (LockedError, JobError) as error:  # another process has resumed it
         raise UsageError(error) from error
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}") from error
@@ -166,12 +164,6 @@ def _note(folder: Path) -> None:
 
 def _done(run: RunOnDisk) -> str:
     return f"{sum(task.done for task in run.tasks)} of {sum(task.total for task in run.tasks)} cases are done"
-
-
-def _show(run: RunOnDisk) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{_done(run)}\x1b[K")
-        sys.stderr.flush()
 
 
 def _say(line: str) -> None:

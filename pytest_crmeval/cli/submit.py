@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from pytest_crmeval.agents.named import NAMED_AGENTS, OWN
+from pytest_crmeval.agents import CONTROLS, NAMED_AGENTS
 from pytest_crmeval.agents.specs import secret_parameter
 from pytest_crmeval.cli.places import add_reports, lines_of, project, remember, reports_of, resumed_by, typed
 from pytest_crmeval.cli.starting import detached, locked, written
@@ -38,7 +38,7 @@ Exit status: 0 if the run has started, 2 if it can't start.
 """
 TARGET = "evals"
 GRADED = ("browsecomp", "simpleqa")
-"""Suites whose answers only a judge can grade."""
+"""Suites whose answers need a judge."""
 JUDGE = "gpt-4.1"
 
 
@@ -46,26 +46,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="files, folders, node ids (default: evals/)")
     parser.add_argument("--eval", action="append", default=[], metavar="NAME", help="a suite by its name; repeatable")
-    who = parser.add_argument_group("who")
-    who.add_argument("--agent", action="append", default=[], metavar="SPEC", help="who is evaluated; repeatable")
+    who = parser.add_argument_group("what to evaluate")
+    who.add_argument("--agent", action="append", default=[], metavar="SPEC", help="agent to evaluate; repeatable")
     who.add_argument(
-        "--models", default="", metavar="A,B", help="the same, with commas; a bare name is one of openai's"
+        "--models",
+        default="",
+        metavar="A,B",
+        help="the same, separated by commas; an unknown name is a model of OpenAI",
     )
     who.add_argument(
         "--judge",
         default="",
         metavar="SPEC",
-        help=f"who grades what only a judge can (default: {JUDGE} with --eval {' or '.join(GRADED)}, else nobody)",
+        help=f"model that grades answers (default: {JUDGE} with --eval {' or '.join(GRADED)}, otherwise none)",
     )
-    what = parser.add_argument_group("how much")
+    what = parser.add_argument_group("selection and concurrency")
     what.add_argument(
-        "--limit", type=positive, metavar="N", help="N cases of each suite, drawn at random, always the same"
+        "--limit", type=positive, metavar="N", help="a random sample of N cases per suite, the same in every run"
     )
     what.add_argument("-k", dest="keywords", metavar="EXPR", help="pytest's -k")
     what.add_argument("-m", dest="marks", metavar="EXPR", help="pytest's -m")
     what.add_argument("--concurrent", type=positive, metavar="N", help="cases in flight at the same time, per worker")
     what.add_argument("-n", "--workers", type=positive, metavar="N", help="processes of xdist (default: none)")
-    parser.add_argument("--run", metavar="ID", help="what to call the run (default: the time)")
+    parser.add_argument("--run", metavar="ID", help="id of the run (default: made from the time)")
     parser.add_argument("--hold", action="store_true", help="only write the job; crmeval run starts it")
     add_reports(parser)
     parser.add_argument("--output-dir", dest="reports", type=Path, metavar="DIR", help="the same as --reports")
@@ -79,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     arguments = list(_arguments(options))
     _check_secrets(arguments)
     command = [sys.executable, "-m", "pytest", *arguments]
-    command += ["-o", f"crmeval_reports={reports.absolute()}", f"--crmeval-run={run}"]
+    command += [f"--crmeval-set=reports={reports.absolute()}", f"--crmeval-run={run}"]
     folder = reports / run
     lock = locked(folder)
     if is_job(folder) or (folder / JOURNAL).exists():
@@ -90,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
         written(folder, job)
         lock.close()
         _make_known(reports, run)
-        sys.stdout.write(f"run {run} is written down\nrun it:    {typed('run', run, options)}\n")
+        sys.stdout.write(f"run {run} is submitted, but not started\nrun it:    {typed('run', run, options)}\n")
         return 0
     try:
         process = detached(folder, job, lock)
@@ -98,25 +101,25 @@ def run(options: argparse.Namespace) -> int:
         _remove(folder)
         raise
     _make_known(reports, run)
-    told = {
+    commands = {
         "watch it": f"{typed('status', run, options)} --watch",
         "stop it": typed("stop", run, options),
         "its log": shlex.quote(str(folder / LOG)),
     }
-    lines = [f"run {run} is started (process {process})", *(f"{name + ':':10} {how}" for name, how in told.items())]
+    lines = [f"run {run} is started (process {process})", *(f"{name + ':':10} {how}" for name, how in commands.items())]
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 
 
 def _check_secrets(arguments: Sequence[str]) -> None:
-    """Refuse secrets before the command is written to job.json; the path of a file is none, whatever it is called."""
+    """Refuse secrets before the command is written to job.json; the path of an existing file is not a secret."""
     for argument in (argument for argument in arguments if not Path(argument.partition("::")[0]).exists()):
         shown = redacted(argument)
         if name := secret_parameter(argument):
             shown = f"{shown.partition('?')[0]}: {name}"
         if shown != argument:
             raise UsageError(
-                f"{shown}: a secret has no place in a command, which is kept in {JOB}; "
+                f"{shown}: a secret must not be part of the command, which is kept in {JOB}; "
                 "give it in the environment or in a .env file"
             )
 
@@ -141,19 +144,26 @@ def _make_known(reports: Path, run: str) -> None:
 
 
 def _arguments(options: argparse.Namespace) -> Iterator[str]:
-    """Yield what pytest is told."""
+    """Yield the arguments for pytest."""
     suites = [name for name in options.eval if not _is_path(name)]
     paths = [name for name in options.eval if _is_path(name)]
     yield from _targets([*options.targets, *paths])
     yield from (f"--crmeval-suite={name}" for name in suites)
     agents = [*options.agent, *_models(options.models)]
-    if (graded := [name for name in suites if name in GRADED]) and not (agents or _has_agent(options)):
-        raise UsageError(
-            f"--eval {graded[0]} needs a model: add --models gpt-4o or --agent SPEC "
-            "(--agent oracle answers from the answer key, to check the setup)"
-        )
+    graded = [name for name in suites if name in GRADED]
+    if graded and not agents:
+        # pytest may also get an agent after ``--``, from its settings or from the environment.
+        settings = [str(project()[1].get("addopts", "")), os.environ.get("PYTEST_ADDOPTS", "")]
+        if "--crmeval-agent" not in " ".join([*options.rest, *settings]):
+            raise UsageError(
+                f"--eval {graded[0]} needs a model: add --models gpt-4o or --agent SPEC "
+                "(--agent oracle answers from the answer key, to check the setup)"
+            )
     yield from (f"--crmeval-agent={spec}" for spec in agents)
-    if judge := options.judge or _usual_judge(options, agents):
+    judge = options.judge
+    if not judge and set(agents) - set(CONTROLS) and any(name in GRADED for name in options.eval):
+        judge = "" if any(argument.startswith("--crmeval-judge") for argument in options.rest) else JUDGE
+    if judge:
         yield f"--crmeval-judge={judge}"
     for option, value in (
         ("--crmeval-sample", options.limit),
@@ -168,26 +178,13 @@ def _arguments(options: argparse.Namespace) -> Iterator[str]:
     yield from options.rest
 
 
-def _has_agent(options: argparse.Namespace) -> bool:
-    """Whether pytest gets an agent from another place: after ``--``, in its settings or in the environment."""
-    settings = str(project()[1].get("addopts", ""))
-    return "--crmeval-agent" in " ".join([*options.rest, settings, os.environ.get("PYTEST_ADDOPTS", "")])
-
-
-def _usual_judge(options: argparse.Namespace, agents: Sequence[str]) -> str:
-    """Return who grades if nobody was named; nothing if nobody has to."""
-    named = any(argument.startswith("--crmeval-judge") for argument in options.rest)
-    is_graded = not named and bool(set(agents) - set(OWN)) and any(name in GRADED for name in options.eval)
-    return JUDGE if is_graded else ""
-
-
 def _targets(given: list[str]) -> list[str]:
-    """Return what is to be collected; UsageError if it is not there."""
+    """Return what pytest collects; UsageError if it does not exist."""
     if not given and not Path(TARGET).is_dir():
-        raise UsageError(f"say what to run: there is no folder {TARGET}/ here")
+        raise UsageError(f"name a file or folder to run: there is no folder {TARGET}/ here")
     for target in given:
         if not Path(target.partition("::")[0]).exists():
-            raise UsageError(f"{target}: there is no such file or folder here ({Path.cwd()})")
+            raise UsageError(f"{target}: no such file or folder in {Path.cwd()}")
     return given or [TARGET]
 
 
@@ -196,8 +193,8 @@ def _is_path(name: str) -> bool:
 
 
 def _models(text: str) -> Iterator[str]:
-    """Yield the agents that models stand for: a name that is known, or a spec, as it is; another one is OpenAI's."""
-    known = {*OWN, *NAMED_AGENTS}
+    """Yield the agents of ``--models``: known names and specs as they are, other names as models of OpenAI."""
+    known = {*CONTROLS, *NAMED_AGENTS}
     if text:
         known |= {line.partition("=")[0].strip() for line in lines_of("crmeval_agents")}
     for name in filter(None, map(str.strip, text.split(","))):

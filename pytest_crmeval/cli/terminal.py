@@ -1,11 +1,11 @@
-"""What commands have in common: what they say when something is wrong, how far they are."""
+"""What all commands share: the error for the user, option types, and a progress line."""
 
 import argparse
 import sys
 
 
 class UsageError(Exception):
-    """Something that the person who typed the command can mend."""
+    """An error that the user of the command can correct."""
 
 
 def count(text: str) -> int:
@@ -25,7 +25,7 @@ def positive(text: str) -> int:
 
 
 def show_progress(done: int) -> None:
-    """Say how far it is, to a person; 0 takes it back."""
+    """Show the number of conversations done on a terminal; 0 removes the line."""
     if sys.stderr.isatty() and done % 100 == 0:
         sys.stderr.write(f"\r{done} conversations" if done else "\r\x1b[K")
         sys.stderr.flush()

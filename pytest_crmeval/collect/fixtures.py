@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crmeval.collect.keys import GIVEN, OUR_AGENT
-
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
     import psycopg
 
-    from pytest_crmeval.collect.cases import CaseParam
     from pytest_crmeval.domain.conversation import Conversation
     from pytest_crmeval.domain.solution import SolutionFile
     from pytest_crmeval.domain.trial import Trial
@@ -42,51 +39,53 @@ def solutions(request: pytest.FixtureRequest) -> "SolutionFile":
 
 
 def _given(request: pytest.FixtureRequest) -> "Case":
-    param: CaseParam = request.param
-    given = request.node.stash[GIVEN] = param.ref.read()
+    from pytest_crmeval.collect.case_item import case_of
+
+    case = case_of(request.node)
+    given = case.given = case.param.ref.read()
     return given
 
 
 @pytest.fixture
 def agent(request: pytest.FixtureRequest) -> "Agent":
     """Agent under evaluation; override it to bring your own."""
-    from pytest_crmeval.collect.cases import param_of
+    from pytest_crmeval.collect.case_item import case_of
     from pytest_crmeval.collect.context import context_of, usage_errors
     from pytest_crmeval.player.job import agent_for
 
-    param = param_of(request.node)
-    case = request.getfixturevalue(param.kind.argument)
+    case = case_of(request.node)
+    param = case.param
+    given = request.getfixturevalue(param.kind.argument)
     with usage_errors():
-        made = agent_for(context_of(request.config), param.kind, param.spec, case)
-    request.node.stash[OUR_AGENT] = made
+        made = case.our_agent = agent_for(context_of(request.config), param.kind, param.spec, given)
     return made
 
 
 @pytest.fixture(scope="session")
-def crm(pytestconfig: pytest.Config) -> "Iterator[Crm]":
+def crm(pytestconfig: pytest.Config, _crmeval_run: None) -> "Iterator[Crm]":
     """CRM in this worker's own database, made when it is first used; override it to bring your own."""
     from pytest_crmeval.collect.context import context_of
     from pytest_crmeval.conversations.crm.postgres import PostgresCrm
-    from pytest_crmeval.conversations.crm.reopening import ReopeningCrm
+    from pytest_crmeval.conversations.crm.reconnecting import ReconnectingCrm
     from pytest_crmeval.player.connections import WorkerDatabase
 
     database = WorkerDatabase(context_of(pytestconfig))
-    with closing(ReopeningCrm(lambda: PostgresCrm(database.connect()))) as made:
+    with closing(ReconnectingCrm(lambda: PostgresCrm(database.connect()))) as made:
         yield made
 
 
 @pytest.fixture
 def crm_connection(crm: "Crm") -> "psycopg.Connection[Any]":
     """Psycopg connection to this worker's CRM database; inside ``crm.seeded`` it sees the rows of the trial."""
-    from pytest_crmeval.conversations.crm.reopening import ReopeningCrm
+    from pytest_crmeval.conversations.crm.reconnecting import ReconnectingCrm
 
-    if not isinstance(crm, ReopeningCrm):
+    if not isinstance(crm, ReconnectingCrm):
         raise pytest.UsageError("crm_connection needs pytest-crmeval's own fixture 'crm', which is overridden here")
     return crm.connection
 
 
 @pytest.fixture(scope="session")
-def sandbox(pytestconfig: pytest.Config) -> "Iterator[Sandbox]":
+def sandbox(pytestconfig: pytest.Config, _crmeval_run: None) -> "Iterator[Sandbox]":
     """Sandbox in which programs of solution files run, made when it is first used; override it to bring your own."""
     from pytest_crmeval.collect.context import context_of, usage_errors
     from pytest_crmeval.player.sandboxes import LazySandbox, sandbox_of

@@ -5,31 +5,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pytest_crmeval.collect.cases import PLANNED, job_of, param_of
+from pytest_crmeval.channel import ControllerGoneError, Dropped, StopPrefetch, Take
+from pytest_crmeval.collect.case_item import CASE, CaseItem, case_of
 from pytest_crmeval.collect.context import context_of
-from pytest_crmeval.collect.keys import AHEAD, FINISHING, GIVEN, OUR_AGENT
-from pytest_crmeval.collect.prefetch import MAY_BE_AHEAD, is_told, time_limit
+from pytest_crmeval.collect.failure_text import shorten_failure
+from pytest_crmeval.collect.prefetch import is_asked_for, time_limit
 from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.player.context import SetupError
 from pytest_crmeval.player.evaluation import Participants, Setting
 from pytest_crmeval.player.kinds import Case
-from pytest_crmeval.player.outcome import Ending, Outcome
-from pytest_crmeval.player.queue_client import ControllerGoneError
+from pytest_crmeval.player.outcome import Outcome
+from pytest_crmeval.player.subjects import learns
 from pytest_crmeval.player.trial_record import WITHHELD, TrialRecord
 from pytest_crmeval.questions.question import Question
 
-_TRIAL = pytest.StashKey[tuple[float, Trial | None]]()
-"""The trial of an item until it is told, and when it was made."""
-_TOLD = pytest.StashKey[bool]()
-_TRIAL_RECORD = pytest.StashKey[TrialRecord]()
-_ENDING = pytest.StashKey[Ending]()
-"""How the evaluation of an item ended: of a confidential one nothing in it is secret."""
-_TAKEN = pytest.StashKey[Outcome]()
-"""What was played ahead."""
+_LEARNER = "a learner plays each conversation once, as it is given: call evaluate with the test's own conversation"
 _AGAIN = "the test evaluates something else than it was given: what was played ahead was of no use"
 
 
@@ -38,14 +32,16 @@ class ItemEvaluation:
 
     def __init__(self, item: pytest.Item, cast: Participants) -> None:
         self._item = item
+        self._case = case = case_of(item)
         self._used = False
-        self._is_ours = item.stash.get(OUR_AGENT, None) is cast.agent
-        self._kind = param_of(item).kind
-        if self._kind.has_agent and not self._is_ours:  # a conftest brings its own
-            item.stash[PLANNED] = replace(item.stash[PLANNED], subject=str(cast.agent.name))
-        trial_record = item.stash[_TRIAL_RECORD] = _trial_record(item)
-        self._ahead = item.config.stash[AHEAD]() if is_told(item) else None
-        job = job_of(item)
+        self._is_ours = case.our_agent is cast.agent
+        self._kind = case.param.kind
+        if self._kind.has_agent and not self._is_ours:  # from a conftest
+            case.planned = replace(case.planned, subject=str(cast.agent.name))
+        trial_record = case.record = _trial_record(case)
+        self._channel = context_of(item.config).services().channel
+        self._asks_first = is_asked_for(case)
+        job = case.job
         setting = Setting(context_of(item.config), trial_record, job.where, job.settings)
         self._evaluation = self._kind.evaluation(setting, cast)
 
@@ -56,87 +52,108 @@ class ItemEvaluation:
         if self._used:
             raise pytest.UsageError(f"{self._item.nodeid}: one test is one trial; call evaluate once")
         self._used = True
-        ending = self._taken(case) or self._played(case)
-        self._item.stash[_ENDING] = ending
-        self._item.stash[_TRIAL] = (time.time(), ending.trial)
-        if ending.exited:
-            pytest.exit(ending.exited)
-        if ending.skipped:
-            pytest.skip(ending.skipped)
-        if ending.failed or ending.trial is None:
-            raise pytest.fail.Exception(ending.failed, pytrace=False)
-        return ending.trial
+        outcome = (self._taken(case) if self._asks_first else None) or self._played(case)
+        self._case.outcome = outcome
+        self._case.finished, self._case.trial = time.time(), outcome.trial
+        if outcome.exited:
+            pytest.exit(outcome.exited)
+        if outcome.skipped:
+            pytest.skip(outcome.skipped)
+        if outcome.failed or outcome.trial is None:
+            raise pytest.fail.Exception(outcome.failed, pytrace=False)
+        return outcome.trial
 
-    def _taken(self, case: Case) -> Ending | None:
-        """Return how the case ended when it was played ahead; None if it is to be played now."""
-        if self._ahead is None:
+    def _taken(self, case: Case) -> Outcome | None:
+        """Return the outcome of a case that was played ahead; None if it is to be played now."""
+        key = self._case.planned.key
+        state, content = self._channel.ask(Take(key, time_limit(self._item) is None))
+        if state == "over":
+            return Outcome(skipped="not run: the run was stopped")
+        if state == "refused":
+            raise pytest.UsageError(f"{self._item.nodeid}: {content[0].decode() or _LEARNER}")
+        if state == "alone":
             return None
-        ahead, key = self._ahead, self._item.stash[PLANNED].key
-        told, record = ahead.take(key, patient=time_limit(self._item) is None)
-        if told == "over":
-            return Ending(skipped="not run: the run was stopped")
-        if record is None:
-            return None
-        if case != self._item.stash[GIVEN] or not self._is_ours:
+        if case != self._case.given or not self._is_ours:
+            if learns(self._case.planned.spec):
+                raise pytest.UsageError(f"{self._item.nodeid}: {_LEARNER}")
             self._item.warn(pytest.PytestWarning(_AGAIN))
-            ahead.leave(key)
+            self._channel.tell(StopPrefetch(key))
             return None
-        outcome = self._item.stash[_TAKEN] = Outcome.from_dict(record, colored=context_of(self._item.config).colored)
+        outcome = Outcome.received(*content, colored=context_of(self._item.config).colored)
         self._item.add_report_section("call", "log", outcome.log)
         return self._in_time(outcome)
 
-    def _in_time(self, outcome: Outcome) -> Ending:
+    def _in_time(self, outcome: Outcome) -> Outcome:
         """Fail a test whose case took longer than the test may; pytest-timeout has seen only the rest of it."""
         limit = time_limit(self._item)
         if limit and outcome.seconds > limit:
-            told = f"Timeout (>{limit:g}s): the {self._kind.argument} took {outcome.seconds:.1f} s"
-            return replace(outcome.ending, failed=told)
-        return outcome.ending
+            reason = f"Timeout (>{limit:g}s): the {self._kind.argument} took {outcome.seconds:.1f} s"
+            return replace(outcome, failed=reason)
+        return outcome
 
-    def _played(self, case: Case) -> Ending:
-        """Play now, and have it recorded at once: what was paid for is not to be lost on its way to the report."""
-        if self._ahead is None:
-            return self._evaluation(case)
-        key, config = self._item.stash[PLANNED].key, self._item.config
+    def _played(self, case: Case) -> Outcome:
+        """Play now, and have it recorded at once: it may have cost something."""
         # A solution file is not finished first: what it has judged so far is kept.
-        with config.stash[FINISHING]() if self._kind.has_agent else nullcontext():
+        waits = self._asks_first and self._kind.has_agent
+        with context_of(self._item.config).services().finishing() if waits else nullcontext():
             try:
-                ending = self._evaluation(case)
-                self._ahead.finish(key, Outcome(ending=ending).to_dict(context_of(config).redactor))
-            except BaseException:  # also Ctrl-C, even during the write: no item may wait for it
-                self._ahead.drop(key)
+                outcome = self._evaluation(case)
+                _send(self._case, outcome)
+            except BaseException:  # also Ctrl-C, even while it is sent: no item may wait for it
+                if self._asks_first:
+                    self._channel.tell(Dropped(self._case.planned.key))
                 raise
-        return ending
+        return outcome
 
 
-def attach_trial(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Put the trial of ``item`` on its report; what broke before there was a trial is an ERRORED one."""
-    if PLANNED not in item.stash:
+def _send(case: CaseItem, outcome: Outcome) -> None:
+    """Have the trial recorded that an item has made."""
+    if outcome.trial is not None and case.record is not None:
+        context = context_of(case.item.config)
+        context.services().channel.tell(
+            outcome.message(case.planned.key, case.record.files, context.redactor, in_item=True)
+        )
+
+
+def finish_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Put the verdict of an item of ours on its report, and nothing that is confidential."""
+    if case := item.stash.get(CASE, None):
+        _attach_trial(case, call, report)
+        _conceal(case, call, report)
+        if call.when == "teardown":
+            case.forget()
+
+
+def _attach_trial(case: CaseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Put the verdict of a case on the report of its item; a test that broke before its trial has an ERRORED one."""
+    if report.when == "setup" and case.finished < call.start:
+        case.trial, case.finished, case.reported = None, 0.0, False  # the test is run, perhaps not for the first time
+    if case.reported:
         return
-    made, trial = item.stash.get(_TRIAL, (0.0, None))
-    if report.when == "setup" and made < call.start:
-        trial, item.stash[_TOLD] = None, False  # somebody runs the test, perhaps again
-    if item.stash.get(_TOLD, False):
-        return
-    if report.when == "call" and report.skipped and _TRIAL not in item.stash and item.stash.get(MAY_BE_AHEAD, False):
-        item.config.stash[AHEAD]().leave(item.stash[PLANNED].key)  # its test skips itself: others of it may, too
+    if report.when == "call" and report.skipped and not case.finished and case.may_be_ahead:
+        # The test skips itself, and may do so for other cases.
+        context_of(case.item.config).services().channel.tell(StopPrefetch(case.planned.key))
+    trial = case.trial
     if trial is None and report.failed and call.excinfo is not None:
-        trial_record = item.stash[_TRIAL_RECORD] if _TRIAL_RECORD in item.stash else _trial_record(item)
-        trial = trial_record.closed_broken(_reason(call.excinfo, trial_record), call.duration)
+        case.record = case.record or _trial_record(case)
+        trial = case.record.closed_broken(_reason(call.excinfo, case.record), call.duration)
+        _send(case, Outcome(trial=trial))
     elif report.when != "call" and not (report.when == "setup" and report.skipped):
         return
     if trial is not None:
-        vars(report)["crmeval_trial"] = trial.to_dict()  # xdist carries what is JSON
-        _note_properties(item, report, trial)
-        if _TAKEN in item.stash:
-            report.duration = item.stash[_TAKEN].seconds  # its own, not the time that the item has waited for it
-        item.stash[_TRIAL], item.stash[_TOLD] = (call.stop, None), True  # a worker has thousands of items
+        vars(report)["crmeval_verdict"] = str(trial.verdict)
+        if not options_of(case.item.config).verbose:
+            shorten_failure(report, call, trial)
+        _note_properties(case.item, report, trial)
+        if case.outcome and case.outcome.seconds:
+            report.duration = case.outcome.seconds  # its own, not the time that the item has waited for it
+        case.trial, case.finished, case.reported = None, call.stop, True  # a worker has thousands of items
 
 
 def _note_properties(item: pytest.Item, report: pytest.TestReport, trial: Trial) -> None:
-    """Have JUnit XML tell what was evaluated, how it was scored, and what it cost."""
+    """Have JUnit XML show what was evaluated, how it was scored, and what it cost."""
     planned = trial.planned
-    told = [
+    ours = [
         ("crmeval_suite", planned.suite),
         ("crmeval_subject", planned.subject),
         ("crmeval_case", planned.case),
@@ -144,45 +161,45 @@ def _note_properties(item: pytest.Item, report: pytest.TestReport, trial: Trial)
         *((f"crmeval_score_{score.name}", score.value) for score in trial.scores),
     ]
     if planned.trial > 1:
-        told.append(("crmeval_trial", planned.trial))
+        ours.append(("crmeval_trial", planned.trial))
     if trial.bill and trial.bill.cost is not None:
-        told.append(("crmeval_cost", round(trial.bill.cost, 8)))
+        ours.append(("crmeval_cost", round(trial.bill.cost, 8)))
     kept = [pair for pair in item.user_properties if not str(pair[0]).startswith("crmeval_")]
-    item.user_properties[:] = [*kept, *told]  # a test that is run again has another trial
+    item.user_properties[:] = [*kept, *ours]  # a test that is run again has another trial
     report.user_properties = list(item.user_properties)
 
 
-def conceal(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+def _conceal(case: CaseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Take out of a report what is nobody's business: all that a confidential test, or what it called, has said.
 
     Nobody searches for quotes: pytest shortens what it shows, so a part of a secret is as likely as the whole.
     """
-    if PLANNED not in item.stash or not param_of(item).ref.confidential:
+    if not case.param.ref.confidential:
         return
     report.sections = [(name, f"({WITHHELD})\n") for name, _ in report.sections]
-    secrets = tuple(_secrets(item))
+    secrets = tuple(_secrets(case))
     report.user_properties = [
         (name, WITHHELD if _quotes(value, secrets) else value) for name, value in report.user_properties
     ]
     if report.failed or (report.skipped and hasattr(report, "wasxfail")):
-        report.longrepr = _tellable(item, call, report)
-    if GIVEN not in item.stash:  # reasons of who has not seen the case can't quote it
+        report.longrepr = _publishable(case, call, report)
+    if case.given is None:  # a reason can't quote a case that was not read
         return
     if hasattr(report, "wasxfail"):
         report.wasxfail = WITHHELD
     elif isinstance(report.longrepr, tuple):
-        report.longrepr = (*report.longrepr[:2], f"Skipped: {_tellable(item, call, report)}")
+        report.longrepr = (*report.longrepr[:2], f"Skipped: {_publishable(case, call, report)}")
 
 
-def _tellable(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
-    """Return what may be told of the end of a confidential test: what we have said, or what it was, and where."""
-    ending, error = item.stash.get(_ENDING, Ending()), call.excinfo
-    if error and (str(error.value) in {ending.failed, ending.skipped} - {""} or _is_misuse(error)):
+def _publishable(case: CaseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
+    """Return what may be shown of the end of a confidential test: our own words, or the error's type and place."""
+    outcome, error = case.outcome or Outcome(), call.excinfo
+    if error and (str(error.value) in {outcome.failed, outcome.skipped} - {""} or _is_misuse(error)):
         return str(error.value)
     crash = getattr(report.longrepr, "reprcrash", None)
     place = f" in {Path(crash.path).name}:{crash.lineno}" if crash else ""
-    told = f"{error.typename if error else report.outcome}{place} ({WITHHELD})"
-    return f"{told}\n{ending.trial.explain()}" if report.failed and ending.trial else told
+    shown = f"{error.typename if error else report.outcome}{place} ({WITHHELD})"
+    return f"{shown}\n{outcome.trial.explain()}" if report.failed and outcome.trial else shown
 
 
 def _is_misuse(error: pytest.ExceptionInfo[BaseException]) -> bool:
@@ -194,34 +211,27 @@ def _is_misuse(error: pytest.ExceptionInfo[BaseException]) -> bool:
 
 
 def _quotes(value: object, secrets: Sequence[str]) -> bool:
-    told = str(value)
-    return any(secret in told for secret in secrets)
+    return any(secret in str(value) for secret in secrets)
 
 
-def _secrets(item: pytest.Item) -> Iterator[str]:
-    """Yield what nobody may quote, line by line."""
-    case = item.stash.get(GIVEN, None)
-    if isinstance(case, Question):
-        yield from (line for text in (case.text, case.answer, *case.aliases, *case.choices) for line in _lines(text))
-    if _TRIAL_RECORD in item.stash:
-        yield from (line for message in item.stash[_TRIAL_RECORD].said for line in _lines(message.text))
+def _secrets(case: CaseItem) -> Iterator[str]:
+    """Yield what may not be quoted, line by line."""
+    given = case.given
+    if isinstance(given, Question):
+        yield from (
+            line for text in (given.text, given.answer, *given.aliases, *given.choices) for line in _lines(text)
+        )
+    if case.record:
+        yield from (line for message in case.record.said for line in _lines(message.text))
 
 
 def _lines(text: str) -> Iterator[str]:
     return (line for line in map(str.strip, text.splitlines()) if line)
 
 
-def forget_trial(item: pytest.Item) -> None:
-    """Let go of whoever has played, and of what was said: pytest keeps every item to the end."""
-    keys: Sequence[pytest.StashKey[Any]] = (OUR_AGENT, GIVEN, _TRIAL_RECORD, _ENDING, _TAKEN)
-    for key in keys:
-        if key in item.stash:
-            del item.stash[key]
-
-
-def _trial_record(item: pytest.Item) -> TrialRecord:
-    job = job_of(item)
-    return TrialRecord(context_of(item.config), job.planned, job.file_name, confidential=job.ref.confidential)
+def _trial_record(case: CaseItem) -> TrialRecord:
+    job = case.job
+    return TrialRecord(context_of(case.item.config), job.planned, job.file_name, confidential=job.ref.confidential)
 
 
 def _reason(excinfo: pytest.ExceptionInfo[BaseException], trial_record: TrialRecord) -> str:

@@ -38,9 +38,9 @@ def postgresql_noproc(request: pytest.FixtureRequest) -> "Iterator[NoopExecutor]
 
 def _evaluates(request: pytest.FixtureRequest) -> bool:
     """Whether this session evaluates cases; if not, pytest-postgresql keeps its own server if it has one."""
-    from pytest_crmeval.collect.cases import PLANNED
+    from pytest_crmeval.collect.case_item import CASE
 
-    return any(PLANNED in item.stash for item in request.session.items)
+    return any(CASE in item.stash for item in request.session.items)
 
 
 def _setting(request: pytest.FixtureRequest, name: str) -> str:
@@ -55,8 +55,10 @@ def _on_server_of_run(request: pytest.FixtureRequest) -> "Iterator[NoopExecutor]
     from pytest_postgresql.janitor import DatabaseJanitor
 
     from pytest_crmeval.collect.context import context_of
+    from pytest_crmeval.collect.names import RUN_FIXTURE
     from pytest_crmeval.postgres.databases import Janitor
 
+    request.getfixturevalue(RUN_FIXTURE)
     databases, settings = context_of(request.config).services().server.databases(), get_config(request)
     worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
     template = f"{databases.prefix}{worker}-{str(request.fixturename).replace('_', '-')}"

@@ -9,10 +9,11 @@ from typing import Any, Self
 
 import pytest
 
-from pytest_crmeval.collect.cases import PLANNED, param_of
+from pytest_crmeval.collect.case_item import CaseItem
 from pytest_crmeval.collect.context import context_of, usage_errors
-from pytest_crmeval.collect.keys import FIXTURES, OUR_FIXTURES
+from pytest_crmeval.collect.names import FIXTURES, OUR_FIXTURES
 from pytest_crmeval.collect.streams import streams_of
+from pytest_crmeval.compat import PYTEST_PACKAGE, default_timeout, fixture_module, fixtures_of, is_skipped
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.stream import Stream
 from pytest_crmeval.options.reading import options_of
@@ -21,7 +22,6 @@ from pytest_crmeval.player.subjects import asks_models, learns
 from pytest_crmeval.report.scope import LeftOut
 
 _HOOKS = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_pyfunc_call")
-MAY_BE_AHEAD = pytest.StashKey[bool]()
 _MARKS = ("skip", "skipif", "xfail", "xdist_group")
 """What is marked so may not be run, or not just anywhere."""
 _INVOLVED = frozenset(
@@ -45,6 +45,8 @@ class PrefetchPlan:
     """Whether programs are to run in our sandbox."""
     streams: Sequence[Stream] = ()
     """What is played one after the other."""
+    refusal: str = ""
+    """Why nothing may be played: a test that only an item can play has an agent that learns."""
 
     def to_dict(self) -> JsonObject:
         """Return JSON primitives."""
@@ -61,55 +63,53 @@ class PrefetchPlan:
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Return what ``to_dict`` wrote."""
         streams = tuple(map(Stream.from_dict, record["streams"]))
-        return cls(streams=streams, **{name: record[name] for name in cls.__slots__ if name != "streams"})
+        return cls(
+            streams=streams, **{name: record[name] for name in cls.__slots__ if name in record.keys() - {"streams"}}
+        )
 
 
-def plan_prefetch(items: Sequence[pytest.Item], left_out: LeftOut) -> PrefetchPlan:
-    """Decide for each item of ours whether its case may be played ahead, and note it there."""
+def plan_prefetch(cases: Sequence[CaseItem], left_out: LeftOut) -> PrefetchPlan:
+    """Decide for each case whether it may be played ahead of its item, and note it there."""
     weights: dict[str, float] = {}
     alone: Counter[str] = Counter()
     known: dict[object, str] = {}
     kinds: dict[str, None] = {}
-    sandboxed = False
-    for item in items:
-        if PLANNED not in item.stash:
-            continue
-        sandboxed = sandboxed or _needs_our_sandbox(item)
-        if why := _objection(item, known):
-            alone[why] += 1
+    refusal = ""
+    skipped = {case for case in cases if learns(case.planned.spec) and is_skipped(case.item)}
+    for case in cases:
+        why = _objection(case, known)
+        if why and case not in skipped and learns(case.planned.spec):
+            refusal = refusal or _LEARNER.format(subject=case.planned.subject, test=case.item.nodeid, why=why)
+        if why or case in skipped:
+            alone[why or "skipped"] += 1
         else:
-            item.stash[MAY_BE_AHEAD] = True
-            param = param_of(item)
-            weights[item.stash[PLANNED].key] = param.ref.turns
-            kinds[param.kind.marker] = None
-    told = {why: count for why, count in alone.items() if why != _NO_MODEL}
+            case.may_be_ahead = True
+            weights[case.planned.key] = case.param.ref.turns
+            kinds[case.param.kind.marker] = None
     return PrefetchPlan(
         weights=weights,
-        alone=told,
+        alone={why: count for why, count in alone.items() if why != _NO_MODEL},
         kinds=tuple(kinds),
         left_out=left_out,
-        sandboxed=sandboxed,
-        streams=streams_of(items),
+        sandboxed=any(map(_needs_our_sandbox, cases)),
+        streams=streams_of(case for case in cases if case not in skipped),
+        refusal=refusal,
     )
 
 
-def _needs_our_sandbox(item: pytest.Item) -> bool:
-    """Whether a case runs programs, and no conftest brings a sandbox of its own."""
-    if param_of(item).kind.has_agent:
-        return False
-    manager: Any = getattr(item.session, "_fixturemanager", None)
-    found = manager.getfixturedefs("sandbox", item) if manager else None
-    return not found or inspect.unwrap(found[-1].func).__module__ == OUR_FIXTURES
+def _needs_our_sandbox(case: CaseItem) -> bool:
+    """Whether a case runs programs, and no conftest has its own sandbox."""
+    return not case.param.kind.has_agent and fixture_module(case.item, "sandbox") in {None, OUR_FIXTURES}
 
 
-def is_told(item: pytest.Item) -> bool:
-    """Whether the controller has to know what becomes of a case before its item is reported.
+def is_asked_for(case: CaseItem) -> bool:
+    """Whether an item asks the controller for the outcome of its case before it plays the case.
 
-    It was played ahead, perhaps; or it costs money. The rest is as quickly repeated as told.
+    The case may have been played ahead, or it costs money. Others are played as quickly as asked for.
     """
-    options, spec = options_of(item.config), item.stash[PLANNED].spec
-    asks = not options.replay and (bool(options.judge) or spec not in {"oracle", "mute"})
-    return asks or learns(spec) or item.stash.get(MAY_BE_AHEAD, False)
+    options, spec = options_of(case.item.config), case.planned.spec
+    costs = not options.replay and (bool(options.judge) or spec not in {"oracle", "mute"})
+    return costs or learns(spec) or case.may_be_ahead
 
 
 def time_limit(item: pytest.Item) -> float | None:
@@ -118,16 +118,20 @@ def time_limit(item: pytest.Item) -> float | None:
         return None
     mark = item.get_closest_marker("timeout")
     given = mark.kwargs.get("timeout", next(iter(mark.args), None)) if mark else None
-    return float(getattr(item.config, "_env_timeout", None) or 0.0 if given is None else given) or None
+    return float(default_timeout(item.config) if given is None else given) or None
 
 
-def _objection(item: pytest.Item, known: dict[object, str]) -> str:
-    """Return why a case is to be played in its item; what is the same for all cases of a test is looked at once."""
-    if not param_of(item).kind.may_be_ahead:
+def _objection(case: CaseItem, known: dict[object, str]) -> str:
+    """Return why a case is played in its item; what is the same for all cases of an agent or a test is decided once."""
+    if not case.param.kind.may_be_ahead:
         return _NO_MODEL
-    if why := _of_agent(item.config, item.stash[PLANNED].spec):
-        return why
-    if mark := next((mark.name for name in _MARKS for mark in item.iter_markers(name)), ""):
+    item, spec = case.item, case.planned.spec
+    if spec not in known:
+        known[spec] = _of_agent(item.config, spec)
+    if known[spec]:
+        return known[spec]
+    marked = (mark.name for name in _MARKS for mark in item.iter_markers(name))
+    if (mark := next(marked, "")) and not learns(spec):  # it may be skipped
         return f"marked {mark}"
     # The same function in another class or folder has other fixtures.
     test = (item.parent, getattr(item, "originalname", item.name))
@@ -137,6 +141,10 @@ def _objection(item: pytest.Item, known: dict[object, str]) -> str:
 
 
 _NO_MODEL = "nobody wants it"
+_LEARNER = (
+    "{subject} learns from its conversations, so that they are played one after the other, ahead of their tests; "
+    "{test} can't be played ahead: {why}; remove that, or choose another agent"
+)
 
 
 def _of_agent(config: pytest.Config, spec: str) -> str:
@@ -161,11 +169,10 @@ def _learns_by_itself(config: pytest.Config, spec: str) -> bool:
 
 def _of_fixtures(item: pytest.Item) -> str:
     """Return which fixture of the user's own a test has, or which of ours it has something in mind with."""
-    info: Any = getattr(item, "_fixtureinfo", None)
-    try:
-        asked, defined = set(info.argnames), dict(info.name2fixturedefs)
-    except (AttributeError, TypeError, ValueError):
-        return "this pytest does not tell which fixtures a test has"
+    found = fixtures_of(item)
+    if found is None:
+        return "this version of pytest does not show the fixtures of a test"
+    asked, defined = found
     if involved := sorted(asked & _INVOLVED):
         return f"the test asks for {involved[0]!r}"
     plugins = _plugins(item.config)
@@ -200,7 +207,7 @@ def _of_hooks(item: pytest.Item) -> str:
 
 def _plugins(config: pytest.Config) -> frozenset[str]:
     """Return the packages that plugins come from; a conftest and what it imports are the user's own."""
-    found = {"_pytest"}
+    found = {PYTEST_PACKAGE}
     for plugin in config.pluginmanager.get_plugins():
         if Path(getattr(plugin, "__file__", None) or "?").name != "conftest.py":
             named = getattr(plugin, "__name__", "") or type(plugin).__module__

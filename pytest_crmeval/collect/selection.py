@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from pytest_crmeval.options.once import once
 from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.player.subjects import asks_models
@@ -19,9 +20,15 @@ if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
 T = TypeVar("T")
 SHOWN = 30
 """How many tags a person wants to read."""
-_SUITES = pytest.StashKey[set[str]]()
-_TAGS = pytest.StashKey[set[str]]()
-_SPLITS = pytest.StashKey[set[str]]()
+
+
+class _Labels:
+    """The suites, tags and splits of all datasets: one that is in no dataset at all is misspelt."""
+
+    def __init__(self, _: pytest.Config) -> None:
+        self.suites: set[str] = set()
+        self.tags: set[str] = set()
+        self.splits: set[str] = set()
 
 
 def select(named: "Sequence[Named]", options: Options) -> "list[Named]":
@@ -33,7 +40,7 @@ def select(named: "Sequence[Named]", options: Options) -> "list[Named]":
 
 def is_wanted(config: pytest.Config, suite: str) -> bool:
     """Whether anything of a suite was asked for; that there is one is noted."""
-    config.stash.setdefault(_SUITES, set()).add(suite)
+    once(config, _Labels).suites.add(suite)
     return suite in (options_of(config).suites or [suite])
 
 
@@ -47,21 +54,19 @@ def lacking(ref: "Ref", spec: str, options: Options, *, needs_judge: bool = True
 
 
 def remember_labels(config: pytest.Config, refs: "Iterable[Ref]") -> None:
-    """Note which tags and splits there are: one that is in no dataset at all is misspelt."""
-    tags, splits = config.stash.setdefault(_TAGS, set()), config.stash.setdefault(_SPLITS, set())
+    """Note which tags and splits there are."""
+    labels = once(config, _Labels)
     for ref in refs:
-        tags.update(ref.tags)
-        splits.add(ref.split)
+        labels.tags.update(ref.tags)
+        labels.splits.add(ref.split)
 
 
 def misspelt(config: pytest.Config) -> str:
     """Return what is wrong with suites, tags and the split that were asked for; nothing if every one is there."""
-    options = options_of(config)
-    tags, splits = config.stash.get(_TAGS, set()), config.stash.get(_SPLITS, set()) - {""}
-    suites = config.stash.get(_SUITES, set())
-    if unknown := [suite for suite in options.suites if suite not in suites]:
-        return f"--crmeval-suite {unknown[0]!r}: there is no such suite; there are {', '.join(sorted(suites))}"
-    return "\n".join([*_unknown_tags(options.tags, tags), *_unknown_split(options.split, splits)])
+    options, labels = options_of(config), once(config, _Labels)
+    if unknown := [suite for suite in options.suites if suite not in labels.suites]:
+        return f"--crmeval-suite {unknown[0]!r}: there is no such suite; there are {', '.join(sorted(labels.suites))}"
+    return "\n".join([*_unknown_tags(options.tags, labels.tags), *_unknown_split(options.split, labels.splits - {""})])
 
 
 def _wanted(ref: "Ref", tags: frozenset[str], split: str) -> bool:

@@ -10,6 +10,8 @@ import pytest
 from pytest_crmeval.collect.selection import lacking
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.shard import deal
+from pytest_crmeval.options.given import Given
+from pytest_crmeval.options.once import once
 from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.player.subjects import learns, refusal
@@ -19,8 +21,6 @@ if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
 
     Named = tuple[Ref, str]
 
-_DEALS = pytest.StashKey[dict[str, JsonObject]]()
-_DURATIONS = pytest.StashKey[Mapping[tuple[str, str], float]]()
 _NARROWED = {"keyword": "-k", "markexpr": "-m", "deselect": "--deselect"}
 """What of pytest's own selection takes away the same cases on all machines, after they were dealt."""
 
@@ -49,7 +49,7 @@ def in_shard(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
         return shard.index == (1 if learns(spec) else dealt[ref.id])
 
     hand = [(ref, who) for ref, name in named for who in players(ref, name) if is_mine(ref, who[1])]
-    config.stash.setdefault(_DEALS, {})[test] = {
+    once(config, _deals)[test] = {
         "cases": len(named),
         "deal": _digest(sorted(dealt.items())),
         "content": _digest(sorted((ref.id, ref.fingerprint) for ref, _ in named)),
@@ -62,7 +62,7 @@ def dealt_of(config: pytest.Config) -> JsonObject:
     """Return what the shard of this invocation is a part of; nothing if there are no shards."""
     if options_of(config).shard is None:
         return {}
-    tests = config.stash.get(_DEALS, {})
+    tests = once(config, _deals)
     return {"tests": {test: tests[test] for test in sorted(tests)}, "narrowed": _narrowed(config)}
 
 
@@ -74,16 +74,25 @@ def _playable(hand: "Iterable[tuple[Ref, Player]]", options: Options, marker: st
     return found
 
 
+def _deals(_: pytest.Config) -> dict[str, JsonObject]:
+    """Make the record of how the cases of each test were dealt."""
+    return {}
+
+
 def _weights(config: pytest.Config, suite: str, turns: Mapping[str, int]) -> Mapping[str, float]:
-    from pytest_crmeval.journal.durations import DurationsError, read_durations, weights_of
+    from pytest_crmeval.journal.durations import weights_of
+
+    return weights_of(suite, turns, once(config, _durations))
+
+
+def _durations(config: pytest.Config) -> Mapping[tuple[str, str], float]:
+    from pytest_crmeval.journal.durations import DurationsError, read_durations
 
     path = options_of(config).durations
-    if _DURATIONS not in config.stash:
-        try:
-            config.stash[_DURATIONS] = read_durations(path) if path else {}
-        except DurationsError as error:
-            raise pytest.Collector.CollectError(f"--crmeval-durations: {error}") from None
-    return weights_of(suite, turns, config.stash[_DURATIONS])
+    try:
+        return read_durations(path) if path else {}
+    except DurationsError as error:
+        raise pytest.Collector.CollectError(f"{Given(config).source('durations')}: {error}") from None
 
 
 def _narrowed(config: pytest.Config) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from pytest_crmeval.agents.atlas.specs import AtlasSpec
-from pytest_crmeval.collect.cases import PLANNED, param_of
+from pytest_crmeval.collect.case_item import CaseItem, cases_of
 from pytest_crmeval.domain.stream import Stream
 from pytest_crmeval.player.subjects import HELD_OUT, learns
 
@@ -21,44 +21,42 @@ def put_learners_last(items: list[pytest.Item]) -> None:
 
     They take longest, and an item that waits for its turn holds up those that xdist has dealt out behind it.
     """
-    learning = [item for item in items if _learns(item)]
+    learning = [case for case in cases_of(items) if learns(case.planned.spec)]
     if learning:
-        ours = set(learning)
-        items[:] = [item for item in items if item not in ours] + sorted(learning, key=_rank)
+        ordered = [case.item for case in sorted(learning, key=_rank)]
+        ours = set(ordered)
+        items[:] = [item for item in items if item not in ours] + ordered
 
 
-def streams_of(items: Iterable[pytest.Item]) -> Sequence[Stream]:
-    """Return the streams of all learners, from items that are in their order."""
-    found: dict[tuple[str, str], list[pytest.Item]] = {}
-    for item in items:
-        if _learns(item):
-            planned = item.stash[PLANNED]
-            found.setdefault((planned.suite, planned.subject), []).append(item)
+def streams_of(cases: Iterable[CaseItem]) -> Sequence[Stream]:
+    """Return the streams of all learners, from cases that are in their order."""
+    found: dict[tuple[str, str], list[CaseItem]] = {}
+    for case in cases:
+        if learns(case.planned.spec):
+            found.setdefault((case.planned.suite, case.planned.subject), []).append(case)
     return tuple(map(_stream, found.values()))
 
 
-def met_twice(items: Iterable[pytest.Item]) -> str:
+def met_twice(cases: Iterable[CaseItem]) -> str:
     """Return why a learner would know a case when it plays it: another test plays it, too; nothing if none does."""
-    learning = (item.stash[PLANNED] for item in items if _learns(item) and not is_held_out(item))
+    learning = (case.planned for case in cases if learns(case.planned.spec) and not is_held_out(case))
     counts = Counter((planned.suite, planned.subject, planned.case) for planned in learning)
     found = next((met for met, count in counts.items() if count > 1), None)
     return _TWICE.format(*found) if found else ""
 
 
-def is_held_out(item: pytest.Item) -> bool:
-    """Whether nobody learns from a case."""
-    return param_of(item).ref.split == HELD_OUT
+def is_held_out(case: CaseItem) -> bool:
+    """Whether learners only are measured with a case, and don't learn from it."""
+    return case.param.ref.split == HELD_OUT
 
 
-def _stream(items: Sequence[pytest.Item]) -> Stream:
-    after = [item.stash[PLANNED].key for item in items if is_held_out(item)]
-    return Stream(ordered=[item.stash[PLANNED].key for item in items if not is_held_out(item)], after=after)
+def _stream(cases: Sequence[CaseItem]) -> Stream:
+    return Stream(
+        ordered=tuple(case.planned.key for case in cases if not is_held_out(case)),
+        after=tuple(case.planned.key for case in cases if is_held_out(case)),
+    )
 
 
-def _learns(item: pytest.Item) -> bool:
-    return PLANNED in item.stash and learns(item.stash[PLANNED].spec)
-
-
-def _rank(item: pytest.Item) -> tuple[bool, str]:
-    planned = item.stash[PLANNED]
-    return is_held_out(item), AtlasSpec.parse(planned.spec).rank(f"{planned.suite} {planned.case}")
+def _rank(case: CaseItem) -> tuple[bool, str]:
+    planned = case.planned
+    return is_held_out(case), AtlasSpec.parse(planned.spec).rank(f"{planned.suite} {planned.case}")

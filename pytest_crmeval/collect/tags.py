@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_crmeval.options.once import once
+
 if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
     from pytest_crmeval.player.kinds import Ref
 
@@ -13,9 +15,15 @@ SHOWN = 5
 """How many tags of a file are refused at once."""
 _UNSPEAKABLE = re.compile(r"[^\w+\-.\[\]\\/]+")
 """What no name in ``-m`` can hold; the colon could be said, but ends a name where marks are registered."""
-_OURS = pytest.StashKey[set[str]]()
-_ACTING = pytest.StashKey[dict[str, None]]()
-"""What to say about tags that somebody would act on, in order."""
+
+
+class _Marks:
+    """The marks of tags."""
+
+    def __init__(self, _: pytest.Config) -> None:
+        self.registered: set[str] = set()
+        self.refused: dict[str, None] = {}
+        """What to say about tags that another plugin would act on, in order."""
 
 
 def mark_name(tag: str) -> str:
@@ -30,22 +38,21 @@ def marks_of(config: pytest.Config, refs: "Iterable[Ref]") -> Mapping[str, pytes
         for tag in ref.tags:
             first.setdefault(tag, ref)
     names = {tag: name for tag in first if (name := mark_name(tag))}
-    ours = config.stash.setdefault(_OURS, set())
-    taken = _registered(config) - ours
-    acting = config.stash.setdefault(_ACTING, {})
-    acting.update((_told(first[tag], tag, name), None) for tag, name in names.items() if name in taken)
+    marks = once(config, _Marks)
+    taken = _registered(config) - marks.registered
+    marks.refused.update((_told(first[tag], tag, name), None) for tag, name in names.items() if name in taken)
     free = {tag: name for tag, name in names.items() if name not in taken}
     # All before the first is made: pytest reads the whole list again for a name that it has not met.
     for name in dict.fromkeys(free.values()):
-        if name not in ours:
+        if name not in marks.registered:
             config.addinivalue_line("markers", f"{name}: a tag of cases (crmeval)")
-            ours.add(name)
+            marks.registered.add(name)
     return {tag: getattr(pytest.mark, name) for tag, name in free.items()}
 
 
 def acting_tags(config: pytest.Config) -> str:
     """Return which tags somebody would act on, and where they are; nothing if there is none."""
-    told = [*config.stash.setdefault(_ACTING, {})]
+    told = [*once(config, _Marks).refused]
     more = [f"... and {len(told) - SHOWN} more"] if len(told) > SHOWN else []
     return "\n".join(told[:SHOWN] + more)
 

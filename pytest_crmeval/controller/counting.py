@@ -3,13 +3,13 @@
 from functools import lru_cache
 
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.journal.progress import Group, Outcome, Tally
-from pytest_crmeval.journal.writer import Past
+from pytest_crmeval.journal.progress import CountedTrial, Group, ProgressCounter
+from pytest_crmeval.journal.reader import RunRecord
 
 
-def counted(past: Past) -> Tally:
+def counted(past: RunRecord) -> ProgressCounter:
     """Return what earlier parts of the run have done; nobody asks how fast."""
-    tally = Tally()
+    tally = ProgressCounter()
     tally.begin({key: group_of(case) for key, case in past.planned.items()})
     for trial in past.trials.values():
         tally.take(outcome_of(trial))
@@ -26,9 +26,9 @@ def _group(suite: str, subject: str) -> Group:
     return suite, subject
 
 
-def outcome_of(trial: Trial) -> Outcome:
+def outcome_of(trial: Trial) -> CountedTrial:
     """Return what is counted of a trial."""
-    return Outcome(
+    return CountedTrial(
         key=trial.planned.key,
         group=group_of(trial.planned),
         verdict=trial.verdict.value,

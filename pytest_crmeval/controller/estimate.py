@@ -8,9 +8,8 @@ import pytest
 
 from pytest_crmeval.agents.atlas.specs import AtlasSpec, is_atlas
 from pytest_crmeval.agents.chat import system_prompt
-from pytest_crmeval.collect.cases import PLANNED, param_of
+from pytest_crmeval.collect.case_item import CaseItem, cases_of
 from pytest_crmeval.collect.context import usage_errors
-from pytest_crmeval.collect.prefetch import MAY_BE_AHEAD
 from pytest_crmeval.collect.streams import is_held_out
 from pytest_crmeval.controller.prefetch import at_once
 from pytest_crmeval.conversations.crm.tools import TOOLS
@@ -20,14 +19,14 @@ from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.player.models import judge_spec, pricing, role_specs
 from pytest_crmeval.report.estimate import Judging, estimate, lines
-from pytest_crmeval.report.loads import CaseSize, Pace
-from pytest_crmeval.report.role_costs import Cast
+from pytest_crmeval.report.loads import CaseSize, Throughput
+from pytest_crmeval.report.role_costs import LearnerRoles
 
 
 def forecast(session: pytest.Session) -> Sequence[str]:
     """Return the estimate of what was collected, as a person wants to read it."""
-    ours = [item for item in session.items if PLANNED in item.stash]
-    planned = [item.stash[PLANNED] for item in ours]
+    cases = cases_of(session.items)
+    planned = [case.planned for case in cases]
     options = options_of(session.config)
     specs = {case.spec for case in planned if is_atlas(case.spec)}
     workers = session.config.getoption("numprocesses", None) or 1
@@ -35,11 +34,11 @@ def forecast(session: pytest.Session) -> Sequence[str]:
         found = estimate(
             planned,
             history(options.reports, planned, addresses := addresses_of(session.config)),
-            _sizes(ours),
+            _sizes(cases),
             pricing,
             overhead=len(system_prompt()) + sum(len(repr(entry.tool)) for entry in TOOLS.values()),
-            pace=Pace(
-                at_once=workers * _at_once(session),
+            pace=Throughput(
+                at_once=workers * (at_once(session.config) if any(case.may_be_ahead for case in cases) else 1),
                 workers=workers,
                 caps=options.rates,
                 replayed=options.replay is not None,
@@ -51,21 +50,15 @@ def forecast(session: pytest.Session) -> Sequence[str]:
     return list(lines(found))
 
 
-def _cast(options: Options, spec: str) -> Cast:
+def _cast(options: Options, spec: str) -> LearnerRoles:
     """Return the models of a learner."""
     terms = AtlasSpec.parse(spec)
-    return Cast(
+    return LearnerRoles(
         specs=role_specs(options, spec),
         samples=terms.samples,
         learns=terms.learns,
         is_frozen=terms.learning == "frozen",
     )
-
-
-def _at_once(session: pytest.Session) -> int:
-    """Return how many cases each worker will have in flight."""
-    ahead = any(item.stash.get(MAY_BE_AHEAD, False) for item in session.items)
-    return at_once(session.config) if ahead else 1
 
 
 def _judging(options: Options) -> Judging | None:
@@ -76,14 +69,14 @@ def _judging(options: Options) -> Judging | None:
     return Judging(name=options.judge, spec=spec, samples=samples, price=price) if price else None
 
 
-def _sizes(items: Sequence[pytest.Item]) -> dict[str, CaseSize]:
-    """Return how long each case is, by its key; each is read once, whoever plays it."""
+def _sizes(cases: Sequence[CaseItem]) -> dict[str, CaseSize]:
+    """Return how long each case is, by its key; each is read once, however many subjects play it."""
     read: dict[tuple[Path, int], CaseSize] = {}
     sizes = {}
-    for item in items:
-        param = param_of(item)
+    for case in cases:
+        param = case.param
         place = (param.ref.path, param.ref.offset)
         if place not in read:
-            read[place] = replace(param.kind.size(param.ref), held_out=is_held_out(item))
-        sizes[item.stash[PLANNED].key] = read[place]
+            read[place] = replace(param.kind.size(param.ref), held_out=is_held_out(case))
+        sizes[case.planned.key] = read[place]
     return sizes

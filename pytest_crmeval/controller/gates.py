@@ -56,7 +56,7 @@ class GateEvaluation:
         report = self._compared(report)
         gates = self._options.gates
         if not self._config.getoption("crmeval_gate"):  # who names a gate here and now wants it judged, misspelt or not
-            gates, self.idle = concerned(gates, report)
+            gates, self.idle = concerned(gates, report, self._options.named_agents)
         baseline = self._baseline.report if self._baseline else None
         report = replace(report, rulings=tuple(judge(gates, report, baseline)))
         told = self._config.hook.pytest_crmeval_gate(config=self._config, report=report)

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+import pytest
+
 from pytest_crmeval.agents.atlas.specs import models_in
 from pytest_crmeval.domain.checkpoints import by_step, step_of
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
@@ -11,6 +13,18 @@ from pytest_crmeval.options.values import DEFAULT_SCORERS, Options
 from pytest_crmeval.render import summary
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.scope import LeftOut, by_reason
+
+
+def say(config: pytest.Config, *lines: str) -> None:
+    """Write lines to the terminal while pytest is running tests."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        terminal.ensure_newline()
+        if config.get_terminal_writer().width_of_current_line:  # xdist shows how many workers are ready
+            terminal.line("")
+        for line in lines:
+            terminal.write_line(line)
+        terminal.flush()  # a test may be running, and its output captured next
 
 
 def announcement(options: Options, cases: Collection[PlannedCase], done: int, server: str, ahead: str) -> Iterator[str]:
@@ -33,7 +47,7 @@ def stops(options: Options, stopped: Mapping[str, str], report: Report) -> Itera
     """Yield why trials were not started."""
     for spec, why in stopped.items():
         names = [name for name in options.agents if options.spec(name) == spec]
-        missing = sum(standing.not_run for standing in report.standings if standing.subject in names or not names)
+        missing = sum(each.not_run for each in report.standings if each.subject in names or not names)
         left = f"; {missing} case{'s were' if missing != 1 else ' was'} not run" if missing else ""
         yield f"{' and '.join(names) or 'the run'} was stopped: {why}{left}"
 

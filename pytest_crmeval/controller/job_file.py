@@ -8,7 +8,7 @@ from pathlib import Path
 from pytest_crmeval.journal.counts import dated, end_of, tasks_in
 from pytest_crmeval.journal.jobs import Job, JobError, State, is_job, read_job, write_job
 from pytest_crmeval.journal.locks import now
-from pytest_crmeval.journal.progress import Tally
+from pytest_crmeval.journal.progress import ProgressCounter
 
 EVERY = 1.0
 """Seconds, at least, between two notes."""
@@ -28,7 +28,7 @@ class JobFile:
         self.trouble = ""
         """Why the job is not up to date; empty if it is."""
 
-    def begin(self, tally: Tally) -> None:
+    def begin(self, tally: ProgressCounter) -> None:
         """Write that the run goes on, and what there is to do."""
         if is_job(self._folder):
             try:
@@ -39,19 +39,19 @@ class JobFile:
             self._job = replace(job, state=State.RUNNING, started=now(), ended=None, exit_status=None)
             self._write(tally)
 
-    def note(self, tally: Tally) -> None:
+    def note(self, tally: ProgressCounter) -> None:
         """Write how far it is, but not too often."""
         if self._job is not None and self._clock() - self._noted >= EVERY:
             self._write(tally)
 
-    def end(self, tally: Tally, *, stopped: bool, status: int) -> None:
+    def end(self, tally: ProgressCounter, *, stopped: bool, status: int) -> None:
         """Write how it ended."""
         if self._job is not None:
             state = end_of(tasks_in(tally), stopped=stopped)
             self._job = replace(self._job, state=state, ended=now(), exit_status=status)
             self._write(tally)
 
-    def _write(self, tally: Tally) -> None:
+    def _write(self, tally: ProgressCounter) -> None:
         if self._job is not None:
             self._job = replace(self._job, tasks=dated(tasks_in(tally), self._job.tasks, now()))
             try:

@@ -1,11 +1,11 @@
-"""Nobody else runs this run: its lock, taken before anybody looks at what is done."""
+"""The lock of a run: taken before the journal is read, so that no other process runs the same run."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_crmeval.journal.locks import Lock, LockedError
+from pytest_crmeval.options.reading import is_dry_run, options_of
 
 PLUGIN = "crmeval-job"
 """Under this name a process that was started for a job has the lock that it was given."""
@@ -14,14 +14,14 @@ PLUGIN = "crmeval-job"
 class RunLock:
     """The lock of the run of a folder, taken once, and let go at the end."""
 
-    def __init__(self, pluginmanager: pytest.PytestPluginManager, folder: Path) -> None:
-        self._pluginmanager = pluginmanager
-        self._folder = folder
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._folder = options_of(config).folder
         self._lock: Lock | None = None
 
     def take(self) -> None:
-        """Take it, unless it is had already; UsageError if another process runs this run."""
-        if self._lock is None and not self._is_given():
+        """Take it, unless this process has it or plays nothing; UsageError if another process runs this run."""
+        if self._lock is None and not is_dry_run(self._config) and not self._is_given():
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._lock = Lock.take(self._folder)
@@ -30,12 +30,13 @@ class RunLock:
             except OSError:
                 return  # a folder that can't be written: the journal, which is opened next, says so
 
-    def let_go(self) -> None:
-        """Let others run it; what was given for the whole process stays."""
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """Let others run it, when nothing is left but what is on disk; a lock that the process was given stays."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def _is_given(self) -> bool:
-        attendant: Any = self._pluginmanager.get_plugin(PLUGIN)
+        attendant: Any = self._config.pluginmanager.get_plugin(PLUGIN)
         return attendant is not None and attendant.folder.resolve() == self._folder.resolve()

@@ -13,11 +13,12 @@ def write_page(config: pytest.Config, report: Report, *, anew: bool = True) -> s
     A missing page does not fail the run. Without ``anew``, which means that something was played, an existing page is
     kept unless there are gates or a baseline to show.
     """
-    if not config.getini("crmeval_page"):
+    options = options_of(config)
+    if not options.page:
         return ""
     from pytest_crmeval.render import page
 
-    reports = options_of(config).reports
+    reports = options.reports
     there = reports / f"{report.run['id']}.html"
     if not anew and there.exists() and not report.rulings and not report.comparison:
         return f"page:   {summary.short(there)}"

@@ -12,7 +12,7 @@ from pytest_crmeval.agents.chat import question_prompt, system_prompt
 from pytest_crmeval.controller.shards import other_shard
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.journal.provenance import code_of, commit_at, datasets_of, fingerprint_of
-from pytest_crmeval.journal.writer import Past
+from pytest_crmeval.journal.reader import RunRecord
 from pytest_crmeval.models.specs import is_model
 from pytest_crmeval.options.environment import addresses_of, redactor_of
 from pytest_crmeval.options.reading import is_partial, options_of
@@ -52,13 +52,14 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
             budget=options.budget,
             record=str(options.record or ""),
             replay=str(options.replay or ""),
+            settings=list(map(redactor_of(config).text, options.overrides)),
             left_out={suite: dict(reasons) for suite, reasons in left_out.items()},
         ),
         "server": server,
     }
 
 
-def facts_of(past: Past, options: Options) -> JsonObject:
+def facts_of(past: RunRecord, options: Options) -> JsonObject:
     """Return what a report tells of the run itself, all its parts together."""
     return {
         "id": options.run,

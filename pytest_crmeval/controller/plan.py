@@ -1,42 +1,116 @@
-"""What a run is going to play: its description for the terminal, and the weight of each case for the queue."""
+"""What a run is going to play: its cases, how they are described, and how long each may take."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+import pytest
+
+from pytest_crmeval.channel import Plan, encode
 from pytest_crmeval.collect.prefetch import PrefetchPlan
+from pytest_crmeval.domain.gc_pause import gc_paused
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.stream import Stream
-from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.journal.history import case_of, history
 
+Cases = list[tuple[str, PlannedCase]]
+"""Node ids, as they are scheduled, and their cases."""
 
-def described(prefetch: PrefetchPlan, each: int) -> str:
-    """Return how many cases are in flight, and why others are not; empty if there is nothing to report."""
-    learners = {key for stream in prefetch.streams for key in (*stream.ordered, *stream.after)}
-    count = len(prefetch.weights.keys() - learners)
-    parts = [f"{each} {' and '.join(prefetch.kinds)} in flight per worker"] if count and each > 1 else []
-    parts += map(_in_order, prefetch.streams)
-    for why, cases in prefetch.alone.items():
-        parts.append(f"{cases} case{'s' * (cases != 1)} one at a time ({why})")
-    return "; ".join(parts)
+
+def encode_cases(cases: Cases) -> bytes:
+    """Return cases as bytes; most node ids equal the key of their case, and are left out."""
+    return encode([("" if nodeid == case.key else nodeid, case) for nodeid, case in cases])
+
+
+class RunPlan:
+    """What is going to be played: known when this process has collected, or the first of its workers."""
+
+    def __init__(self) -> None:
+        self.cases: Mapping[str, PlannedCase] = {}
+        """By the node id that each is scheduled under."""
+        self.prefetch = PrefetchPlan(weights={}, alone={})
+        self.shard: JsonObject = {}
+        """What the shard of this invocation is a part of; empty if there are no shards."""
+        self.is_known = False
+        self.repeated = False
+        """Whether every worker plays every case."""
+
+    def take(self, cases: Cases, prefetch: PrefetchPlan, shard: JsonObject) -> None:
+        """Take what was collected; the first time counts."""
+        if not self.is_known:
+            # Most node ids equal the key: share one string.
+            self.cases = {planned.key if planned.key == nodeid else nodeid: planned for nodeid, planned in cases}
+            self.prefetch = prefetch
+            self.shard = shard
+            self.is_known = True
+
+    def receive(self, message: Plan) -> None:
+        """Take what a worker has collected."""
+        if not self.is_known:
+            with gc_paused():
+                cases = msgspec.msgpack.decode(message.cases, type=Cases)
+                found = [(nodeid or case.key, case) for nodeid, case in cases]
+                self.take(found, PrefetchPlan.from_dict(message.prefetch), dict(message.shard))
+
+    def repeat(self) -> None:
+        """Have every worker play every case in its item; UsageError if one of them can be played only once."""
+        if self.prefetch.streams:
+            raise pytest.UsageError("crmeval: an agent that learns plays each case once: choose another --dist")
+        if self.has_checkpoints:
+            raise pytest.UsageError("crmeval: a solution file is judged once, into one place: choose another --dist")
+        alone = {"every worker plays everything": len(self.cases)}
+        self.prefetch = PrefetchPlan(weights={}, alone=alone, left_out=self.prefetch.left_out)
+        self.repeated = True
+
+    def key_of(self, nodeid: str) -> str:
+        """Return the key of the case of an item; empty if it is not ours."""
+        planned = self.cases.get(nodeid)
+        return planned.key if planned else ""
+
+    def same(self, nodeid: str) -> str:
+        """Return the copy of a node id that the plan has, to save memory; the same string if it has none."""
+        key = self.key_of(nodeid)
+        return key if key == nodeid else nodeid
+
+    @property
+    def has_checkpoints(self) -> bool:
+        """Whether solution files are judged."""
+        return any(map(is_of_checkpoint, self.cases.values()))
+
+    @property
+    def is_dealt(self) -> bool:
+        """Whether there is something to play, though perhaps in other shards only: this one is kept, to be merged."""
+        return bool(self.shard.get("tests"))
+
+    def described(self, each: int) -> str:
+        """Return how many cases are in flight, and why others are not; empty if there is nothing to report."""
+        prefetch = self.prefetch
+        learners = {key for stream in prefetch.streams for key in (*stream.ordered, *stream.after)}
+        count = len(prefetch.weights.keys() - learners)
+        parts = [f"{each} {' and '.join(prefetch.kinds)} in flight per worker"] if count and each > 1 else []
+        parts += map(_in_order, prefetch.streams)
+        for why, cases in prefetch.alone.items():
+            parts.append(f"{cases} case{'s' * (cases != 1)} one at a time ({why})")
+        return "; ".join(parts)
+
+    def weights(self, reports: Path, addresses: Mapping[str, str]) -> Mapping[str, float]:
+        """Return how long each case may take: as long as last time, or as many turns as it has, at the same pace."""
+        ahead = [case for case in self.cases.values() if case.key in self.prefetch.weights]
+        if not ahead:
+            return {}
+        took: dict[tuple[object, str], float] = {}
+        pace: list[float] = []
+        for trial in history(reports, ahead, addresses):
+            if trial.seconds is not None and not trial.solutions:
+                took.setdefault((trial.case, trial.spec), trial.seconds)
+                pace.append(trial.seconds / trial.turns)
+        turn = sum(pace) / len(pace) if pace else 1.0
+        found = {case.key: took.get((case_of(case), asked(case.spec, addresses))) for case in ahead}
+        return {key: found.get(key) or turn * turns for key, turns in self.prefetch.weights.items()}
 
 
 def _in_order(stream: Stream) -> str:
     then = f", then {len(stream.after)} with what it has learnt" if stream.after else ""
     return f"a learner plays {len(stream.ordered)} one after the other{then}"
-
-
-def weighed(
-    prefetch: PrefetchPlan, planned: Sequence[PlannedCase], reports: Path, addresses: Mapping[str, str] | None = None
-) -> Mapping[str, float]:
-    """Return how long each case may take: as long as last time, or as many turns as it has, at the same pace."""
-    ahead = [case for case in planned if case.key in prefetch.weights]
-    took: dict[tuple[object, str], float] = {}
-    pace: list[float] = []
-    for trial in history(reports, ahead, addresses):
-        if trial.seconds is not None and not trial.solutions:
-            took.setdefault((trial.case, trial.spec), trial.seconds)
-            pace.append(trial.seconds / trial.turns)
-    turn = sum(pace) / len(pace) if pace else 1.0
-    found = {case.key: took.get((case_of(case), asked(case.spec, addresses))) for case in ahead}
-    return {key: found.get(key) or turn * turns for key, turns in prefetch.weights.items()}

@@ -10,7 +10,7 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.journal.places import NoRunError
-from pytest_crmeval.journal.writer import JournalError
+from pytest_crmeval.journal.reader import JournalError
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.report.files import ReportError
 from pytest_crmeval.report.learning import INHERITED, MET, inherited_in, met_by, met_in, playbooks_of, suited

@@ -5,14 +5,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from pytest_crmeval.collect.cases import PLANNED, job_of
+from pytest_crmeval.channel import Channel
+from pytest_crmeval.collect.case_item import cases_of
 from pytest_crmeval.collect.context import context_of
-from pytest_crmeval.collect.keys import AHEAD
-from pytest_crmeval.collect.prefetch import MAY_BE_AHEAD
-from pytest_crmeval.compat.logging import watch
+from pytest_crmeval.compat import catch_logs
 from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.options.values import INFLIGHT
-from pytest_crmeval.player.queue_client import QueueClient
 from pytest_crmeval.player.slots import Slots
 
 GRACE = 60.0
@@ -20,18 +18,17 @@ GRACE = 60.0
 
 
 @contextmanager
-def in_flight(session: pytest.Session, queue: QueueClient, player: str) -> Iterator[Slots]:
+def in_flight(session: pytest.Session, channel: Channel) -> Iterator[Slots]:
     """Play ahead in this process while the loop runs; items find there what was played."""
     from pytest_crmeval.player.player import Player  # a controller with workers plays nothing itself
 
     config = session.config
-    ahead = {item.stash[PLANNED].key: job_of(item) for item in session.items if item.stash.get(MAY_BE_AHEAD, False)}
+    ahead = {case.planned.key: case.job for case in cases_of(session.items) if case.may_be_ahead}
     playing = Player(context_of(config), ahead)
     if ahead:
         playing.load()
-    slots = Slots(min(at_once(config), len(ahead)), queue, player, playing.seat)
-    config.stash[AHEAD] = lambda: slots
-    with watch(config):
+    slots = Slots(min(at_once(config), len(ahead)), channel, playing.seat)
+    with catch_logs(config):
         slots.start()
         yield slots
 

@@ -1,40 +1,55 @@
-"""Who plays what: each case is given to one player, and played once.
+"""Which case is played next, and by which worker. It has no threads and no clock: the controller's thread owns it.
 
-Players are the slots of all workers; whose item a case is does not matter to them. An item takes what has been played,
-waits for what is being played, and has played next what nobody has begun, or plays it itself. So nothing depends on how
-xdist deals items out. What a learner plays is given out one after the other, and nobody waits for it but its own items.
+Every worker has slots, which play any case ahead of its item. An item gets the outcome of its case if a slot has played
+it, waits if a slot plays it, and otherwise plays it itself. So the order in which cases are played does not depend on
+how xdist distributes the items. The conversations of a learner are played by slots only, one after the other.
+
+A case whose worker dies is played once more. If that worker dies, too, the case is errored.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from threading import Condition
+from typing import Final, Literal, TypeAlias
 
-from pytest_crmeval.controller.streams import StreamState, course_of
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.controller.streams import StreamState
 from pytest_crmeval.domain.stream import Stream
-from pytest_crmeval.player.queue_client import Taken
 
 BLOCKS = 4
-"""How many times what can be in flight is looked over to find the longest."""
+"""How many times the number of cases in flight is searched for the longest case."""
 FAR = 8
-"""So many times as much is begun ahead where items take minutes that nobody waits for a model in."""
+"""So many times as many cases are played ahead if there are items that keep their worker busy for minutes."""
+ATTEMPTS = 2
+"""How often a case is played at most if its worker dies, or if a slot breaks off."""
 
-TRIES = 2
-"""How often slots try to play a case whose order counts, before its item has to."""
+
+class Later(Enum):
+    """The type of ``LATER``."""
+
+    LATER = auto()
+
+
+LATER: Final = Later.LATER
+"""There is no answer yet: ask again when the queue has changed."""
+Played: TypeAlias = tuple[bytes, bytes]
+"""An outcome: the trial, and what else its item needs."""
+NOTHING: Played = (b"", b"")
+Taken: TypeAlias = tuple[Literal["played", "alone", "over", "refused"], Played]
+"""The answer to an item: its outcome; it plays its case itself; the run is over; only slots may play the case.
+
+The reason for "refused" is in place of the trial; it is empty if the case was played before.
+"""
+NO_SLOT = "a learner's conversations are played ahead of their tests, and no worker is left that plays ahead"
 
 
 class _State(Enum):
     WAITING = auto()
     PLAYING = auto()
     PLAYED = auto()
-    """Ahead of its item, which will take it."""
+    """A slot has played it, and its item has not taken the outcome yet."""
     ALONE = auto()
-    """Its item has taken it, or plays it, or has played it, itself."""
-
-
-_BEFORE = frozenset({_State.WAITING, _State.PLAYING})
+    """Its item has the outcome, or plays it, or has to play it."""
 
 
 @dataclass(slots=True)
@@ -42,64 +57,52 @@ class _Entry:
     state: _State = _State.WAITING
     player: str = ""
     alone: bool = False
-    """Whether it is being played by its own item."""
+    """Whether it is played by its own item."""
     abandoned: bool = False
-    """Whether its item is over, though somebody still plays it."""
-    outcome: JsonObject | None = None
-    tries: int = 0
-    """How often somebody has begun it ahead."""
+    """Whether its item is over, although a slot still plays it."""
+    outcome: Played | None = None
+    is_recorded: bool = False
+    """Whether an outcome has arrived since it was last begun."""
+    attempts: int = 0
+    """How often it was not played to its end."""
+    crashes: int = 0
+    """How often a worker died while it ran the item."""
 
 
 class JobQueue:
-    """The one place that decides, in the process that owns the run; any number of threads may ask.
+    """Decides which case is played next; ``LATER`` is the answer to a question that has to wait."""
 
-    ``record`` is called with what was played before anybody else hears of it: what is finished is not lost.
-    """
-
-    def __init__(self, record: Callable[[JsonObject], None]) -> None:
-        self._record = record
+    def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
-        self._queue: list[str] = []
-        """The next to be begun is the last."""
+        self._queue: dict[str, None] = {}
+        """Cases that no slot has begun; the next one is the last."""
+        self._playing: dict[str, None] = {}
         self._unreported: set[str] = set()
-        """What was begun ahead, and whose item has not been told of yet."""
+        """Cases that slots have begun and whose items are not over."""
         self._window = 0
         self._demanded: set[str] = set()
-        """What an item waits for that nobody has begun."""
+        """Cases that an item waits for, and that no slot has begun."""
         self._slots: Counter[str] = Counter()
         self._lost: Counter[str] = Counter()
-        """Slots that play what nobody waits for any more, and may never come back."""
+        """Slots that play a case whose item is over; they may never come back."""
         self._retired: set[str] = set()
-        """Whose own items are done: they play on, but wait for nothing."""
+        """Workers whose own items are done: they still play, but don't wait for cases."""
         self._gone: set[str] = set()
-        self._suspects: list[str] = []
-        """Cases of a dead player that no item has taken yet; one of them may have killed the player."""
+        self._suspects: dict[str, None] = {}
+        """Cases of dead workers that no item has taken yet; one of them may have killed its worker."""
         self._suspect = ""
-        """The suspect that a slot is playing, or played last."""
-        self._course = StreamState()
-        self._ahead: set[str] = set()
-        """What of the course may be played by slots."""
-        self._queuing: set[str] = set()
-        """Items that wait for their turn to play themselves."""
-        self._joined: set[str] = set()
-        self._players = 1
+        """The suspect that is being played, or was played last."""
+        self._streams = StreamState()
         self._opened = self._closed = False
-        self._changed = Condition()
-        self.lacking = ""
-        """Why fewer were in flight than there could have been; empty if all is well."""
-
-    @property
-    def in_flight(self) -> int:
-        """How many are being played."""
-        return sum(entry.state is _State.PLAYING for entry in self._entries.values())
+        self.shortage = ""
+        """Why fewer cases were in flight than possible; empty if there was no reason."""
 
     @property
     def playing(self) -> Sequence[str]:
-        """What is being played."""
-        with self._changed:
-            return [key for key, entry in self._entries.items() if entry.state is _State.PLAYING]
+        """The cases that are being played."""
+        return list(self._playing)
 
-    def open(  # noqa: PLR0913 (how far it is looked ahead)
+    def open(
         self,
         weights: Mapping[str, float],
         *,
@@ -107,243 +110,231 @@ class JobQueue:
         short_sighted: bool = False,
         far_sighted: bool = False,
         streams: Iterable[Stream] = (),
-        players: int = 1,
     ) -> None:
-        """Begin to give out cases, in their order; among those that are near each other the longest first.
+        """Begin to give out cases, in their order; of those that are close to each other the longest first.
 
-        ``at_once`` is how many all players together can play. Not many more than that are begun before their items
-        are reported; who is ``short_sighted`` begins no more than that, because the run may end at any item. Who is
-        ``far_sighted`` begins many more: among the items are some that keep their worker busy with something else.
-        ``streams`` go before all others, because they take longest: one case of each at a time.
+        ``at_once`` is how many all slots together can play. Not many more than that are begun before their items are
+        over; if ``short_sighted``, no more than that, because the run may end at any item. If ``far_sighted``, many
+        more, because some items keep their worker busy with something else. ``streams`` are the conversations of
+        learners: they go first, because they take longest, and one of each is played at a time.
         """
-        with self._changed:
-            self._entries |= {key: _Entry() for key in weights}
-            self._course, self._players = course_of(streams), players
-            self._ahead = {key for key in weights if key in self._course}
-            free = [key for key in weights if key not in self._course]
-            self._queue = _ordered(free, weights, at_once if short_sighted else BLOCKS * at_once)[::-1]
-            self._window = at_once if short_sighted else 2 * BLOCKS * at_once * (FAR if far_sighted else 1)
-            self._opened = True
-            self._changed.notify_all()
+        self._streams = StreamState(streams=tuple(streams))
+        keys = [*weights, *self._streams.left()]
+        self._entries |= {key: _Entry() for key in keys if key not in self._entries}
+        free = [key for key in weights if key not in self._streams]
+        ordered = _ordered(free, weights, at_once if short_sighted else BLOCKS * at_once)
+        self._queue = dict.fromkeys(reversed(ordered))
+        self._window = at_once if short_sighted else 2 * BLOCKS * at_once * (FAR if far_sighted else 1)
+        self._opened = True
 
     def join(self, player: str, slots: int) -> None:
-        """Know that somebody is going to play so many cases at the same time."""
-        with self._changed:
-            self._slots[player] += slots
-            self._joined.add(player)
+        """Count the slots of a worker."""
+        self._slots[player] += slots
 
-    def quit(self, player: str, why: str = "") -> None:
-        """Know that he plays one less from now on; the first reason for it, if there is one, stays."""
-        with self._changed:
-            self._slots[player] -= player not in self._gone
-            self.lacking = self.lacking or why
-            self._changed.notify_all()
+    def quit(self, player: str, reason: str = "") -> None:
+        """Count one slot less; the first reason is kept."""
+        self._slots[player] -= player not in self._gone
+        self.shortage = self.shortage or reason
 
-    def next(self, player: str) -> str | None:
-        """Wait for a case to play; None when there is no more."""
-        with self._changed:
-            self._changed.wait_for(
-                lambda: self._due() or self._has_room() or self._spare() or player in self._gone | self._retired
-            )
-            if player in self._gone or self._closed:
-                return None
-            can_begin = self._queue and self._has_room()
-            if due := self._due() or ("" if can_begin else self._spare()):
-                self._begin(due, player)
-                self._entries[due].tries += 1
-                return due
-            if not can_begin:
-                return None
-            key = self._queue.pop()
+    def next(self, player: str) -> str | Later | None:
+        """Return a case to play; None when there are no more."""
+        if player in self._gone or self._closed:
+            return None
+        can_begin = self._opened and bool(self._queue) and self._has_room()
+        if key := self._due() or ("" if can_begin else self._spare()):
+            self._begin(key, player)
+            return key
+        if can_begin:
+            key, _ = self._queue.popitem()
             self._demanded.discard(key)
             self._begin(key, player)
             self._unreported.add(key)
             return key
+        may_come = not self._opened or self._queue or self._suspects or self._is_streaming
+        return LATER if may_come and player not in self._retired else None
 
-    def finish(self, key: str, outcome: JsonObject) -> None:
-        """Take how a case was played; it is on record when this returns."""
-        self._record(outcome)
-        with self._changed:
-            entry = self._entries[key]
-            if entry.state is _State.PLAYING:
-                entry.state = _State.ALONE if entry.alone else _State.PLAYED
-                entry.outcome = None if entry.alone else outcome
-            elif entry.state is _State.WAITING or key in self._suspects:  # its player is gone, but had finished it
-                entry.state, entry.outcome = _State.PLAYED, outcome
-                self._suspects = [suspect for suspect in self._suspects if suspect != key]
-            if entry.abandoned:
-                entry.abandoned = False
-                self._lost[entry.player] -= 1
-            self._course.settle(key)
-            self._changed.notify_all()
+    def finish(self, key: str, player: str, outcome: Played) -> bool:
+        """Take the outcome of a case that a slot has played; return whether it counts.
 
-    def settle(self, player: str, *, over: bool) -> None:
-        """Wait until all slots of somebody whose own items are done have ended, but not for those that are lost.
-
-        They go on for the items of others, unless the run is ``over``.
+        One of a dead worker counts if the case is not being played again. Each case counts once.
         """
-        with self._changed:
-            self._retired.add(player)
-            self._closed = self._closed or over
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: self._slots[player] <= self._lost[player])
+        entry = self._entries[key]
+        if entry.abandoned:
+            entry.abandoned = False
+            self._lost[entry.player] -= 1
+            entry.is_recorded, is_first = True, not entry.is_recorded
+            return is_first
+        if entry.is_recorded or entry.alone or (entry.state is _State.PLAYING and entry.player != player):
+            return False
+        entry.is_recorded = True
+        entry.state, entry.outcome = _State.PLAYED, outcome
+        self._remove(key)
+        return True
 
-    def drop(self, key: str) -> None:
-        """Take a case back that could not be played: its item will do it."""
-        with self._changed:
-            self._give_back(key, self._entries[key])
-            self._changed.notify_all()
+    def finish_in_item(self, key: str) -> None:
+        """Note that an item has an outcome of its own: it has played its case, or broken off. It always counts."""
+        entry = self._entries.setdefault(key, _Entry())
+        entry.abandoned = entry.state is _State.PLAYING and not entry.alone
+        self._lost[entry.player] += entry.abandoned
+        entry.state, entry.outcome, entry.is_recorded = _State.ALONE, None, True
+        self._remove(key)
 
-    def take(self, key: str, player: str, *, patient: bool) -> Taken:
-        """Return how a case was played, once; who comes again, or is not patient and comes too early, plays it himself.
+    def retire(self, player: str, *, over: bool) -> None:
+        """Note that the items of a worker are done. Its slots play on for other workers, unless the run is ``over``."""
+        self._retired.add(player)
+        self._closed = self._closed or over
 
-        Who is ``patient`` has it played next by somebody else, as long as there is anybody.
+    def is_settled(self, player: str) -> bool:
+        """Whether all slots of a retired worker have ended, except those that are lost."""
+        return self._slots[player] <= self._lost[player]
+
+    def drop(self, key: str) -> bool:
+        """Take a case back that was not played to its end; return whether it is lost, because no item may play it."""
+        entry = self._entries.setdefault(key, _Entry())
+        entry.attempts += 1
+        self._playing.pop(key, None)
+        return self._give_back(key, entry)
+
+    def take(self, key: str, player: str, *, patient: bool) -> Taken | Later:
+        """Return the outcome of an item's case, once; "alone" if the item has to play it itself.
+
+        If ``patient``, a case that no slot has begun is given to a slot next, as long as there are slots.
         """
-        with self._changed:
-            entry = self._entries.setdefault(key, _Entry())
-            if patient and key in self._queue:
-                self._queue.remove(key)
-                self._queue.append(key)
-                self._demanded.add(key)
-                self._changed.notify_all()
-            self._wait_for(key, entry, player, patient=patient)
-            if player in self._gone:  # nobody would hear it
-                return "over", None
-            if entry.outcome is not None:
-                outcome, entry.outcome, entry.state = entry.outcome, None, _State.ALONE
-                return "played", outcome
-            if self._closed:
-                return "over", None
-            if key in self._queue:
-                self._queue.remove(key)
-                self._demanded.discard(key)
-            self._begin(key, player, alone=True)
-            return "alone", None
+        entry = self._entries.setdefault(key, _Entry())
+        if player in self._gone:
+            return "over", NOTHING
+        if entry.outcome is not None:
+            outcome, entry.outcome, entry.state = entry.outcome, None, _State.ALONE
+            return "played", outcome
+        if patient and key in self._queue and key not in self._demanded:
+            del self._queue[key]
+            self._queue[key] = None
+            self._demanded.add(key)
+        if self._is_coming(key, entry, patient=patient):
+            return LATER
+        if self._closed:
+            return "over", NOTHING
+        if key in self._streams:
+            waits = entry.state is _State.WAITING
+            return "refused", (f"{NO_SLOT}: {self.shortage}".strip(": ").encode() if waits else b"", b"")
+        self._queue.pop(key, None)
+        self._demanded.discard(key)
+        self._begin(key, player, alone=True)
+        return "alone", NOTHING
 
-    def leave(self, key: str) -> None:
-        """Have nothing more played ahead for the test of this case: it does not evaluate what it was given."""
+    def stop_prefetch(self, key: str) -> None:
+        """Give out nothing more of the test of this case: it does not use the outcome."""
         test = key.partition("[")[0]
-        with self._changed:
-            self._queue = [waiting for waiting in self._queue if waiting.partition("[")[0] != test]
-            self._ahead = {waiting for waiting in self._ahead if waiting.partition("[")[0] != test}
-            self._suspects = [waiting for waiting in self._suspects if waiting.partition("[")[0] != test]
-            self._changed.notify_all()
+        for waiting in [key for key in (*self._queue, *self._suspects) if key.partition("[")[0] == test]:
+            self._queue.pop(waiting, None)
+            self._suspects.pop(waiting, None)
+        for waiting in [key for key in self._streams.left() if key.partition("[")[0] == test]:
+            if self._entries[waiting].state is _State.WAITING:
+                self._entries[waiting].state = _State.ALONE
+                self._streams.settle(waiting)
 
-    def reported(self, key: str, *, crashed: bool = False) -> None:
-        """Know that the item of a case is over: there is room for another.
+    def reported(self, key: str) -> None:
+        """Note that the item of a case is over, so that another case can be begun."""
+        self._unreported.discard(key)
+        entry = self._entries.get(key)
+        if entry and entry.state is _State.PLAYING:  # its test broke off
+            entry.state, entry.abandoned = _State.ALONE, not entry.alone
+            self._lost[entry.player] += entry.abandoned
+        if entry:
+            entry.outcome = None
+        self._remove(key)
 
-        If its worker has ``crashed``, what was given back to be played again is not over, nor is what a slot elsewhere
-        plays: a stream that went on beside it would learn from two at the same time.
+    def crashed(self, key: str) -> bool:
+        """Note that a worker died while it ran the item of a case; return whether the item has to be run again.
+
+        It has not if the case was played, or will be played by a slot, or was lost with two workers.
         """
-        with self._changed:
-            self._unreported.discard(key)
-            if key in self._suspects:
-                self._suspects.remove(key)
-            entry = self._entries.get(key)
-            if crashed and entry and key in self._ahead and entry.state in _BEFORE and not entry.alone:
-                return
-            if entry and entry.state is _State.PLAYING:  # its test broke off, or its time was over
-                entry.state, entry.abandoned = _State.ALONE, not entry.alone
-                self._lost[entry.player] += entry.abandoned
-            self._course.settle(key)
-            self._changed.notify_all()
+        self._unreported.discard(key)
+        entry = self._entries.setdefault(key, _Entry(state=_State.ALONE))
+        waits = entry.state is _State.WAITING and key in self._streams
+        if entry.is_recorded or waits or key in self._playing or key in self._queue or key in self._suspects:
+            return False
+        entry.crashes += 1
+        entry.attempts = max(entry.attempts, entry.crashes)  # it may have died before the case was begun
+        return entry.attempts < ATTEMPTS
 
-    def gone(self, player: str, *, replaced: bool = False) -> None:
-        """Note that a player is gone. One of the cases that it was playing may have killed it.
+    def gone(self, player: str) -> Sequence[str]:
+        """Note that a worker has died; return the cases that are lost, because another worker died of them before.
 
-        Therefore their items play them one at a time: if a worker dies again, xdist knows which item it was. But such
-        an item may have to wait behind those of a learner, so a slot with nothing else to play tries each of these
-        cases once, also one at a time. If the player is ``replaced``, the new one may be dealt items that others wait
-        for.
+        One of the other cases that it was playing may have killed it. Each is played once more: by its item, or by a
+        slot with nothing else to play, one at a time.
         """
-        with self._changed:
-            self._gone.add(player)
-            self._players += replaced
-            self._slots.pop(player, None)
-            for key, entry in self._entries.items():
-                if entry.state is _State.PLAYING and entry.player == player:
-                    self._give_back(key, entry)
-                    if not (entry.alone or entry.tries or key in self._course):
-                        self._suspects.append(key)
-            self._changed.notify_all()
+        self._gone.add(player)
+        self._slots.pop(player, None)
+        lost = []
+        for key in [key for key in self._playing if self._entries[key].player == player]:
+            entry = self._entries[key]
+            entry.attempts += 1
+            self._playing.pop(key, None)
+            self._give_back(key, entry)
+            if entry.attempts >= ATTEMPTS:
+                entry.state, entry.alone = _State.WAITING, False  # for the outcome of a lost case
+                lost.append(key)
+            elif not entry.alone and key not in self._streams:
+                self._suspects[key] = None
+        return lost
 
-    def close(self, seconds: float = 0.0) -> int:
-        """Begin nothing more; wait for what is in flight, so long, and return how many are in flight still."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: not self.in_flight, seconds)
-            return self.in_flight
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._closed = True
 
     def _begin(self, key: str, player: str, *, alone: bool = False) -> None:
         entry = self._entries[key]
-        entry.state, entry.player, entry.alone = _State.PLAYING, player, alone
+        entry.state, entry.player, entry.alone, entry.is_recorded = _State.PLAYING, player, alone, False
+        self._playing[key] = None
         if key in self._suspects:
-            self._suspects.remove(key)
-            self._suspect = self._suspect if alone else key
+            del self._suspects[key]
+            self._suspect = key
 
-    def _give_back(self, key: str, entry: _Entry) -> None:
-        """Take back what somebody has not brought to its end; of a stream, a slot may try again."""
-        again = key in self._ahead and not entry.alone and entry.tries < TRIES
-        entry.state = _State.WAITING if again else _State.ALONE
-        if entry.alone or entry.tries >= TRIES:
-            self._course.settle(key)
+    def _remove(self, key: str) -> None:
+        """Give a case out no more."""
+        self._playing.pop(key, None)
+        self._suspects.pop(key, None)
+        self._queue.pop(key, None)
+        self._streams.settle(key)
+
+    def _give_back(self, key: str, entry: _Entry) -> bool:
+        """Take back a case that was not played to its end; return whether it is a learner's, and lost."""
+        in_stream = key in self._streams
+        entry.state = _State.WAITING if in_stream and entry.attempts < ATTEMPTS else _State.ALONE
+        return in_stream and entry.state is _State.ALONE
 
     def _due(self) -> str:
-        """Return a case of a stream whose turn it is, and that nobody has begun; nothing if there is none."""
-        if self._closed or not self._opened:
+        """Return a case of a stream whose turn it is, and that no slot has begun; empty if there is none."""
+        if not self._opened:
             return ""
-        due = (key for key in self._course.due() if key in self._ahead)
-        return next((key for key in due if self._entries[key].state is _State.WAITING), "")
+        return next((key for key in self._streams.due() if self._entries[key].state is _State.WAITING), "")
 
     def _spare(self) -> str:
-        """Return a suspect for a slot with nothing else to play; empty if another slot is playing one."""
-        if self._closed or not self._suspects:
-            return ""
-        playing = self._suspect and self._entries[self._suspect].state is _State.PLAYING
-        return "" if playing else self._suspects[0]
+        """Return a suspect for a slot with nothing else to play; empty if one is being played."""
+        return "" if self._suspect in self._playing else next(iter(self._suspects), "")
 
     def _has_room(self) -> bool:
-        if self._closed or not self._opened:
-            return self._closed
-        if not self._queue:
-            return not self._is_streaming
-        return self._queue[-1] in self._demanded or len(self._unreported) < self._window
+        """Whether the next case of the queue may be begun."""
+        return next(reversed(self._queue)) in self._demanded or len(self._unreported) < self._window
 
     @property
     def _is_streaming(self) -> bool:
-        """Whether there is something that slots will be asked to play when its turn comes."""
-        waiting = (key for key in self._course.left() if key in self._ahead)
-        return any(self._entries[key].state is _State.WAITING for key in waiting)
-
-    def _wait_for(self, key: str, entry: _Entry, player: str, *, patient: bool) -> None:
-        """Wait until there is something to tell the item of a case."""
-        self._changed.wait_for(lambda: player in self._gone or not self._is_coming(key, entry, patient=patient))
-        if key not in self._course or entry.outcome is not None:
-            return
-        self._queuing.add(key)
-        self._changed.notify_all()
-        self._changed.wait_for(lambda: player in self._gone or self._closed or self._may_play(key))
-        self._queuing.discard(key)
-
-    def _may_play(self, key: str) -> bool:
-        """Whether an item may play its own case: it is its turn; or nobody is left who could play what is before it."""
-        if self._course.has_turn(key):
-            return True
-        living = max(len(self._joined - self._gone - self._retired), self._players - len(self._gone | self._retired))
-        stuck = len(self._queuing) >= living and not self.in_flight
-        return stuck and key == self._course.first(self._queuing)
+        """Whether slots will be asked to play a case when its turn comes."""
+        return any(self._entries[key].state in {_State.WAITING, _State.PLAYING} for key in self._streams.left())
 
     def _is_coming(self, key: str, entry: _Entry, *, patient: bool) -> bool:
-        """Whether it is worth while to wait for a case."""
+        """Whether an item has to wait: a slot plays its case, or will; or another suspect is being played."""
+        if key in self._suspects:
+            return self._suspect in self._playing and not self._closed
         if entry.state is not _State.WAITING:
             return entry.state is _State.PLAYING
-        wanted = key in self._ahead or (patient and key in self._queue)
+        wanted = key in self._streams or (patient and key in self._queue)
         return wanted and self._slots.total() > 0 and not self._closed
 
 
 def _ordered(keys: Sequence[str], weights: Mapping[str, float], block: int) -> list[str]:
-    """Return keys block by block, the heaviest of each first; the last block is a whole one, for it makes the tail."""
+    """Return keys block by block, the heaviest of each first; the last block is complete, because it is the tail."""
     starts = range(len(keys) % block - block, len(keys), block)
     blocks = (keys[max(0, start) : start + block] for start in starts)
     return [key for each in blocks for key in sorted(each, key=weights.__getitem__, reverse=True)]

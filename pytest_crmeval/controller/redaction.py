@@ -8,13 +8,11 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 import pytest
-from _pytest.junitxml import xml_key
 
-from pytest_crmeval.compat.reprs import redact_reprs
+from pytest_crmeval.compat import junit_xml, redact_reprs
 from pytest_crmeval.domain.explanation import plain_lines
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.options.environment import redactor_of
 from pytest_crmeval.options.reading import is_colored
 
@@ -52,10 +50,6 @@ class Secrecy:
         report.user_properties = [(name, self._kept(value)) for name, value in report.user_properties]
         if "wasxfail" in vars(report):
             vars(report)["wasxfail"] = self._redactor.text(vars(report)["wasxfail"])
-        if "crmeval_trial" in vars(report):
-            # What it is recognised by is in the plan, which the user has written himself.
-            kept = PlannedCase.__slots__
-            vars(report)["crmeval_trial"] = self._redactor.fields(vars(report)["crmeval_trial"], kept)
         if isinstance(report.longrepr, tuple):  # a skip: file, line, why
             *place, why = report.longrepr
             report.longrepr = (*place, self._redactor.text(why))  # type: ignore[assignment] # as it was
@@ -88,7 +82,7 @@ class Secrecy:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """See to the properties of the whole suite, which are in no report, before they are written."""
-        if xml := session.config.stash.get(xml_key, None):
+        if xml := junit_xml(session.config):
             xml.global_properties = [(name, self._redactor.text(value)) for name, value in xml.global_properties]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -118,11 +112,11 @@ class Secrecy:
 
         An errored trial has none of our colours: its text is an agent's exception.
         """
-        trial = vars(report).get("crmeval_trial")
-        if trial is None or not report.longrepr:
+        verdict = vars(report).get("crmeval_verdict")
+        if verdict is None or not report.longrepr:
             return
         text = str(report.longrepr)
-        parts = _COLOUR.split(text) if self._colored and trial["verdict"] != Verdict.ERRORED else [text]
+        parts = _COLOUR.split(text) if self._colored and verdict != Verdict.ERRORED else [text]
         safe = "".join(part if place % 2 else plain_lines(part) for place, part in enumerate(parts))
         if safe != text:
             report.longrepr = safe

@@ -1,17 +1,19 @@
 """Complete the end of a session even if another plugin fails."""
 
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 import pytest
+
+from pytest_crmeval.controller.recorder import Recorder
 
 
 class SessionEnd:
     """Shows errors of other plugins at the end of a session, so that the summary and exit status still appear."""
 
-    def __init__(self, config: pytest.Config, has_begun: Callable[[], bool]) -> None:
+    def __init__(self, config: pytest.Config, recorder: Recorder) -> None:
         self._config = config
-        self._has_begun = has_begun
+        self._recorder = recorder
         self._exit: tuple[str, int | None] | None = None
         """Reason and status of another plugin's ``pytest.exit``."""
         self.failed = False
@@ -24,7 +26,7 @@ class SessionEnd:
         Warnings are shown, not raised: with ``filterwarnings = error`` one warning (syrupy's after a crashed worker)
         would skip every plugin that finishes later, such as JUnit XML.
         """
-        if not self._has_begun():
+        if not self._recorder.has_begun:
             return (yield)
         with warnings.catch_warnings():
             warnings.simplefilter("default")
@@ -39,7 +41,7 @@ class SessionEnd:
 
         ``pytest.exit`` is kept until summary and exit status are there.
         """
-        if not self._has_begun():
+        if not self._recorder.has_begun:
             raise error
         if isinstance(error, pytest.exit.Exception):
             self._exit = str(error), error.returncode

@@ -19,7 +19,7 @@ def other_shard(parts: Sequence[JsonObject], now: Shard | None, dealt: JsonObjec
         if before and (test := _dealt_otherwise(part.get("shard"), dealt)):
             return (
                 f"was begun as shard {before} of other cases of {test}: choose them as before (tags, split, sample, "
-                "--crmeval-durations)"
+                "crmeval_durations)"
             )
     return ""
 

@@ -1,6 +1,6 @@
-"""Cases whose order counts: each stream is played one after the other, and what comes after it when it is over."""
+"""Conversations of learners: each stream is played in order, and its held-out cases when it is over."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pytest_crmeval.domain.stream import Stream
@@ -12,14 +12,14 @@ class StreamState:
 
     streams: Sequence[Stream] = ()
     settled: set[str] = field(default_factory=set)
-    """What is over, one way or the other: nobody waits for it."""
+    """Cases that are over, played or not."""
     _place: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Case -> its stream, and its number there; what comes after has the number behind the last."""
+    """Case -> its stream, and its number there; held-out cases have the number after the last."""
     _reached: list[int] = field(default_factory=list)
     """For each stream, the number of the first case that is not over."""
 
     def __post_init__(self) -> None:
-        """Know where each case is."""
+        """Index the cases."""
         self._reached = [0] * len(self.streams)
         for number, stream in enumerate(self.streams):
             places = [*enumerate(stream.ordered), *((len(stream.ordered), key) for key in stream.after)]
@@ -30,7 +30,7 @@ class StreamState:
         return key in self._place
 
     def settle(self, key: str) -> None:
-        """Know that a case is over."""
+        """Note that a case is over."""
         if key not in self._place:
             return
         self.settled.add(key)
@@ -38,11 +38,6 @@ class StreamState:
         ordered = self.streams[number].ordered
         while self._reached[number] < len(ordered) and ordered[self._reached[number]] in self.settled:
             self._reached[number] += 1
-
-    def has_turn(self, key: str) -> bool:
-        """Whether all that comes before a case is over."""
-        number, place = self._place[key]
-        return place <= self._reached[number]
 
     def due(self) -> Iterator[str]:
         """Yield the cases whose turn it is."""
@@ -54,12 +49,3 @@ class StreamState:
     def left(self) -> Iterator[str]:
         """Yield all that is not over."""
         return (key for key in self._place if key not in self.settled)
-
-    def first(self, keys: Collection[str]) -> str:
-        """Return which of some cases comes first."""
-        return min(keys, key=lambda key: (self._place[key][1], self._place[key][0]))
-
-
-def course_of(streams: Iterable[Stream]) -> StreamState:
-    """Return how far streams are of which nothing has been played."""
-    return StreamState(streams=tuple(streams))

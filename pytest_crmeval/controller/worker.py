@@ -1,25 +1,32 @@
 """An xdist worker of a run. It is made when there is something to evaluate."""
 
+import os
+import platform
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_crmeval.channel.line import LineToController
-from pytest_crmeval.channel.remote import RemoteControl, RemotePlaybooks, RemoteQueue, RemoteServer
-from pytest_crmeval.channel.trial_transport import Packing
-from pytest_crmeval.collect.keys import FINISHING
+from pytest_crmeval.channel import (
+    FileProgress,
+    NeedsPlan,
+    Plan,
+    Refuse,
+    SandboxLevel,
+    WorkerChannel,
+)
+from pytest_crmeval.collect.names import PROCESS
 from pytest_crmeval.collect.prefetch import PrefetchPlan
+from pytest_crmeval.controller.plan import Cases, encode_cases
 from pytest_crmeval.controller.prefetch import in_flight
 from pytest_crmeval.controller.redaction import keep_secrets
 from pytest_crmeval.controller.signals import Signals
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.wire import decoded
-
-Plan = list[tuple[str, PlannedCase]]
-"""Node ids, as they are scheduled, and their cases."""
+from pytest_crmeval.player.remote import Playbooks, RemoteControl, RemoteServer
 
 
 class Worker:
@@ -27,25 +34,27 @@ class Worker:
 
     def __init__(self, config: pytest.Config) -> None:
         given: dict[str, Any] = config.workerinput["crmeval"]  # type: ignore[attr-defined] # xdist's own
+        if given["machine"] != this_machine():
+            raise pytest.Collector.CollectError(
+                f"this worker runs on another machine ({this_machine()}) than the controller ({given['machine']}): "
+                "workers have to be on the machine of the controller; --crmeval-shard splits an evaluation over several"
+            )
         self._signals = Signals()  # a signal to the whole process group reaches workers as well
         self._signals.take()
-        self._line = LineToController(*given["line"])
-        self.server = RemoteServer(self._line, given["run"])
-        self.control = RemoteControl(self._line)
-        self.queue = RemoteQueue(self._line)
-        self.playbooks = RemotePlaybooks(self._line)
+        self.channel = WorkerChannel(given["channel"])
+        self.server = RemoteServer(self.channel, given["run"])
+        self.control = RemoteControl(self.channel)
+        self.playbooks = Playbooks(self.channel)
         self.done = set(map(tuple, decoded(given["done"])))
-        self._id: str = config.workerinput["workerid"]  # type: ignore[attr-defined] # xdist's own
 
-    def tell(self, plan: Plan, prefetch: PrefetchPlan) -> None:
-        """Tell the controller what is to be played; where it can't be told, nothing is, and the error goes by xdist."""
-        if not self.server.out_of_reach and self._line.ask("lacks_plan", None):
-            self._line.ask("plan", [[(nodeid, planned.to_dict()) for nodeid, planned in plan], prefetch.to_dict()])
+    def start_server(self) -> None:
+        """Have the controller start the PostgreSQL of the run in the background."""
+        self.server.begin()
 
-    def deal(self, dealt: JsonObject) -> None:
-        """Tell the controller what the shard is a part of."""
-        if not self.server.out_of_reach:
-            self._line.ask("deal", dealt)
+    def send_plan(self, cases: Cases, prefetch: PrefetchPlan, shard: JsonObject) -> None:
+        """Send the controller what is to be played, if it does not know."""
+        if self.channel.ask(NeedsPlan()):
+            self.channel.tell(Plan(encode_cases(cases), prefetch.to_dict(), shard))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -53,10 +62,7 @@ class Worker:
 
         When it is interrupted, what is in flight is brought to its end.
         """
-        if self.server.out_of_reach:
-            return (yield)
-        session.config.stash[FINISHING] = self._signals.postponed
-        with in_flight(session, self.queue, self._id) as slots:
+        with in_flight(session, self.channel) as slots:
             over = True
             try:
                 result = yield
@@ -72,41 +78,49 @@ class Worker:
         self._signals.interrupt()
         return result
 
+    def finishing(self) -> AbstractContextManager[None]:
+        """Delay an interrupt until the case that a test plays itself is finished."""
+        return self._signals.postponed()
+
+    @property
+    def sandbox_level(self) -> str:
+        """The level of the local sandbox that the controller has chosen."""
+        return self.channel.ask(SandboxLevel())
+
     def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
         """Tell the controller how far a solution file is."""
-        self._line.ask("progress", [key, judged, lines, solved])
-
-    def foretell(self, lines: Sequence[str]) -> None:
-        """Say nothing: a run that is only estimated has no workers."""
+        self.channel.tell(FileProgress(key, judged, lines, solved))
 
     def refuse(self, why: str) -> None:
         """Have the controller end the run: a worker's own error would be a crash."""
-        self._line.ask("refuse", why)
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take away what xdist has sent: pytest keeps every report to the end."""
-        vars(report).pop("crmeval_trial", None)
+        self.channel.tell(Refuse(why))
 
     def pytest_unconfigure(self) -> None:
-        """Hang up."""
+        """Close connections, and leave signals as they were.
+
+        Without the end of the channel, the controller would wait for a case whose item was interrupted as it began:
+        the process lives until xdist ends it.
+        """
         hang_up_models()
-        self._line.close()
+        self.channel.close()
         self._signals.give_back()
 
 
-def join_run(config: pytest.Config) -> Worker:
+def join_run(config: pytest.Config) -> None:
     """Make the worker of this process, and register its hooks."""
     keep_secrets(config)
-    worker = Worker(config)
-    config.pluginmanager.register(worker, "crmeval-worker")
-    config.pluginmanager.register(Packing(), "crmeval-packing")
-    return worker
+    config.pluginmanager.register(Worker(config), PROCESS)
 
 
 def hang_up_models() -> None:
     """Close the connections to models, if there ever were any."""
-    if "pytest_crmeval.models.sdks.wire" in sys.modules:
-        from pytest_crmeval.models.sdks.wire import close
+    if "pytest_crmeval.models.sdks.event_loop" in sys.modules:
+        from pytest_crmeval.models.sdks.event_loop import close
 
         close()
+
+
+def this_machine() -> str:
+    """Return what tells this machine from others: its name, and its boot where that is known."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    return f"{platform.node()} {boot.read_text().strip() if os.access(boot, os.R_OK) else ''}".strip()

@@ -1,4 +1,4 @@
-"""Whether a case says of itself what is not so: then nobody can pass it."""
+"""Contradictions between a case and its own reference calls; such a case is invalid: no agent can pass it."""
 
 import re
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ _PLACEHOLDER = re.compile(r"\{\s*[\w.]+\s*\}")
 
 
 def inconsistencies(case: Conversation, reference: Reference) -> Iterator[str]:
-    """Yield what a case expects and its own reference calls don't bring about."""
-    yield from _words(case, reference)
-    yield from _answers(case, reference)
+    """Yield what a case expects although its own reference calls don't lead to it."""
+    yield from _utterances(case, reference)
+    yield from _results(case, reference)
     yield from _facts(case, reference)
     yield from _segments(case)
     if case.expected_state:
@@ -27,19 +27,19 @@ def inconsistencies(case: Conversation, reference: Reference) -> Iterator[str]:
         yield from (f"expected_state: {line}" for line in score.reason.splitlines())
 
 
-def _words(case: Conversation, reference: Reference) -> Iterator[str]:
-    """Yield what the user would say that no user says: nothing, or a reference that nothing answers."""
+def _utterances(case: Conversation, reference: Reference) -> Iterator[str]:
+    """Yield utterances that are empty or contain a reference without a value."""
     for number, turn in enumerate(case.turns, start=1):
         if not turn.utterance.strip():
-            yield f"turn {number}: the user says nothing"
+            yield f"turn {number}: the utterance is empty"
         for place, name in REFERENCE.findall(turn.utterance):
             value = reference.transcript.outputs.get(int(place), {}).get(name)
             if not isinstance(value, str | int | float):
-                yield f"turn {number}: nothing answers {{{{turn_{place}.{name}}}}} in what the user says"
+                yield f"turn {number}: the reference {{{{turn_{place}.{name}}}}} in the utterance has no value"
 
 
 def _segments(case: Conversation) -> Iterator[str]:
-    """Yield the segments of a chain that end otherwise than their turns say."""
+    """Yield the segments of a chain whose expected outcome contradicts their turns."""
     start = 0
     for number, segment in enumerate(case.segments, start=1):
         refused = [not turn.expectation.succeeds for turn in case.turns[start : segment.last_turn]]
@@ -49,18 +49,18 @@ def _segments(case: Conversation) -> Iterator[str]:
         start = segment.last_turn
 
 
-def _answers(case: Conversation, reference: Reference) -> Iterator[str]:
+def _results(case: Conversation, reference: Reference) -> Iterator[str]:
     turns = zip(case.turns, reference.transcript.exchanges, strict=True)
     for number, (turn, exchange) in enumerate(turns, start=1):
         for part, (call, result) in zip(turn.expectation.parts, exchange.calls, strict=False):
             unknown = result.error is not None and result.error.kind == "unknown_tool"
             if unknown or not part.is_met_by(result):
                 said = result.error.message if result.error else f"it returned {result.value!r}"
-                yield f"turn {number}: the case expects otherwise of its own call {call.tool}: {said}"
+                yield f"turn {number}: the reference call {call.tool} does not do what the case expects: {said}"
 
 
 def _facts(case: Conversation, reference: Reference) -> Iterator[str]:
-    """Yield the facts that nobody has said by the time the reply has to."""
+    """Yield the expected facts that neither the user nor the CRM has mentioned by the time of the reply."""
     if not any(turn.expectation.facts for turn in case.turns):
         return
     grounds, outputs = Grounds(case.now.date().isoformat()), reference.transcript.outputs
@@ -69,7 +69,7 @@ def _facts(case: Conversation, reference: Reference) -> Iterator[str]:
         for fact in turn.expectation.facts or ():
             meant = resolve(fact, {place: found for place, found in outputs.items() if place <= number})
             if not _known(meant, grounds):
-                yield f"turn {number}: reply_facts: nobody has said {meant!r}"
+                yield f"turn {number}: reply_facts: neither the user nor the CRM has mentioned {meant!r}"
 
 
 def _known(fact: Json, grounds: Grounds) -> bool:

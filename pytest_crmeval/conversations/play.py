@@ -11,15 +11,15 @@ from pytest_crmeval.ports.crm import Crm
 MAX_STEPS = 20
 
 
-def refer(conversation: Conversation, oracle: Agent, crm: Crm) -> Reference:
-    """Return what happens when ``oracle``, who knows the answer key, plays."""
+def play_reference(conversation: Conversation, oracle: Agent, crm: Crm) -> Reference:
+    """Let ``oracle``, which knows the answer key, play; return the transcript and the rows before and after it."""
     with crm.seeded(conversation.seed, conversation.now):
         before = crm.snapshot()
         transcript = play(conversation, oracle, crm)
         return Reference(transcript=transcript, before=before, after=crm.snapshot())
 
 
-def observe(  # noqa: PLR0913 (what a trial is made of)
+def observe(  # noqa: PLR0913 (the parts of a trial)
     conversation: Conversation,
     agent: Agent,
     crm: Crm,
@@ -28,9 +28,9 @@ def observe(  # noqa: PLR0913 (what a trial is made of)
     max_steps: int = MAX_STEPS,
     messages: list[Message] | None = None,
 ) -> Evidence:
-    """Let ``agent`` play on a CRM of its own, and return what happened.
+    """Let ``agent`` play on a freshly seeded CRM, and return the transcript and the final rows.
 
-    The ids that it makes are the same each time, so that a recorded dialogue can be replayed, and others than those of
+    The ids of new rows are the same each time, so that a recorded dialogue can be replayed, and differ from those of
     the reference.
     """
     with crm.seeded(conversation.seed, conversation.now, f"agent {conversation.id}"):
@@ -39,7 +39,7 @@ def observe(  # noqa: PLR0913 (what a trial is made of)
         return Evidence(transcript=transcript, after=crm.snapshot(), reference=reference)
 
 
-def play(  # noqa: PLR0913 (each may be left out)
+def play(  # noqa: PLR0913 (three are optional)
     conversation: Conversation,
     agent: Agent,
     crm: Crm,
@@ -50,8 +50,8 @@ def play(  # noqa: PLR0913 (each may be left out)
 ) -> Transcript:
     """Play every turn of ``conversation`` on a seeded ``crm`` and return the transcript.
 
-    ``known`` is what the turns are known to bring to light, for the case that the agent leaves one out to which the
-    user refers later. ``messages``, an empty list, holds the dialogue as it grows: what is left if it breaks off.
+    ``known`` has the outputs of the reference, for turns that the agent skips although the user refers to them later.
+    ``messages`` is an empty list that receives the dialogue as it grows, so that it is not lost if the play fails.
     """
     messages = [] if messages is None else messages
     shown: list[Message] = []
@@ -70,9 +70,9 @@ def play(  # noqa: PLR0913 (each may be left out)
 
 
 def _answer(messages: list[Message], shown: list[Message], agent: Agent, crm: Crm, max_steps: int) -> bool:
-    """Let the agent call until it speaks; False when its steps run out first.
+    """Let the agent call tools until it replies; return False if its steps run out before.
 
-    ``messages`` are the evidence. The agent is ``shown`` copies: what it does to them is its own affair.
+    The agent is ``shown`` copies of ``messages``, so that it cannot change what is scored.
     """
     for _ in range(max_steps):
         shown += map(shown_to_agent, messages[len(shown) :])

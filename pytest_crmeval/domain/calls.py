@@ -1,4 +1,4 @@
-"""One form for calls that can be written in several, so that nobody has to know them all."""
+"""The canonical form of calls that can be written in several ways."""
 
 from collections.abc import Mapping
 
@@ -15,10 +15,10 @@ _WRITING = ("create_", "modify_", "delete_", "clone_", "cancel_", "upload_", "ad
 
 
 def canonical(call: ToolCall) -> ToolCall:
-    """Return the call as tools take it: its own name, flat arguments, and none that is null, which says nothing.
+    """Return the call in the form that tools accept: without aliases, with flat arguments and without nulls.
 
-    Of a filter that is given twice the one in ``criteria`` counts, of a change the one outside ``updates``.
-    What is malformed stays as it is: whoever takes the call will say so.
+    If a filter is given twice, the one in ``criteria`` counts; if a change is, the one outside ``updates``.
+    Malformed calls are returned unchanged: the tool reports the error.
     """
     if not isinstance(call.tool, str) or not isinstance(call.arguments, Mapping) or _plain(call):
         return call
@@ -37,12 +37,12 @@ def canonical(call: ToolCall) -> ToolCall:
 
 
 def writes(tool: object) -> bool:
-    """Whether a tool is there to change the CRM; its name says so, if it has one: an agent may send anything."""
+    """Whether a tool changes the CRM, according to its name, which may be any value that an agent sent."""
     return isinstance(tool, str) and tool.startswith(_WRITING)
 
 
 def _plain(call: ToolCall) -> bool:
-    """Whether a call is canonical already, as most are."""
+    """Whether a call is canonical already, as most calls are."""
     aliased = call.tool in TOOL_ALIASES or call.tool in ARGUMENT_ALIASES
     return not (aliased or "criteria" in call.arguments or "updates" in call.arguments or _has_null(call.arguments))
 

@@ -1,6 +1,6 @@
-"""Text that is not to be read in passing: XOR with a key from a canary, as BrowseComp has it.
+"""Obscures text against accidental reading: XOR with a key from a canary, as in BrowseComp.
 
-It keeps questions out of search engines and training data. It is no secret: the canary stands beside it.
+It keeps questions out of search engines and training data. It is not secret: the canary is stored next to it.
 """
 
 from base64 import b64decode, b64encode
@@ -8,20 +8,20 @@ from hashlib import sha256
 
 
 def encrypted(text: str, canary: str) -> str:
-    """Return a text as base64 that nobody reads by accident."""
+    """Return the encrypted text as base64."""
     return b64encode(_mixed(text.encode(), canary)).decode()
 
 
 def decrypted(text: str, canary: str) -> str:
-    """Return what ``encrypted`` was given; ValueError if it is no base64, or was made with another canary."""
+    """Return the text that ``encrypted`` was given; ValueError if it is not base64 or has another canary."""
     try:
         content = b64decode(text, validate=True)
     except ValueError:
-        raise ValueError("it is no base64") from None
+        raise ValueError("not base64") from None
     try:
         return _mixed(content, canary).decode()
     except UnicodeDecodeError:
-        raise ValueError("it was not encrypted with this canary") from None
+        raise ValueError("not encrypted with this canary") from None
 
 
 def _mixed(content: bytes, canary: str) -> bytes:

@@ -1,4 +1,4 @@
-"""A conversation: who says what, and what the CRM holds when it starts."""
+"""A conversation: what the user says, the answer key, and the initial rows of the CRM."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ Seed = Mapping[str, Mapping[str, Mapping[str, Json]]]
 """Rows that the CRM starts with: entity name -> id -> attributes."""
 
 NOW = datetime(2025, 11, 12, 9, tzinfo=UTC)
-"""When a conversation takes place that does not say when: rules on dates must not depend on the day of the run."""
+"""Default time of a conversation, so that rules on dates don't depend on the day of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A stretch of a chain, which is a conversation made of several."""
+    """A part of a chain, which is a conversation made of several."""
 
     last_turn: int
     succeeds: bool = True
@@ -44,13 +44,13 @@ class Conversation:
     category: str = "General"
     tags: Sequence[str] = ()
     split: str = ""
-    """``train`` or ``test``, if the suite tells what may be learned from apart from what is held out."""
+    """``train`` or ``test``, if the suite separates cases for learning from held-out ones."""
     now: datetime = NOW
-    """What the clock of the CRM shows."""
+    """The time on the clock of the CRM."""
     segments: Sequence[Segment] = ()
     chain: str = ""
-    """What it is a part of, if others may be, too."""
+    """The chain that the conversation belongs to, perhaps with others; empty if it belongs to none."""
     expected_state: Mapping[str, Sequence[Mapping[str, Json]]] = field(default_factory=dict)
-    """Entity -> exactly the rows that it has at the end, in the columns given; the rest is as the reference has it."""
+    """Entity -> its exact rows at the end, in the given columns; other tables must match the reference."""
     defects: Sequence[str] = ()
-    """Why nobody can pass it, if so."""
+    """Why the case is impossible to pass; empty if it is possible."""

@@ -5,7 +5,7 @@ import os
 from pytest_crmeval.domain.redaction import Redactor, secrets_in
 
 _LONGEST_SECRET = 4_096
-"""Characters: a private key in a variable has that many."""
+"""Maximum length in characters, enough for a private key in a variable."""
 
 
 class _Process:
@@ -45,8 +45,8 @@ def cut_end(text: str, longest: int, beginning: str = "…") -> str:
 def cut_bytes(raw: bytes, longest: int, ending: str = "…") -> str:
     """Return the output of a program as text, or its first ``longest`` characters and ``ending``.
 
-    Output may have many megabytes. As a rule only its beginning is decoded; all of it, if so much was redacted there
-    that the end of that beginning, where half a secret may stand, would be shown.
+    Output may have many megabytes, so usually only its beginning is decoded. All of it is decoded if redaction has
+    shortened the beginning so much that its end, where a secret may be cut in half, would be shown.
     """
     start = raw[: 4 * (longest + _LONGEST_SECRET)]
     clean = redacted(start.decode("utf-8", "replace"))

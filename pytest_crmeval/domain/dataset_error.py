@@ -5,4 +5,4 @@ SHOWN = 5
 
 
 class DatasetError(Exception):
-    """A file that can't be played; the message names file, line and field, and what to do."""
+    """A dataset file is invalid; the message names file, line and field, and says what to do."""

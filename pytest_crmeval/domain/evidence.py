@@ -1,4 +1,4 @@
-"""What a scorer looks at."""
+"""The input of scorers."""
 
 from dataclasses import dataclass, field
 
@@ -8,13 +8,13 @@ from pytest_crmeval.domain.transcript import Transcript
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """What happens when the reference calls of a case, and nothing else, are made."""
+    """The result of making only the reference calls of a case."""
 
     transcript: Transcript = field(default_factory=Transcript)
     before: State = field(default_factory=dict)
     """The CRM as seeded."""
     after: State = field(default_factory=dict)
-    """The CRM as the reference calls leave it."""
+    """The CRM after the reference calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,5 +23,5 @@ class Evidence:
 
     transcript: Transcript
     after: State
-    """The CRM as the agent left it."""
+    """The CRM after the trial."""
     reference: Reference

@@ -1,4 +1,4 @@
-"""The answer key. Agents and providers can't import this module: import-linter says no."""
+"""The answer key. Agents and providers can't import this module: import-linter enforces this."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,49 +9,49 @@ from pytest_crmeval.domain.messages import ToolCall, ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The reply as the published format has it: to the letter."""
+    """The expected reply of the published format, word for word."""
 
     text: str = ""
     others: Sequence[str] = ()
-    """Further wordings that count as well."""
+    """Further accepted wordings."""
     judged: bool = False
     """Whether a judge was meant to decide."""
 
 
 ANY_ERROR = "validation error"
-"""As the text of a refusal, the published format lets this stand for every refusal."""
+"""In the published format, a refusal with this text stands for any refusal."""
 
 
 NO_CALL = ToolCall(tool="", arguments={})
-"""In place of a call: what the user wants is not for the CRM, or can't be done before more is known."""
+"""Stands for no call: the CRM can't do what the user wants, or the agent has to ask for more first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What the CRM is expected to be asked in one turn; arguments may refer to earlier results."""
+    """The expected calls and reply of one turn; arguments may refer to earlier results."""
 
     call: ToolCall
-    """What to ask first; without a tool (``NO_CALL``) there is nothing to ask, and the reply says so or asks back."""
+    """The first call; with ``NO_CALL`` there is none, and the reply says so or asks back."""
     further: Sequence[ToolCall] = ()
-    """What to ask then, if the user wants several things at once; they may refer to what the first one returned."""
+    """Further calls, if the user wants several things at once; they may refer to the result of the first."""
     succeeds: bool = True
-    """Whether the CRM is expected to do it, or to refuse; of ``further`` calls success is always expected."""
+    """Whether the first call is expected to succeed; ``further`` calls always are."""
     refusal: str = ""
-    """What the refusal says, in part and in any case; empty if any will do."""
+    """A part of the refusal's message, in any case; empty if any refusal is accepted."""
     facts: Sequence[Json] | None = None
-    """What the reply has to say; None if that follows from what the CRM answers."""
+    """The facts that the reply must state; None if they follow from the CRM's answer."""
     asks: bool = False
-    """Whether the reply has to ask back."""
+    """Whether the reply must ask back."""
     answer: Answer | None = None
 
     @property
     def calls(self) -> Sequence[ToolCall]:
-        """All calls, in their order; none, if there is nothing to ask."""
+        """All calls in order; empty for ``NO_CALL``."""
         return (self.call, *self.further) if self.call.tool else ()
 
     @property
     def parts(self) -> Sequence["Expectation"]:
-        """What is expected of each call for itself: of the first what the case says, of the others success."""
+        """One expectation per call: that of the case for the first, success for the others."""
         if not self.further:
             return (self,)
         facts = None if self.facts is None else ()
@@ -61,7 +61,7 @@ class Expectation:
         )
 
     def is_met_by(self, result: ToolResult) -> bool:
-        """Whether the CRM answers the call as expected: does it, or refuses it in such words."""
+        """Whether the result is a success, or a refusal with the expected message, as expected."""
         if result.error is None or self.succeeds:
             return self.succeeds and not result.refused
         return self.refusal.lower() == ANY_ERROR or self.refusal.lower() in result.error.message.lower()

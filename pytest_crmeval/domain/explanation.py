@@ -42,8 +42,11 @@ class Pen:
         return f"\x1b[{';'.join(colours)}m{text}\x1b[0m" if self.colored and colours and text else text
 
 
-def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen) -> Iterator[str]:
-    """Yield the dialogue with the faults of each turn beside it, and after it what is wrong with the whole."""
+def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen, *, folded: bool = False) -> Iterator[str]:
+    """Yield the dialogue with the faults of each turn beside it, and after it what is wrong with the whole.
+
+    If ``folded``, turns without a fault have one line, unless no turn has one.
+    """
     faults: dict[int, list[str]] = {}
     whole: list[Fault] = []
     for fault in faults_of(scores):
@@ -51,7 +54,11 @@ def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen) -> It
             whole.append(fault)
         else:
             faults.setdefault(fault.turn, []).append(f"{fault.score}: {plain(fault.text)}")
+    sound = set(range(1, len(transcript.exchanges) + 1)) - set(faults) if folded and faults else set[int]()
     for number, exchange in enumerate(transcript.exchanges, start=1):
+        if number in sound and not exchange.cut:
+            yield pen(f"  turn {number}: passed", Colour.DIM)
+            continue
         yield pen(f"  turn {number}", Colour.BOLD)
         yield from _shortened([line for message in exchange.messages for line in _lines(message, pen)])
         if exchange.cut:

@@ -1,10 +1,10 @@
-"""What changes when a file changes, also of files that are too big to be read by everybody."""
+"""Fingerprints of files, also of files that are too big for every worker to read."""
 
 from hashlib import file_digest, sha256
 from pathlib import Path
 
 WHOLE = 8 * 2**20
-"""Bytes up to which a file is read whole."""
+"""Maximum size in bytes of a file that is read completely."""
 _BLOCKS = 16
 _BLOCK = 64 * 2**10
 
@@ -12,10 +12,10 @@ _BLOCK = 64 * 2**10
 def quick(path: Path) -> str:
     """Return a fingerprint in a few milliseconds, whatever the size.
 
-    That of a file up to 8 MiB is of its content. Every worker of a run collects every file, so of a bigger one only
-    samples of the content are read, and its size and the time of its last change are added: a copy may have another
-    fingerprint, and is judged once more. A change that keeps the size, sets the time back and is between the samples
-    goes unnoticed; ``whole`` sees it.
+    A file up to 8 MiB is read completely. Every worker collects every file, so for a bigger one only samples of the
+    content, its size and its modification time are used: a copy may have another fingerprint, and is then judged
+    again. A change between the samples that keeps the size and resets the modification time goes unnoticed here;
+    ``whole`` detects it.
     """
     size = path.stat().st_size
     if size <= WHOLE:
@@ -29,6 +29,6 @@ def quick(path: Path) -> str:
 
 
 def whole(path: Path) -> str:
-    """Return a fingerprint of all of the content, in one pass."""
+    """Return a fingerprint of the whole content."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()[:16]

@@ -1,5 +1,6 @@
 """How far a figure can be believed, in plain arithmetic: no library that takes a second to load at the end of a run."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,8 @@ FEW, ENOUGH = 3, 20
 """The variance between units is ignored up to FEW units with a hit, or with a miss, and used fully from ENOUGH on."""
 ROUNDING = 1e-12
 """Relative rounding error below which a variance counts as 0."""
+_FAR = 10
+"""Standard deviations beyond which a binomial probability is too small to change a sum."""
 Interval = tuple[float, float]
 Part = tuple[float, float]
 """What one independent unit, a case or a chain, has of a ratio: how many, of how many."""
@@ -80,26 +83,26 @@ class Clusters:
     def of(cls, parts: Iterable[Part]) -> Self:
         """Return the sums over ``parts``."""
         found = cls()
-        for part in parts:
-            found.add(part)
+        for part, count in Counter(parts).items():  # of thousands of units most are equal
+            found.add(part, count)
         return found
 
-    def add(self, part: Part, sign: int = 1) -> None:
-        """Add a unit, or remove it with a ``sign`` of -1; an empty unit changes nothing."""
+    def add(self, part: Part, count: int = 1) -> None:
+        """Add ``count`` equal units, or remove one with a count of -1; an empty unit changes nothing."""
         hits, size = part
         if not size:
             return
         square = size * size
-        self.units += sign
-        self.hits += sign * hits
-        self.size += sign * size
-        self.hits_squared += sign * hits * hits
-        self.hits_by_size += sign * hits * size
-        self.size_squared += sign * square
+        self.units += count
+        self.hits += count * hits
+        self.size += count * size
+        self.hits_squared += count * hits * hits
+        self.hits_by_size += count * hits * size
+        self.size_squared += count * square
         if hits > 0:
-            self.with_hits = (self.with_hits[0] + sign * size, self.with_hits[1] + sign * square)
+            self.with_hits = (self.with_hits[0] + count * size, self.with_hits[1] + count * square)
         if hits < size:
-            self.with_misses = (self.with_misses[0] + sign * size, self.with_misses[1] + sign * square)
+            self.with_misses = (self.with_misses[0] + count * size, self.with_misses[1] + count * square)
 
     @property
     def share(self) -> float | None:
@@ -156,7 +159,7 @@ class Clusters:
 def spread(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:
     """Return the normal interval of a ratio that has no bounds, as dollars per trial; None of fewer than two units."""
     parts = [part for part in parts if part[1]]
-    if len(parts) < 2:  # noqa: PLR2004 (one tells nothing of the others)
+    if len(parts) < 2:  # noqa: PLR2004 (one unit says nothing about others)
         return None
     half = deviations_of(level) * sqrt(variance_of(parts))
     return ratio(parts) - half, ratio(parts) + half
@@ -191,7 +194,8 @@ def percentile_interval(
     """
     count = units or len(ordered)
     tail, below, low, high = (1 - level) / 2, 0.0, 0, 0
-    for rank in range(count + 1):  # ``below``: how likely fewer than ``rank`` values are below the percentile
+    first = max(0, floor(count * share - _FAR * sqrt(count * share * (1 - share))))
+    for rank in range(first, count + 1):  # ``below``: how likely fewer than ``rank`` values are below the percentile
         low = rank if below <= tail else low
         if below >= 1 - tail:
             high = rank

@@ -1,16 +1,16 @@
-"""What may cross a wire or a disk."""
+"""Types of values that can be sent or stored."""
 
 from collections.abc import Mapping, Sequence
 
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
-"""A JSON primitive: the only kind of value that xdist, journals and reports know."""
+"""A JSON value, the only kind of value that xdist, journals and reports accept."""
 
 JsonObject = Mapping[str, Json]
 """A JSON object."""
 
 
 def copied(value: Json) -> Json:
-    """Return a copy that others may change; of what is too deep to be copied, itself."""
+    """Return a deep copy; the value itself if it is nested too deeply to be copied."""
     try:
         return _copied(value)
     except RecursionError:
@@ -24,4 +24,4 @@ def _copied(value: Json) -> Json:
 
 
 TURNING = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-"""Signs that turn around what comes after them, and how they are spelled out where that is ours."""
+"""Characters that reverse the direction of the following text -> their escapes."""

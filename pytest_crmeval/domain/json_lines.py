@@ -4,10 +4,9 @@ import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 LONGEST = 64 * 2**20
-"""Bytes of a line that is read; of a longer one nothing is kept."""
+"""Maximum length of a line in bytes; the content of a longer line is dropped."""
 _CHUNK = 2**20
 
 
@@ -18,11 +17,11 @@ class Line:
     number: int
     offset: int
     content: bytes | None = field(repr=False)
-    """None: it is too long."""
+    """None if the line is too long."""
 
 
 def lines(path: Path, longest: int = LONGEST) -> Iterator[Line]:
-    """Yield the lines of a file that are not empty; memory stays flat, whatever stands there."""
+    """Yield the lines of a file that are not empty, with bounded memory."""
     with path.open("rb") as file:
         number = 0
         while True:
@@ -31,13 +30,17 @@ def lines(path: Path, longest: int = LONGEST) -> Iterator[Line]:
             if not content:
                 return
             if len(content) > longest and not content.endswith(b"\n"):
-                _pass_over(file)
+                while (chunk := file.readline(_CHUNK)) and not chunk.endswith(b"\n"):
+                    pass  # skip the rest of the line
                 yield Line(number=number, offset=offset, content=None)
             elif stripped := content.removeprefix(codecs.BOM_UTF8).strip():
                 yield Line(number=number, offset=offset, content=stripped)
 
 
-def _pass_over(file: BinaryIO) -> None:
-    """Go on to the next line."""
-    while (chunk := file.readline(_CHUNK)) and not chunk.endswith(b"\n"):
-        pass
+def count_lines(path: Path) -> int:
+    """Return the number of lines of a file; the last one may lack a line break."""
+    lines, last = 0, b"\n"
+    with path.open("rb") as file:
+        for chunk in iter(lambda: file.read(_CHUNK), b""):
+            lines, last = lines + chunk.count(b"\n"), chunk[-1:]
+    return lines + (last != b"\n")

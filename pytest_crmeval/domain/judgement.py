@@ -1,29 +1,27 @@
-"""What a judge, a model that is asked for its opinion, thinks of a trial."""
+"""The opinions of a judge, which is a model, on a trial."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median_low
-from typing import Any, Self
+
+from msgspec.structs import force_setattr
 
 from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.cutting import printable
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.records import Record, always
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.usage import Bill
 
 NAME = "judge"
 THRESHOLD = 0.8
 GOAL, PROCESS = 0.7, 0.3
-"""How much it weighs that the user got what he wanted, and how much the way there."""
+"""Weights of the goal, what the user wanted, and of the process."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grade:
+class Grade(Record, frozen=True, kw_only=True):
     """One opinion: both marks in [0, 1]. On an answer to a question both are 1 if it is right, and else 0."""
 
     goal: float
     process: float
-    reason: str = ""
+    reason: str = always("")
     attempt: Attempt | None = None
     """What became of a question; None in an opinion on a conversation."""
     confidence: float | None = None
@@ -33,51 +31,34 @@ class Grade:
         """Refuse what are no marks; NaN compares false and is refused, too."""
         if not (0.0 <= self.goal <= 1.0 and 0.0 <= self.process <= 1.0):
             raise ValueError(f"marks of {self.goal} and {self.process} are not between 0 and 1")
+        force_setattr(self, "reason", printable(self.reason))
 
     @property
     def value(self) -> float:
         """Both marks together: the weights are ours, not the model's."""
         return round(GOAL * self.goal + PROCESS * self.process, 6)
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {
-            "goal": self.goal,
-            "process": self.process,
-            "reason": printable(self.reason),
-            **({"attempt": str(self.attempt)} if self.attempt else {}),
-            **({} if self.confidence is None else {"confidence": self.confidence}),
-        }
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the grade that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        sure, attempt = record.get("confidence"), record.get("attempt")
-        return cls(
-            goal=_mark(record["goal"]),
-            process=_mark(record["process"]),
-            reason=str(record["reason"]),
-            attempt=Attempt(attempt) if attempt else None,
-            confidence=None if sure is None else _mark(sure),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(Record, frozen=True, kw_only=True):
     """All opinions on one trial; or why there is none."""
 
-    grades: Sequence[Grade] = ()
+    grades: tuple[Grade, ...] = always(())
     """If the trial is not graded: those that came before the trouble."""
-    trouble: str = ""
+    trouble: str = always("")
     """Why the trial is not graded; empty if it is."""
-    bill: Bill | None = None
+    bill: Bill | None = always(None)
     """What the judge took, apart from what the subject took; None if nothing was asked."""
-    cached: bool = False
-    """Whether the same had been judged before, in an earlier run or earlier in this one: nobody was asked."""
+    cached: bool = always(False)  # noqa: FBT003 (a default)
+    """Whether the same was judged before, in an earlier run or in this one, so that no model was asked."""
     key: str = ""
     """What a cached one was found by: judge, samples, and everything that was shown."""
-    notes: Sequence[str] = ()
+    notes: tuple[str, ...] = ()
     """What the reader has to know: a file of the cache that could not be read, for one."""
+
+    def __post_init__(self) -> None:
+        """Keep texts that can be written."""
+        force_setattr(self, "trouble", printable(self.trouble))
+        force_setattr(self, "notes", tuple(map(printable, self.notes)))
 
     @property
     def score(self) -> Score | None:
@@ -117,43 +98,14 @@ class Judgement:
         values = [grade.value for grade in self.grades]
         return round(max(values) - min(values), 6) if values else 0.0
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {
-            "grades": [grade.to_dict() for grade in self.grades],
-            "trouble": printable(self.trouble),
-            "bill": self.bill.to_dict() if self.bill else None,
-            "cached": self.cached,
-            **({"key": self.key} if self.key else {}),
-            **({"notes": list(map(printable, self.notes))} if self.notes else {}),
-        }
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the judgement that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        return cls(
-            grades=tuple(Grade.from_dict(grade) for grade in record["grades"]),
-            trouble=str(record["trouble"]),
-            bill=Bill.from_dict(record["bill"]) if record["bill"] else None,
-            cached=bool(record["cached"]),
-            key=str(record.get("key", "")),
-            notes=tuple(map(str, record.get("notes", ()))),
-        )
-
 
 def decided(verdict: Verdict, judgement: Judgement | None) -> Verdict:
-    """Return the verdict of the scorers after the judge was heard: he can clear a subject, and never convicts one.
+    """Return the final verdict: a judge may pass a trial that the scorers failed, and never fails one.
 
-    FAILED for the scorers and not graded is ERRORED: nobody knows, so it is repeated.
+    FAILED by the scorers and not graded is ERRORED: the result is unknown, so the trial is repeated.
     """
     if judgement is None or verdict is not Verdict.FAILED:
         return verdict
     if judgement.score is None:
         return Verdict.ERRORED
     return Verdict.PASSED if judgement.score.passed else Verdict.FAILED
-
-
-def _mark(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"expected a mark, found {value!r}")
-    return float(value)

@@ -1,14 +1,14 @@
 """What an agent that learns takes from one conversation: entries for its playbook, notes, a reward."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from enum import StrEnum
 from statistics import fmean, pstdev
-from typing import Any, Self
+
+from msgspec import field
+from msgspec.structs import force_setattr
 
 from pytest_crmeval.domain.cutting import printable
-from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.wire import text_of
+from pytest_crmeval.domain.records import Record, always
 
 REPLY = "reply"
 """In place of a tool: what an entry says is about the words to the user."""
@@ -23,15 +23,14 @@ class Review(StrEnum):
     UNREADABLE = "unreadable"
     """The teacher's answer could not be read, twice: that approves nothing."""
     HELD_BACK = "held back"
-    """Nobody has approved it to the end, so it was not carried out."""
+    """It was never approved, so it was not carried out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class PlaybookEntry(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One thing to remember: when it is about, what to do, and what for."""
 
     id: str
-    cue: Sequence[str]
+    cue: tuple[str, ...]
     """Words of a user; any of them calls the entry to mind."""
     action: str
     tool: str
@@ -46,43 +45,27 @@ class Entry:
         said = f" {words(utterance)} "
         return any(f" {words(phrase)} " in said for phrase in self.cue)
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {**{name: getattr(self, name) for name in self.__slots__}, "cue": list(self.cue)}
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the entry that ``to_dict`` wrote; KeyError or TypeError if it did not."""
-        texts = {name: text_of(record[name]) for name in ("id", "action", "tool", "effect", "scope")}
-        return cls(cue=tuple(map(text_of, record["cue"])), born=int(record["born"]), **texts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion:
+class RewardOpinion(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What one sample of the reward model thinks of a conversation."""
 
     score: float
     uncertainty: float
     reason: str = ""
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the opinion that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        score, uncertainty = float(record["score"]), float(record["uncertainty"])
-        return cls(score=score, uncertainty=uncertainty, reason=text_of(record["reason"]))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reward:
+class Reward(Record, frozen=True, kw_only=True):
     """How well a conversation went, as the agent's own side sees it."""
 
-    samples: Sequence[Opinion]
-    arbiter: Opinion | None = None
-    """Who was asked because the samples did not agree; his word counts."""
+    samples: tuple[RewardOpinion, ...]
+    arbiter: RewardOpinion | None = None
+    """The model that was asked because the samples did not agree; its opinion counts."""
+    written: float = field(name="score", default_factory=float)
+    """The score as it is written; computed."""
+
+    def __post_init__(self) -> None:
+        """Compute the score for readers of the file."""
+        force_setattr(self, "written", round(self.score, 6))
 
     @property
     def score(self) -> float:
@@ -100,23 +83,8 @@ class Reward:
         nearest = min(self.samples, key=lambda sample: abs(sample.score - self.score))
         return (self.arbiter or nearest).reason
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {
-            "score": round(self.score, 6),
-            "samples": [sample.to_dict() for sample in self.samples],
-            **({"arbiter": self.arbiter.to_dict()} if self.arbiter else {}),
-        }
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the reward that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        arbiter = Opinion.from_dict(record["arbiter"]) if "arbiter" in record else None
-        return cls(samples=tuple(map(Opinion.from_dict, record["samples"])), arbiter=arbiter)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class EntryUse(Record, frozen=True, kw_only=True, omit_defaults=False):
     """How an entry was used in one conversation, in turns."""
 
     hits: int = 0
@@ -126,45 +94,47 @@ class Use:
     failures: int = 0
     """Those of them in which its tool was called, and the CRM refused."""
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
+class Lesson(Record, frozen=True, kw_only=True):
     """How one conversation was played by an agent with a playbook, and what was learnt from it."""
 
     key: str
     """What is learnt under one key is one playbook."""
-    learning: str = "on"
+    learning: str = always("on")
     """``on``; ``frozen``: played with the playbook, which stays as it is; ``off``: played without."""
-    mode: str = "paired"
-    student: str = ""
+    mode: str = always("paired")
+    student: str = always("")
     """Spec of the student's model: who has it, and nothing else, is the student alone."""
-    held_out: bool = False
+    held_out: bool = always(False)  # noqa: FBT003 (a default)
     """Whether the case is for measuring only."""
-    position: int = 0
+    position: int = always(0)
     """Which conversation of the stream it was, from 1; of one that is not learnt from, how many came before it."""
-    entries: int = 0
+    entries: int = always(0)
     """How many the playbook had when it was played."""
-    uses: Mapping[str, Use] = field(default_factory=dict)
+    uses: Mapping[str, EntryUse] = {}
     """Entry -> its use; those whose cue was not heard are absent."""
-    reviews: Mapping[str, int] = field(default_factory=dict)
+    reviews: Mapping[str, int] = {}
     """What became of proposals -> how many."""
-    guidance: Sequence[str] = ()
+    guidance: tuple[str, ...] = ()
     """What the teacher said."""
     reward: Reward | None = None
-    added: Sequence[Entry] = ()
-    dropped: Mapping[str, str] = field(default_factory=dict)
+    added: tuple[PlaybookEntry, ...] = ()
+    dropped: Mapping[str, str] = {}
     """Entry -> why it is not kept."""
-    refused: Sequence[str] = ()
+    refused: tuple[str, ...] = ()
     """Why entries that were proposed have not been taken."""
     student_notes: str | None = None
-    """What the student is told from now on; None: as before."""
+    """New notes for the student; None: unchanged."""
     teacher_notes: str | None = None
-    trouble: Sequence[str] = ()
+    trouble: tuple[str, ...] = ()
     """What went wrong with reviewing, rewarding or learning, for people."""
+
+    def __post_init__(self) -> None:
+        """Keep what can be written: plain dicts, and texts that print."""
+        for name in ("uses", "reviews", "dropped"):
+            force_setattr(self, name, dict(getattr(self, name)))
+        for name in ("guidance", "refused", "trouble"):
+            force_setattr(self, name, tuple(map(printable, getattr(self, name))))
 
     @property
     def learns(self) -> bool:
@@ -175,45 +145,6 @@ class Lesson:
     def interventions(self) -> int:
         """How often the teacher did not let a proposal pass as it was."""
         return sum(count for name, count in self.reviews.items() if name != Review.APPROVED)
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives; what there is nothing of is absent."""
-        found: dict[str, Any] = {
-            "uses": {name: use.to_dict() for name, use in self.uses.items()},
-            "reviews": {str(name): count for name, count in self.reviews.items()},  # xdist takes no enum
-            "reward": self.reward.to_dict() if self.reward else None,
-            "added": [entry.to_dict() for entry in self.added],
-            "dropped": dict(self.dropped),
-            **{name: list(map(printable, getattr(self, name))) for name in ("guidance", "refused", "trouble")},
-        }
-        notes = {"student_notes": self.student_notes, "teacher_notes": self.teacher_notes}
-        return {
-            **{
-                name: getattr(self, name)
-                for name in ("key", "learning", "mode", "student", "held_out", "position", "entries")
-            },
-            **{name: value for name, value in found.items() if value},
-            **{name: text for name, text in notes.items() if text is not None},
-        }
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the lesson that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        texts = ("guidance", "refused", "trouble")
-        found: dict[str, Any] = {name: text_of(record[name]) for name in ("key", "learning", "mode", "student")}
-        found |= {name: int(record[name]) for name in ("position", "entries")}
-        found |= {name: tuple(map(text_of, record.get(name, ()))) for name in texts}
-        return cls(
-            **found,
-            held_out=bool(record["held_out"]),
-            uses={name: Use(**use) for name, use in record.get("uses", {}).items()},
-            reviews={str(name): int(count) for name, count in record.get("reviews", {}).items()},
-            reward=Reward.from_dict(record["reward"]) if "reward" in record else None,
-            added=tuple(map(Entry.from_dict, record.get("added", ()))),
-            dropped={str(name): text_of(why) for name, why in record.get("dropped", {}).items()},
-            student_notes=record.get("student_notes"),
-            teacher_notes=record.get("teacher_notes"),
-        )
 
 
 def words(text: str) -> str:

@@ -1,45 +1,35 @@
-"""The playbook of an agent that learns: what all lessons of one key come to, one after the other."""
+"""The playbook of an agent that learns: the result of all lessons of one key, in order."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import Any, Self
 
-from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.learning import Entry, Lesson, Reward, Use
-from pytest_crmeval.domain.wire import text_of
+from msgspec.structs import asdict, replace
 
-_COUNTS = ("since", "fired", "hits", "adoptions", "failures")
+from pytest_crmeval.domain.learning import EntryUse, Lesson, PlaybookEntry, Reward
+from pytest_crmeval.domain.records import Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rewards:
-    """Rewards of some conversations, added up."""
+class Rewards(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The sum of the rewards of some conversations."""
 
     count: int = 0
     total: float = 0.0
 
     @property
     def mean(self) -> float | None:
-        """The usual one; None if there was none."""
+        """The mean reward; None if there is none."""
         return self.total / self.count if self.count else None
 
     def after(self, reward: Reward | None) -> "Rewards":
-        """Return them with one more, if it is one."""
+        """Return the sum with ``reward`` added; unchanged if it is None."""
         if reward is None:
             return self
         return Rewards(count=self.count + 1, total=round(self.total + reward.score, 6))
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {"count": self.count, "total": self.total}
 
+class Practice(PlaybookEntry, frozen=True, kw_only=True, omit_defaults=False):
+    """An entry, and its record since it was written."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Practice:
-    """An entry, and how it has done since it was written."""
-
-    entry: Entry
     since: int = 0
     """Conversations that were played with it."""
     fired: int = 0
@@ -47,10 +37,20 @@ class Practice:
     hits: int = 0
     adoptions: int = 0
     failures: int = 0
-    heard: Rewards = field(default_factory=Rewards)
-    """Of conversations in which its cue was heard."""
-    unheard: Rewards = field(default_factory=Rewards)
-    """Of the others."""
+    heard: Rewards = Rewards()
+    """Rewards of conversations in which its cue was heard."""
+    unheard: Rewards = Rewards()
+    """Rewards of the other conversations."""
+
+    @classmethod
+    def of(cls, entry: PlaybookEntry) -> "Practice":
+        """Return the record of a new entry, which has not been used yet."""
+        return cls(**asdict(entry))
+
+    @property
+    def entry(self) -> PlaybookEntry:
+        """The entry without its record."""
+        return PlaybookEntry(**{name: getattr(self, name) for name in PlaybookEntry.__struct_fields__})
 
     @property
     def gain(self) -> float | None:
@@ -59,8 +59,8 @@ class Practice:
         return None if heard is None or unheard is None else heard - unheard
 
     def after(self, lesson: Lesson) -> "Practice":
-        """Return it after one more conversation."""
-        use = lesson.uses.get(self.entry.id, Use())
+        """Return the record after one more conversation."""
+        use = lesson.uses.get(self.id, EntryUse())
         return replace(
             self,
             since=self.since + 1,
@@ -72,76 +72,44 @@ class Practice:
             unheard=self.unheard.after(None if use.hits else lesson.reward),
         )
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        counts = {name: getattr(self, name) for name in _COUNTS}
-        return {**self.entry.to_dict(), **counts, "heard": self.heard.to_dict(), "unheard": self.unheard.to_dict()}
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return what ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        found: dict[str, Any] = {name: int(record[name]) for name in _COUNTS}
-        found |= {name: Rewards(**record[name]) for name in ("heard", "unheard")}
-        return cls(entry=Entry.from_dict(record), **found)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Playbook:
-    """What is known after so many conversations."""
+class Playbook(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The entries and notes after ``played`` conversations."""
 
     played: int = 0
-    practices: Sequence[Practice] = ()
+    practices: tuple[Practice, ...] = ()
     student_notes: str = ""
     teacher_notes: str = ""
 
     @property
-    def entries(self) -> Sequence[Entry]:
-        """What there is to remember."""
+    def entries(self) -> Sequence[PlaybookEntry]:
+        """All entries."""
         return tuple(practice.entry for practice in self.practices)
 
-    def fired_by(self, utterance: str) -> Sequence[Entry]:
-        """Return what a user's words call to mind."""
+    def fired_by(self, utterance: str) -> Sequence[PlaybookEntry]:
+        """Return the entries whose cue is in the user's words."""
         return tuple(entry for entry in self.entries if entry.fires(utterance))
 
     def practised(self, lesson: Lesson) -> "Playbook":
-        """Return it with one more conversation counted, and nothing else changed."""
+        """Return the playbook with one more conversation counted, and nothing else changed."""
         practices = tuple(practice.after(lesson) for practice in self.practices)
         return replace(self, played=self.played + 1, practices=practices)
 
     def after(self, lesson: Lesson) -> "Playbook":
-        """Return it after a lesson; one that is not learnt from changes nothing."""
+        """Return the playbook after a lesson; unchanged if the lesson does not learn."""
         if not lesson.learns:
             return self
         counted = self.practised(lesson)
-        kept = [practice for practice in counted.practices if practice.entry.id not in lesson.dropped]
+        kept = [practice for practice in counted.practices if practice.id not in lesson.dropped]
         return replace(
             counted,
-            practices=(*kept, *(Practice(entry=entry) for entry in lesson.added)),
+            practices=(*kept, *(Practice.of(entry) for entry in lesson.added)),
             student_notes=self.student_notes if lesson.student_notes is None else lesson.student_notes,
             teacher_notes=self.teacher_notes if lesson.teacher_notes is None else lesson.teacher_notes,
         )
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {
-            "played": self.played,
-            "practices": [practice.to_dict() for practice in self.practices],
-            "student_notes": self.student_notes,
-            "teacher_notes": self.teacher_notes,
-        }
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return what ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        return cls(
-            played=int(record["played"]),
-            practices=tuple(map(Practice.from_dict, record["practices"])),
-            student_notes=text_of(record["student_notes"]),
-            teacher_notes=text_of(record["teacher_notes"]),
-        )
-
 
 def learnt(lessons: Iterable[Lesson], start: Playbook | None = None) -> Playbook:
-    """Return what lessons come to, in the order of their positions."""
+    """Return the playbook after all lessons, in the order of their positions."""
     ordered = sorted((lesson for lesson in lessons if lesson.learns), key=lambda lesson: lesson.position)
     return reduce(Playbook.after, ordered, start or Playbook())

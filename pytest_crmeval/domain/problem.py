@@ -35,20 +35,24 @@ class Compare(StrEnum):
 
     TOKENS = "tokens"
     """The same words, however they are spaced; numbers as the tolerance says, yes and no in any case."""
+    WORDS = "words"
+    """The same words, however they are spaced; yes and no in any case. Numbers are words: ``2`` is not ``2.0``."""
     EXACT = "exact"
     """The same lines; only line ends, blanks at their ends, and empty lines at the end don't count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class OutputComparison:
     """What counts as the same output."""
 
     mode: Compare = Compare.TOKENS
     any_case: bool = True
     """Whether yes and no may be written in any case; nothing else may."""
     tolerance: float | None = None
-    """How far, absolutely or relatively, a number may be off where the right one has a point or an exponent; None:
-    not at all. Zeros at the end of a fraction say nothing: ``2.0`` is ``2``."""
+    """How far a number may be off, absolutely or relatively; None: not at all. Zeros at the end of a fraction don't
+    count: ``2.0`` is ``2``."""
+    integers: bool = True
+    """Whether the tolerance also applies where an integer in plain digits is expected."""
 
 
 JUDGE_MESSAGE = "judgemessage.txt"
@@ -74,20 +78,20 @@ class Checker:
     program: Program
 
 
-class Opinion(StrEnum):
+class CheckerOpinion(StrEnum):
     """What a checker thinks of an output."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     TROUBLE = "trouble"
-    """It does not say: a crash, a limit, words that nobody can read. The judge's trouble, never the program's."""
+    """No answer: a crash, a limit, or an answer that can't be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckerFinding:
     """An opinion and its reason."""
 
-    opinion: Opinion
+    opinion: CheckerOpinion
     reason: str = ""
 
 
@@ -128,7 +132,23 @@ class TestChoice:
     """Of the generated tests, drawn by the seed and the problem's id: the same ones, whatever else is run."""
     seed: int = 0
     skip_larger: int | None = 50_000_000
-    """Bytes of an input; a test with a larger one is skipped, which is told, and is not wrong. None: all are run."""
+    """Bytes of an input; a test with a larger one is reported as skipped, not as wrong. None: all are run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionCall:
+    """How the tests of a problem call a function of the program, in place of running it on standard input.
+
+    The input of such a test is a job for the harness, as JSON. If it has arguments, the output is the JSON of a list of
+    accepted values; otherwise the tests are code, and there is no output.
+    """
+
+    entry_point: str
+    """The function, or the method of the class ``Solution``; empty if tests that are code call it by themselves."""
+    prompt: str = ""
+    """The beginning of the program, which a completion continues."""
+    usual_imports: bool = False
+    """Whether solutions count on the imports that LeetCode makes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +167,13 @@ class Problem:
     """What a program reads in file mode; empty: stdin."""
     output_file: str = ""
     """What a program writes in file mode; empty: stdout."""
-    comparison: Comparison = field(default_factory=Comparison)
+    comparison: OutputComparison = field(default_factory=OutputComparison)
     checker: Checker | None = None
+    function: FunctionCall | None = None
+    """None: the program is run as a whole."""
     unsupported: str = ""
-    """Why nobody can be judged by it here: it is interactive, it has no tests."""
+    """Why no program can be judged by it here: it is interactive, it has no tests."""
+    note: str = ""
+    """What to know about its verdicts: the user has chosen to leave out its generated tests."""
     rating: int | None = None
     tags: Sequence[str] = ()

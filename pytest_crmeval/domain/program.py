@@ -1,4 +1,4 @@
-"""A program that nobody trusts, what it is fed, and how its run ended."""
+"""An untrusted program, its input, and how its run ended."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,10 +6,21 @@ from enum import StrEnum
 
 
 class Language(StrEnum):
-    """What programs are written in."""
+    """What programs are written in; ``domain.languages`` has their names."""
 
     PYTHON = "python"
+    PYPY = "pypy"
     CPP = "cpp"
+    C = "c"
+    JAVA = "java"
+    JAVASCRIPT = "javascript"
+    GO = "go"
+    RUST = "rust"
+    KOTLIN = "kotlin"
+    CSHARP = "csharp"
+    RUBY = "ruby"
+    PHP = "php"
+    HASKELL = "haskell"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +29,8 @@ class Program:
 
     language: Language
     source: str = field(repr=False)
+    version: str = ""
+    """The version or standard that the solution names: 20 for C++20. Empty: any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +47,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Feed:
+class ProgramInput:
     """What one run gets, and what is to be brought back from it."""
 
     stdin: bytes = field(default=b"", repr=False)
@@ -43,14 +56,14 @@ class Feed:
     """Name -> content, in the folder where the program runs."""
     args: Sequence[str] = ()
     wanted: Sequence[str] = ()
-    """Names of files that the run writes and somebody wants to read."""
+    """Names of files that the run writes, to be returned."""
 
 
-class Ending(StrEnum):
+class Termination(StrEnum):
     """How a run ended."""
 
     EXITED = "exited"
-    """By itself; the exit code tells the rest."""
+    """By itself, with an exit code."""
     SIGNALLED = "signalled"
     """By a signal that no limit of ours has sent: a crash."""
     CPU_TIME = "cpu time"
@@ -63,7 +76,7 @@ class Ending(StrEnum):
 class Execution:
     """How one run of a program ended, by what really happened."""
 
-    ending: Ending
+    ending: Termination
     exit_code: int | None = None
     """None for a run that did not exit by itself."""
     signal: str = ""
@@ -80,4 +93,4 @@ class Execution:
     @property
     def succeeded(self) -> bool:
         """Whether the program ended by itself and says that all is well."""
-        return self.ending is Ending.EXITED and self.exit_code == 0
+        return self.ending is Termination.EXITED and self.exit_code == 0

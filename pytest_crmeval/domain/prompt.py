@@ -8,7 +8,7 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.usage import Usage
 
-Ending = Literal["said", "calls", "length", "refusal"]
+StopReason = Literal["said", "calls", "length", "refusal"]
 """Why a model stopped: it had said all, it calls tools, its tokens ran out, it does not want to."""
 
 
@@ -44,11 +44,11 @@ class Completion:
     reply: Reply
     usage: Usage
     """Of this one call: ``calls`` is 1, ``retries`` what came before."""
-    ending: Ending = "said"
+    ending: StopReason = "said"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class ModelCall:
     """One exchange with a model: what was asked, and what came back."""
 
     identity: ModelIdentity

@@ -170,7 +170,7 @@ class Redactor:
         try:
             return value if self._is_clean(value) else self._walked(value)
         except RecursionError:
-            return REDACTED  # nobody could look into it
+            return REDACTED  # too deep to search
 
     def fields(self, record: Mapping[str, Json], kept: Collection[str]) -> JsonObject:
         """Return an object without secrets in its fields, except for those that are kept as they are.
@@ -185,7 +185,7 @@ class Redactor:
         return {name: value if name in kept else self.json(value) for name, value in record.items()}
 
     def _is_clean(self, value: Json) -> bool:
-        """Whether there is no secret in a value; RecursionError if nobody can look into it."""
+        """Whether there is no secret in a value; RecursionError if it is nested too deeply."""
         written = _WRITTEN.encode(value)
         return self.text(written) == written
 
@@ -290,7 +290,7 @@ def _is_password(value: str) -> bool:
 
 
 def _is_token(value: str) -> bool:
-    """Whether a value names nothing: no file, no path, no model, nobody."""
+    """Whether a value names nothing: no file, no path, no model, no person."""
     return not _is_plain(value) and not _NAMES_SOMETHING.fullmatch(value)
 
 
@@ -307,7 +307,7 @@ def _is_no_word(value: str) -> bool:
 
 
 def _is_random(value: str) -> bool:
-    """Whether a value is long, and letters and digits change places so often that nobody has chosen them."""
+    """Whether a value is long, and letters and digits alternate so often that it must be random."""
     long = len(value) >= _SHORTEST_RANDOM and any(map(str.isdecimal, value))
     return long and 4 * len(_CHANGE.findall(value)) >= len(value) and not _UUID.fullmatch(value)
 

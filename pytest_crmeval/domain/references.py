@@ -13,16 +13,16 @@ REFERENCE = re.compile(r"\{\{turn_(\d+)\.(\w+)\}\}")
 
 Fields = Mapping[str, Json]
 Outputs = Mapping[int, Fields]
-"""What each turn (counted from 1) brought to light, by field."""
+"""Turn, counted from 1 -> the fields of its result."""
 Answered = Sequence[tuple[ToolCall, ToolResult]]
-"""The calls of a turn with what came back."""
+"""The calls of a turn with their results."""
 
 
 def resolve(value: Json, outputs: Outputs) -> Json:
     """Return ``value`` with every reference that ``outputs`` can answer replaced, at any depth.
 
-    What is a reference and nothing else keeps the type of the field. A reference that nothing answers stays as it is:
-    whoever uses it will be told so by the CRM.
+    A string that is only a reference gets the type of the field. A reference that can't be resolved stays as it is:
+    the CRM refuses it.
     """
     if isinstance(value, str):
         whole = REFERENCE.fullmatch(value)
@@ -45,7 +45,7 @@ def rows_of(value: Json) -> Sequence[Json]:
 
 
 def fields_of(value: Json) -> Fields:
-    """Return what a reference can ask a result for; a list speaks through its first row, an empty one not at all."""
+    """Return the fields that references can use: those of the first row of a list, none of an empty list."""
     rows = rows_of(value)
     if not rows:
         return {}
@@ -53,13 +53,13 @@ def fields_of(value: Json) -> Fields:
 
 
 def answered_in(messages: Sequence[Message]) -> Answered:
-    """Return the calls that were made in a stretch of a dialogue, with what came back."""
+    """Return the calls in a part of a dialogue, with their results."""
     pairs = pairwise(messages)
-    return [pair for asked, said in pairs for pair in zip(asked.calls, said.results, strict=False)]
+    return [pair for before, after in pairs for pair in zip(before.calls, after.results, strict=False)]
 
 
 def output_of(answered: Answered, expected: ToolCall, known: Fields | None = None) -> Fields | None:
-    """Return what a turn brought to light that should have made the ``expected`` call, and may have made others.
+    """Return the output of a turn that should have made the ``expected`` call, and may have made others.
 
     First what that very call returned, then the row that it is ``known`` to return, or one that differs from it only by
     ids and times, then what the same tool returned, then what is known; None if nothing is.
@@ -79,7 +79,7 @@ def output_of(answered: Answered, expected: ToolCall, known: Fields | None = Non
 
 
 def outputs_of(messages: Sequence[Message], expected: Sequence[ToolCall]) -> Outputs:
-    """Return what each turn of the dialogue so far brought to light."""
+    """Return the output of each turn of the dialogue so far."""
     outputs: dict[int, Fields] = {}
     for turn, (answered, call) in enumerate(zip(_turns(messages), expected, strict=False), start=1):
         output = output_of(answered, resolved(call, outputs))
@@ -89,7 +89,7 @@ def outputs_of(messages: Sequence[Message], expected: Sequence[ToolCall]) -> Out
 
 
 def _role(row: Fields) -> Fields:
-    """Return what a row says, whatever it is known by."""
+    """Return a row without its ids and times."""
     return {name: value for name, value in row.items() if name not in CLOCKS and not name.endswith("_id")}
 
 

@@ -1,13 +1,12 @@
 """Scores and verdicts."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from enum import StrEnum
-from functools import lru_cache
-from typing import Any
+
+from msgspec.structs import force_setattr
 
 from pytest_crmeval.domain.cutting import printable
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.records import Record
 
 
 class Verdict(StrEnum):
@@ -17,13 +16,12 @@ class Verdict(StrEnum):
     FAILED = "failed"
     """The subject was wrong: count it."""
     ERRORED = "errored"
-    """The world broke: repeat it. Never counted as a score of zero."""
+    """Infrastructure failed: repeat it. Never counted as a score of zero."""
     INVALID = "invalid"
-    """The case is broken: mend it. Nobody could have passed it, so nobody has failed."""
+    """The case is impossible to pass: fix it. It counts neither for nor against the subject."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class Score(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What one scorer found, in [0, 1]; what can't be scored has no score."""
 
     name: str
@@ -32,37 +30,19 @@ class Score:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no score: NaN compares false and is refused, too."""
+        """Refuse what is not a score, NaN included, and keep what can be written: floats, and a reason that prints."""
         if not 0.0 <= self.value <= 1.0:
             raise ValueError(f"score {self.name!r} is {self.value}, not between 0 and 1")
+        if type(self.value) is not float or type(self.threshold) is not float:
+            force_setattr(self, "value", float(self.value))
+            force_setattr(self, "threshold", float(self.threshold))
+        if self.reason:
+            force_setattr(self, "reason", printable(self.reason))
 
     @property
     def passed(self) -> bool:
         """Whether the value reaches the threshold."""
         return self.value >= self.threshold
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {
-            "name": self.name,
-            "value": float(self.value),
-            "threshold": float(self.threshold),
-            "reason": printable(self.reason),
-        }
-
-    @staticmethod
-    def from_dict(record: Mapping[str, Any]) -> "Score":
-        """Return the score that ``to_dict`` wrote; fields that are not known yet are passed over."""
-        name, value, threshold, reason = record["name"], record["value"], record["threshold"], record["reason"]
-        if not reason:
-            return _without_reason(name, value, threshold)
-        return Score(name=name, value=value, threshold=threshold, reason=reason)
-
-
-@lru_cache(1024)
-def _without_reason(name: str, value: float, threshold: float) -> Score:
-    """Return a shared object for scores that many trials have in common."""
-    return Score(name=name, value=value, threshold=threshold)
 
 
 def verdict_of(scores: Iterable[Score]) -> Verdict:

@@ -1,4 +1,4 @@
-"""A part of an evaluation that one machine plays: which cases are in it, and which parts are not there yet."""
+"""Shards: the part of an evaluation that one machine plays, and which shards are missing."""
 
 import heapq
 import re
@@ -11,27 +11,27 @@ from pytest_crmeval.domain.json import Json, JsonObject
 
 _WRITTEN = re.compile(r"([0-9]{1,4})/([0-9]{1,4})")
 SHOWN = 12
-"""How many shards a person wants to read."""
+"""Maximum number of shards in a message."""
 
 
 class ShardSyntaxError(ValueError):
-    """A shard that can't be read; the message says how one is written."""
+    """An invalid shard; the message describes the format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Shard:
-    """The ``index``-th of so many parts: 2/4."""
+    """The ``index``-th of ``of`` parts, such as 2/4."""
 
     of: int
     index: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a shard, strictly."""
+        """Parse a shard; ShardSyntaxError if it is invalid."""
         match = _WRITTEN.fullmatch(text)
         index, of = map(int, match.groups()) if match else (0, 0)
         if not 1 <= index <= of:
-            raise ShardSyntaxError(f"{text!r}: write I/N, the I-th of N parts: 1/4, 2/4, 3/4 or 4/4")
+            raise ShardSyntaxError("must be I/N, the I-th of N parts, for example 1/4")
         return cls(index=index, of=of)
 
     def __str__(self) -> str:
@@ -40,10 +40,10 @@ class Shard:
 
 
 def deal(suite: str, weights: Mapping[str, float], of: int) -> dict[str, int]:
-    """Return the shard of each case of a suite, counted from 1: the heaviest first, each to who has least so far.
+    """Return the shard of each case of a suite, from 1: heaviest cases first, each to the lightest shard so far.
 
-    Only ids, weights and the number of shards decide. Cases of one weight are dealt in an order that has nothing to do
-    with their names, and each suite begins with another shard, so that none has the odd ones of all of them.
+    The result depends only on ids, weights and the number of shards. Cases of equal weight are dealt in a hashed
+    order, and each suite starts with another shard, so that no shard gets the remainders of all suites.
     """
     first = int(_mixed(suite, ""), 16) % of
     hands = [(0.0, (index - first) % of, index + 1) for index in range(of)]
@@ -57,23 +57,23 @@ def deal(suite: str, weights: Mapping[str, float], of: int) -> dict[str, int]:
 
 
 def shard_of(part: JsonObject) -> Shard | None:
-    """Return the shard that a part of a run was; None if it was asked for everything.
+    """Return the shard of a part of a run; None if the part was not a shard.
 
-    KeyError or TypeError if what is kept of it is no shard.
+    KeyError or TypeError if the record is invalid.
     """
-    told = part.get("shard")
-    if not isinstance(told, Mapping):
+    shard = part.get("shard")
+    if not isinstance(shard, Mapping):
         return None
-    return Shard(index=_number(told["index"]), of=_number(told["of"]))
+    return Shard(index=_number(shard["index"]), of=_number(shard["of"]))
 
 
 def is_merged(parts: Json) -> bool:
-    """Whether a run was put together from others."""
+    """Whether a run was merged from others."""
     return any("merged" in part for part in objects(parts))
 
 
 def missing_shards(parts: Json) -> list[str]:
-    """Return the shards that would make a run of shards whole: 3/4, or 3/4 of an agent; none if nobody dealt."""
+    """Return the missing shards of a run, such as 3/4, or 3/4 of an agent; empty for a run without shards."""
     there: dict[str, set[Shard]] = {}
     for part in objects(parts):
         if shard := shard_of(part):
@@ -83,27 +83,27 @@ def missing_shards(parts: Json) -> list[str]:
     lacking: dict[Shard, list[str]] = {}
     for shard in (Shard(index=index, of=of) for of in sorted(sizes) for index in range(1, of + 1)):
         lacking[shard] = [agent for agent, shards in there.items() if shard not in shards]
-    return [_told(shard, agents, len(there)) for shard, agents in lacking.items() if agents]
+    return [_named(shard, agents, len(there)) for shard, agents in lacking.items() if agents]
 
 
 def listed(shards: Sequence[str]) -> str:
-    """Return shards as they are told: all of them if they are few."""
+    """Return shards as text, at most SHOWN of them."""
     more = f" ... and {len(shards) - SHOWN} more" if len(shards) > SHOWN else ""
     return ", ".join(shards[:SHOWN]) + more
 
 
 def objects(parts: Json) -> list[JsonObject]:
-    """Return the parts of a run that can be read as such."""
+    """Return the valid parts of a run."""
     return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list | tuple) else []
 
 
 def agents_of(part: JsonObject) -> list[str]:
-    """Return the names of the agents that a part was asked for."""
+    """Return the names of a part's agents."""
     agents = part.get("agents")
     return list(agents) if isinstance(agents, Mapping) else []
 
 
-def _told(shard: Shard, agents: Sequence[str], of_all: int) -> str:
+def _named(shard: Shard, agents: Sequence[str], of_all: int) -> str:
     return str(shard) if len(agents) == of_all else f"{shard} of {', '.join(agents)}"
 
 

@@ -67,6 +67,8 @@ class SolutionFile:
     """Changes when anything changes that its verdicts depend on."""
     path: Path
     checkpoint: Checkpoint
+    broken: str = ""
+    """Why it can't be read: a dangling link, a pipe, no permission; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,8 @@ class Solution:
     sample: int = 0
     """Which of several lines for the same problem, in order of the file, counted from 0."""
     program: Program
+    continues_prompt: bool = False
+    """Whether the program is a completion: it continues the prompt of its problem, if that has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +112,7 @@ class TestOutcome:
     wall_seconds: float | None = None
     memory_bytes: int | None = None
     output: str = field(default="", repr=False)
-    """The beginning of what it printed, where that tells something."""
+    """The beginning of what it printed, where that helps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +128,8 @@ class SolutionOutcome:
     tests: Sequence[TestOutcome] = field(default=(), repr=False)
     rating: int | None = None
     tags: Sequence[str] = ()
+    note: str = ""
+    """What to know about the verdict; empty if there is nothing."""
 
     @property
     def solved(self) -> bool:

@@ -1,4 +1,4 @@
-"""Specs of agents, as far as anybody but their makers has to know."""
+"""The parts of a spec that matter for estimates."""
 
 from collections.abc import Mapping
 

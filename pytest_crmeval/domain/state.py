@@ -1,4 +1,4 @@
-"""What a CRM holds at one moment."""
+"""The content of a CRM."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,17 +18,17 @@ TABLES: Mapping[str, tuple[str, str]] = {
     "Document": ("documents", "document_id"),
     "Note": ("notes", "note_id"),
 }
-"""Entity -> its table and primary key, in an order in which each row is known before it is referred to."""
+"""Entity -> its table and primary key, ordered so that references point to earlier tables."""
 
 FREE_TEXT = frozenset({"content", "notes"})
-"""Columns that hold sentences: who writes one down may leave out its last full stop, or its capital."""
+"""Columns with sentences, in which case and the final full stop don't matter."""
 
 CLOCKS = frozenset({"created_date", "created_at", "uploaded_at"})
-"""Columns that say when, not what."""
+"""Columns with times, which are not compared."""
 
 
 def meant(column: str, value: Json) -> Json:
-    """Return what a cell means: of a sentence, its words; of anything else, itself."""
+    """Return a cell in the form in which it is compared: normalized for sentences, else unchanged."""
     if column in FREE_TEXT and isinstance(value, str):
         return " ".join(value.casefold().split()).rstrip(".!; ")
     return value

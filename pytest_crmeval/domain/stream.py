@@ -1,25 +1,11 @@
-"""Cases whose order counts."""
+"""Streams: cases that are played in order."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
-
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.records import Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class Stream(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The cases of one learner."""
 
-    ordered: Sequence[str] = ()
-    after: Sequence[str] = ()
-    """What is played when those are over, in any order."""
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {"ordered": list(self.ordered), "after": list(self.after)}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return what ``to_dict`` wrote."""
-        return cls(ordered=tuple(record["ordered"]), after=tuple(record["after"]))
+    ordered: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    """Cases that are played afterwards, in any order."""

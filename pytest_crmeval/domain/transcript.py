@@ -16,27 +16,27 @@ class Exchange:
     """Whether the agent was still calling tools when its steps ran out."""
 
     output: Fields | None = None
-    """What the turn brought to light, for those who refer to it."""
+    """The fields that later turns can refer to."""
 
     @property
     def calls(self) -> Answered:
-        """Every call of the turn with what came back."""
+        """Every call of the turn with its result."""
         return answered_in(self.messages)
 
     @property
     def reply(self) -> str:
-        """The last words of the agent; empty when it had none, or was still calling."""
+        """The final text of the agent; empty if there is none, or the agent was still calling tools."""
         last = self.messages[-1] if self.messages else None
         return last.text if last and last.speaker == "agent" and not last.calls else ""
 
     @property
     def steps(self) -> int:
-        """How often the agent was asked."""
+        """Number of calls of the agent."""
         return sum(message.speaker == "agent" for message in self.messages)
 
 
 def broken_off(messages: Sequence[Message]) -> "Transcript":
-    """Return the transcript of a dialogue that did not come to its end: a turn begins where the user speaks."""
+    """Return the transcript of an interrupted dialogue; each user message begins a turn."""
     turns: list[list[Message]] = []
     for message in messages:
         if message.speaker == "user" or not turns:
@@ -53,6 +53,6 @@ class Transcript:
 
     @property
     def outputs(self) -> Outputs:
-        """What each turn brought to light."""
+        """The output of each turn, by its number."""
         turns = enumerate(self.exchanges, start=1)
         return {number: exchange.output for number, exchange in turns if exchange.output is not None}

@@ -1,99 +1,72 @@
-"""What was asked of language models, and what it costs."""
+"""Usage of language models, and its cost."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from math import floor, log10
-from typing import Any, Self
 
-from pytest_crmeval.domain.json import JsonObject
+from msgspec import structs
+
+from pytest_crmeval.domain.records import Record
 
 _DIGITS = 4
+_PLACES = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Tokens and calls, as the servers counted them; they add up."""
+class Usage(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Tokens and calls, as counted by the servers; values can be added."""
 
     input: int = 0
-    """All tokens that were read, cached ones included."""
+    """All input tokens, including cached ones."""
     cached: int = 0
-    """Those of them that came from the server's cache."""
+    """Input tokens that were read from the server's cache."""
     cache_written: int = 0
-    """Those of them that were put into it."""
+    """Input tokens that were written to the server's cache."""
     output: int = 0
-    """All tokens that were written, reasoning included."""
+    """All output tokens, including reasoning."""
     reasoning: int = 0
     calls: int = 0
     """Calls that were answered."""
     retries: int = 0
-    """Calls that had to be made again."""
+    """Calls that were repeated."""
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Return both together."""
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the usage that ``to_dict`` wrote; fields that are not known yet are passed over."""
-        return cls(**{name: _count(record.get(name, 0)) for name in cls.__slots__})
+        """Return the sum."""
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bill:
-    """What something took: usage, and its price."""
+class Bill(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Usage and its cost."""
 
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
     cost: float | None = 0.0
-    """In US dollars; None if no price is known for a model that was asked, which is not zero."""
+    """In US dollars; None (not 0) if the price of a model is unknown."""
     replayed: bool = False
-    """Whether (some of) it came from a cassette: it was paid for when that was recorded, and not again."""
+    """Whether some of it came from a cassette, and was paid for only when it was recorded."""
 
     @property
     def spent(self) -> float:
-        """What it took from the budget of this run."""
+        """The cost in this run; 0 if replayed or unknown."""
         return 0.0 if self.replayed else self.cost or 0.0
 
+    def rounded(self) -> "Bill":
+        """Return the bill with its cost rounded as it is stored."""
+        return self if self.cost is None else structs.replace(self, cost=round(self.cost, _PLACES))
+
     def __add__(self, other: "Bill") -> "Bill":
-        """Return both on one bill; what is unknown in one is unknown in both."""
+        """Return the sum; its cost is unknown if one of the costs is."""
         known = self.cost is not None and other.cost is not None
         cost = (self.cost or 0.0) + (other.cost or 0.0) if known else None
         return Bill(usage=self.usage + other.usage, cost=cost, replayed=self.replayed or other.replayed)
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives; a cost that is not known is null."""
-        cost = None if self.cost is None else round(self.cost, 8)
-        return {"usage": self.usage.to_dict(), "cost": cost, "replayed": self.replayed}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the bill that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        cost = record["cost"]
-        return cls(
-            usage=Usage.from_dict(record["usage"]),
-            cost=None if cost is None else float(cost),
-            replayed=bool(record.get("replayed", False)),
-        )
-
 
 def total(bills: Iterable[Bill | None]) -> Bill | None:
-    """Return all bills together; None if there is none."""
+    """Return the rounded sum of all bills; None if there are none."""
     found = [bill for bill in bills if bill is not None]
-    return sum(found[1:], start=found[0]) if found else None
+    return sum(found[1:], start=found[0]).rounded() if found else None
 
 
 def money(cost: float) -> str:
-    """Return a sum: cents above a dollar, four digits that say something below."""
+    """Return a cost as text: with cents above a dollar, with four significant digits below."""
     if cost >= 1 or cost <= 0:
         return f"${cost:,.2f}"
     whole, _, cents = f"{cost:.{_DIGITS - 1 - floor(log10(cost))}f}".partition(".")
     return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
-
-
-def _count(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError(f"expected a count, found {value!r}")
-    return value

@@ -1,4 +1,4 @@
-"""How messages are written down, so that they are read back as they were."""
+"""The JSON form of messages, which is read back without loss."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,13 +11,17 @@ from pytest_crmeval.domain.messages import ErrorKind, Message, Reply, Speaker, T
 from pytest_crmeval.domain.transcript import Exchange
 
 DEEPEST = 60
-"""Levels of a value that are written: readers give up on very deep ones, and some of them crash."""
+"""Maximum nesting of a value: readers refuse very deep ones, and some of them crash."""
 _NUMBER, _TOO_DEEP = "$float", "$deep"
 
 
 def plain(value: object) -> object:
-    """Return what an encoder knows of a value that it does not know: an agent may put anything into its calls."""
-    return dict(value) if isinstance(value, Mapping) else str(value)
+    """Return a JSON value for a type that the encoder does not know: an agent may put any object into its calls."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    import msgspec  # imported late, because this module is loaded in every pytest run
+
+    return parsed(bytes(value)) if isinstance(value, msgspec.Raw) else str(value)
 
 
 _READABLE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=plain)
@@ -25,7 +29,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, allow_nan=False, default=plain)
 
 
 def encoded(value: Json, *, canonical: bool = False) -> bytes:
-    """Return one line of JSON, always valid: what JSON has no word for is spelled out, and read back as it was.
+    """Return one line of valid JSON; values that JSON lacks are encoded so that they can be read back.
 
     Half a surrogate pair is an escape; NaN and infinity are ``{"$float": "nan"}``. A canonical line is the same
     whatever the order of keys, and however emoji are cut into surrogates.
@@ -57,7 +61,7 @@ def encoded_quickly(value: Json) -> bytes:
 
 
 def decoded(line: bytes | str) -> Any:  # noqa: ANN401 (JSON from a file)
-    """Return what ``encoded`` wrote; ValueError if it is no JSON."""
+    """Return the value that ``encoded`` wrote; ValueError if it is not JSON."""
     named = _NUMBER if isinstance(line, str) else _NUMBER.encode()
     try:
         if named in line:  # type: ignore[operator] # like in like
@@ -78,7 +82,7 @@ def parsed(line: bytes | str) -> Any:  # noqa: ANN401 (JSON from a file)
 
 
 def written(message: Message) -> JsonObject:
-    """Return a message as JSON; what it does not have is left out, and what is nested too deeply."""
+    """Return a message as JSON, without empty fields and too deeply nested values."""
     return {
         "speaker": message.speaker,
         **({"thoughts": message.thoughts} if message.thoughts else {}),
@@ -98,20 +102,20 @@ def written_reply(reply: Reply) -> JsonObject:
 
 
 def written_call(call: ToolCall) -> JsonObject:
-    """Return a call as JSON; arguments that are no object, as a model may send them, stay what they are."""
+    """Return a call as JSON; invalid arguments, as a model may send them, are kept."""
     return {"tool": call.tool, "arguments": shallow(call.arguments)}
 
 
 def shallow(value: Json) -> Json:
-    """Return ``value``, without what is nested too deeply; a value that was read back has nothing that is."""
+    """Return ``value`` without too deeply nested parts."""
     return _pruned(value, DEEPEST) if _is_deep(value) else value
 
 
 def read_message(record: Mapping[str, Any]) -> Message:
-    """Return the message that ``written`` wrote; KeyError, TypeError or ValueError if it did not."""
+    """Return the message that ``written`` wrote; KeyError, TypeError or ValueError if the record is invalid."""
     speaker = record["speaker"]
     if speaker not in get_args(Speaker):
-        raise ValueError(f"nobody is called {speaker!r}")
+        raise ValueError(f"unknown speaker {speaker!r}")
     return Message(
         speaker=speaker,
         text=text_of(record.get("text", "")),
@@ -131,7 +135,7 @@ def read_reply(record: Mapping[str, Any]) -> Reply:
 
 
 def written_turn(exchange: Exchange) -> JsonObject:
-    """Return a turn as it was played as JSON."""
+    """Return a played turn as JSON."""
     return {
         "messages": [written(message) for message in exchange.messages],
         **({"cut": True} if exchange.cut else {}),
@@ -140,7 +144,7 @@ def written_turn(exchange: Exchange) -> JsonObject:
 
 
 def read_turn(record: Mapping[str, Any]) -> Exchange:
-    """Return the turn that ``written_turn`` wrote; KeyError, TypeError or ValueError if it did not."""
+    """Return the turn that ``written_turn`` wrote; KeyError, TypeError or ValueError if the record is invalid."""
     return Exchange(
         messages=tuple(map(read_message, record["messages"])),
         cut=bool(record.get("cut", False)),
@@ -149,7 +153,7 @@ def read_turn(record: Mapping[str, Any]) -> Exchange:
 
 
 def text_of(value: object) -> str:
-    """Return ``value``, which has to be text; TypeError if it is not."""
+    """Return ``value``; TypeError if it is not text."""
     if not isinstance(value, str):
         raise TypeError(f"expected text, found {cut(repr(value), 80)}")
     return value
@@ -175,7 +179,7 @@ def _read_result(record: Mapping[str, Any]) -> ToolResult:
 
 def _read_error(record: Mapping[str, Any]) -> ToolError:
     if record["kind"] not in get_args(ErrorKind):
-        raise ValueError(f"there is no error {record['kind']!r}")
+        raise ValueError(f"unknown kind of error {record['kind']!r}")
     return ToolError(kind=record["kind"], message=text_of(record["message"]))
 
 
@@ -185,12 +189,12 @@ def _number(record: dict[str, Any]) -> Any:  # noqa: ANN401 (JSON from a file)
 
 
 def _joined(text: str) -> str:
-    """Return text with two halves of a surrogate pair, side by side, as the one character that they are."""
+    """Return text with adjacent halves of a surrogate pair joined into one character."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def _spelled_out(value: Json) -> Json:
-    """Return what JSON has a word for."""
+    """Return ``value`` with NaN and infinity in a form that JSON has."""
     if isinstance(value, float) and not isfinite(value):
         return {_NUMBER: str(value)}
     if isinstance(value, Mapping):
@@ -199,7 +203,7 @@ def _spelled_out(value: Json) -> Json:
 
 
 def _is_deep(value: Json) -> bool:
-    """Whether a value has more levels than are written."""
+    """Whether a value has more than DEEPEST levels."""
     level: Sequence[Json] = [value]
     for _ in range(DEEPEST):
         level = [item for outer in level for item in _inside(outer)]

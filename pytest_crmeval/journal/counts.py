@@ -1,37 +1,37 @@
-"""How far a run is: its trials, counted by suite and subject."""
+"""The tasks of a job: trials counted by suite and subject."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_crmeval.journal.following import Follower, UnreadableError
 from pytest_crmeval.journal.ids import JOURNAL
 from pytest_crmeval.journal.jobs import Job, State, Task
 from pytest_crmeval.journal.locks import now
-from pytest_crmeval.journal.progress import Progress, Tally
+from pytest_crmeval.journal.progress import Progress, ProgressCounter
+from pytest_crmeval.journal.reader import Follower, JournalError
 
 
-def tasks_in(tally: Tally) -> list[Task]:
-    """Return how far each subject is in each suite; what is being repeated is not done."""
+def tasks_in(tally: ProgressCounter) -> list[Task]:
+    """Return the progress of each subject in each suite; a trial that is being repeated does not count as done."""
     return [_task(row, tally) for row in tally.rows(0.0)]
 
 
 def dated(tasks: Iterable[Task], before: Iterable[Task], when: str) -> tuple[Task, ...]:
-    """Return tasks with their times: begun when the first trial was seen, ended when the last one was."""
+    """Return tasks with their times: a task starts with its first trial and ends with its last one."""
     known = {(task.suite, task.subject): task for task in before}
     return tuple(_dated(task, known.get((task.suite, task.subject), task), when) for task in tasks)
 
 
 def end_of(tasks: Iterable[Task], *, stopped: bool) -> State:
-    """Return how a run has ended: nobody need have stopped one that a full disk or ``-x`` has cut short."""
+    """Return how a run ended; it is also STOPPED if a full disk or ``-x`` cut it short."""
     return State.STOPPED if stopped or not all(task.is_done for task in tasks) else State.FINISHED
 
 
 def ended(folder: Path, job: Job, status: int | None, *, stopped: bool) -> Job:
-    """Return a job whose process did not come to write its end, with all that its journal tells."""
+    """Return the end state of a job whose process did not record its end, with the counts of its journal."""
     try:
         tasks = dated(tasks_in(Follower(folder / JOURNAL).read().tally), job.tasks, now())
-    except UnreadableError:  # as it was: whoever resumes it is told what is wrong
+    except JournalError:  # unchanged: resuming it will report the error
         tasks = tuple(job.tasks)
     return replace(job, state=end_of(tasks, stopped=stopped), ended=now(), exit_status=status, tasks=tasks)
 
@@ -45,7 +45,7 @@ def _dated(task: Task, before: Task, when: str) -> Task:
     )
 
 
-def _task(row: Progress, tally: Tally) -> Task:
+def _task(row: Progress, tally: ProgressCounter) -> Task:
     return Task(
         suite=row.suite,
         subject=row.subject,
@@ -55,5 +55,5 @@ def _task(row: Progress, tally: Tally) -> Task:
         errored=row.errored,
         invalid=row.invalid,
         cost=row.cost,
-        samples=tuple((*sample, count) for sample, count in sorted(tally.samples((row.suite, row.subject)).items())),
+        samples=tally.samples((row.suite, row.subject)),
     )

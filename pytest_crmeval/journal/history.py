@@ -1,66 +1,63 @@
-"""What models took in earlier runs: a quick look into their journals."""
+"""Usage and durations of earlier runs, from their journals."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
-from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.journal.ids import JOURNAL
+from pytest_crmeval.journal.reader import RecordedTrial, lines
 
 JOURNALS = 100
 BYTES = 32 * 1024 * 1024
-"""How much is read, the newest first: more would take longer than it is worth."""
-_PLAYED = {str(Verdict.PASSED), str(Verdict.FAILED)}
+"""Maximum that is read, newest journals first, so that reading stays fast."""
 Case = tuple[str, str, str]
-"""Suite, id and fingerprint: the same content, whoever plays it."""
+"""Suite, id and fingerprint, which identify a case for every subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
-    """What a trial took that was played to its end."""
+class PastTrial:
+    """Usage and duration of a completed trial."""
 
     case: Case
     spec: str
     turns: int
     is_question: bool = False
     usage: Usage = field(default_factory=Usage)
-    """Nothing for an agent that asks no model, and was judged; of a learner, its student's."""
+    """Usage of the agent, and of the student for a learner; zero if the agent calls no model."""
     roles: Mapping[str, Usage] = field(default_factory=dict)
-    """What each of the models that make up a learner took; nothing for others."""
+    """Usage by role of a learner's models; empty for other agents."""
     learning_seconds: float = 0.0
-    """What came after the conversation."""
+    """Duration of learning, after the conversation."""
     held_out: bool = False
-    """Whether the student has played it alone, because it was for measuring."""
+    """Whether the case was held out, so that the student played it without its teacher."""
     seconds: float | None = None
-    """None if it was played from a cassette, which takes no time."""
+    """None if it was replayed from a cassette, which takes no time."""
     solutions: int = 0
-    """Programs that were run, if it is a solution file; 0 for other cases."""
+    """Number of programs in a solution file; 0 for other cases."""
     judged: Usage | None = None
-    """What its judge took; None if none was asked."""
+    """Usage of the judge; None if no judge was called."""
 
 
 def case_of(planned: PlannedCase) -> Case:
-    """Return what a case is known by."""
+    """Return the identity of a case."""
     return planned.suite, planned.case, planned.fingerprint
 
 
 def history(
     folder: Path, wanted: Iterable[PlannedCase] = (), addresses: Mapping[str, str] | None = None
-) -> Sequence[Played]:
+) -> Sequence[PastTrial]:
     """Return the trials of the runs in ``folder`` that called a model or ran programs, the newest first.
 
     It reads only until the time of each of the ``wanted`` cases is known, and never more than a limit. ``addresses``
     are addresses of providers other than their own. Unreadable lines are skipped.
     """
     missing = {(case_of(planned), asked(planned.spec, addresses)) for planned in wanted}
-    bounded, left, found = bool(missing), BYTES, list[Played]()
+    bounded, left, found = bool(missing), BYTES, list[PastTrial]()
     for path, size in _journals(folder)[:JOURNALS]:
         if left <= 0 or (bounded and not missing):
             break
@@ -72,7 +69,7 @@ def history(
 
 
 def _journals(folder: Path) -> list[tuple[Path, int]]:
-    """Return the journals and their sizes, the newest first; ``latest`` is none of its own."""
+    """Return the journals and their sizes, newest first; the link ``latest`` is skipped."""
     found = []
     try:
         with os.scandir(folder) as runs:
@@ -86,59 +83,35 @@ def _journals(folder: Path) -> list[tuple[Path, int]]:
     return [(path, size) for _, path, size in sorted(found, key=itemgetter(0), reverse=True)]
 
 
-def _trials(path: Path, size: int) -> Iterator[Played]:
+def _trials(path: Path, size: int) -> Iterator[PastTrial]:
+    addresses: Mapping[str, str] = {}
     try:
-        with path.open("rb") as file:
-            lines = file.readlines(size)
+        for line in lines(path, size):
+            if line.part is not None:
+                addresses = line.part.get("addresses", {})
+            elif line.trial and line.trial.is_scored:
+                yield from _past(line.trial, addresses)
     except OSError:
         return
-    addresses: Mapping[str, str] = {}
-    for line in lines:
-        try:
-            if line.startswith(b'{"part"'):
-                addresses = json.loads(line)["part"].get("addresses", {}) if b'"addresses"' in line else {}
-            elif b'"bill"' in line or b'"solutions"' in line:  # most lines are from agents that call no model
-                trial = json.loads(line)["trial"]
-                if trial["verdict"] in _PLAYED:
-                    yield from _judged(trial) if "solutions" in trial else _played(trial, addresses)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue
 
 
-def _judged(trial: dict[str, Any]) -> Iterator[Played]:
-    """Yield how long a solution file took; nothing if some of its verdicts were reused."""
-    found = trial["solutions"]
-    solutions = sum(found.get("verdicts", {}).values()) + sum(found.get("ungradable", {}).values())
-    if solutions and not found.get("reused"):
-        yield Played(
-            case=_case_in(trial),
-            spec=asked(str(trial["spec"])),
-            turns=1,
-            solutions=solutions,
-            seconds=float(trial["seconds"]),
+def _past(trial: RecordedTrial, addresses: Mapping[str, str]) -> Iterator[PastTrial]:
+    """Yield the trial, unless it called no model or is a solution file with reused verdicts."""
+    case = trial.suite, trial.case, trial.fingerprint
+    bill, judge, found = trial.bill, trial.judge_bill, trial.solutions
+    if found and not found.reused and (solutions := sum((*found.verdicts.values(), *found.ungradable.values()))):
+        yield PastTrial(case=case, spec=asked(trial.spec), turns=1, solutions=solutions, seconds=trial.seconds)
+    elif not found and (bill or judge):
+        roles = {role: each.usage for role, each in trial.roles.items()}
+        yield PastTrial(
+            case=case,
+            spec=asked(trial.spec, addresses),
+            turns=max(1, len(trial.turns)),
+            is_question=trial.answer is not None,
+            usage=roles.get("student") or (bill.usage if bill else Usage()),
+            roles=roles,
+            learning_seconds=trial.learning_seconds,
+            held_out=bool(trial.learning and trial.learning.held_out),
+            seconds=None if bill and bill.replayed else trial.seconds,
+            judged=judge.usage if judge else None,
         )
-
-
-def _played(trial: dict[str, Any], addresses: Mapping[str, str]) -> Iterator[Played]:
-    """Yield what a trial took; nothing if neither its agent nor its judge asked a model."""
-    bill, judged = trial.get("bill"), (trial.get("judgement") or {}).get("bill")
-    if not (bill or judged):
-        return
-    roles = {str(role): Usage.from_dict(each["usage"]) for role, each in trial.get("roles", {}).items()}
-    own = roles.get("student") if roles else None
-    yield Played(
-        case=_case_in(trial),
-        spec=asked(str(trial["spec"]), addresses),
-        turns=max(1, len(trial.get("turns", ()))),
-        is_question="answer" in trial,
-        usage=own or (Usage.from_dict(bill["usage"]) if bill else Usage()),
-        roles=roles,
-        learning_seconds=float(trial.get("learning_seconds", 0.0)),
-        held_out=bool(trial.get("learning", {}).get("held_out")),
-        seconds=None if bill and bill.get("replayed") else float(trial["seconds"]),
-        judged=Usage.from_dict(judged["usage"]) if judged else None,
-    )
-
-
-def _case_in(trial: Mapping[str, Any]) -> Case:
-    return str(trial["suite"]), str(trial["case"]), str(trial["fingerprint"])

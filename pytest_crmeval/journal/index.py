@@ -1,4 +1,4 @@
-"""The runs of a reports folder, submitted or not: what each is, how it stands, how far it is."""
+"""The runs of a reports folder, submitted or not: their states and their progress."""
 
 import json
 import os
@@ -7,37 +7,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_crmeval.domain.checkpoints import samples_from
 from pytest_crmeval.journal.ids import JOURNAL, LATEST, problem_of
 from pytest_crmeval.journal.jobs import NAME as JOB
 from pytest_crmeval.journal.jobs import Job, JobError, State, Task, is_job, read_job, state_of
 from pytest_crmeval.journal.locks import NAME as LOCK
 from pytest_crmeval.journal.locks import is_held
+from pytest_crmeval.journal.reader import Follower, JournalError, first_start
 
 _COUNTS = ("passed", "failed", "errored", "invalid", "not_run")
 _SCHEMA = "crmeval.report/"
 _TRIALS = b' "trials": ['
-"""The line of a report at which its trials begin: what is above it is short."""
+"""The line of a report at which its trials begin; everything above it is short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOnDisk:
-    """A run, as its files tell it."""
+    """A run as described by its files."""
 
     id: str
     folder: Path
     state: State
     when: str
-    """When it was begun; when it was submitted, if it was not begun."""
+    """When it was started; if it was not, when it was submitted."""
     job: Job | None
-    """None for a pytest run that nobody submitted."""
+    """None for a run that was not submitted."""
     tasks: Sequence[Task]
     trouble: str = ""
-    """What can't be read of it."""
+    """Why a file of the run can't be read; empty if all can."""
 
 
 class NoSuchRunError(Exception):
-    """A run that is not there; the message says which there are."""
+    """There is no such run; the message lists similar or recent ones."""
 
 
 def folder_of(reports: Path, run: str | None = None, others: Sequence[Path] = ()) -> Path:
@@ -60,17 +60,17 @@ def folder_of(reports: Path, run: str | None = None, others: Sequence[Path] = ()
 
     near = get_close_matches(run, folders, n=3, cutoff=0.4)
     newest = [folder.name for folder in sorted(folders.values(), key=_touched, reverse=True)[:3]]
-    there = f"; did you mean {' or '.join(near)}?" if near else f"; there is {', '.join(newest)}" if newest else ""
+    there = f"; did you mean {' or '.join(near)}?" if near else f"; latest runs: {', '.join(newest)}" if newest else ""
     raise NoSuchRunError(f"there is no run {run!r} in {reports}{there}")
 
 
 def is_only_report(folder: Path) -> bool:
-    """Whether nothing but its report is left of a run."""
+    """Whether only the report of a run is left."""
     return not (_is_run(folder) or is_held(folder))
 
 
 def run_of(folder: Path) -> RunOnDisk:
-    """Return the run of a folder; what can't be read of it is told, not raised."""
+    """Return the run of a folder; read errors are reported in ``trouble`` and not raised."""
     try:
         job = read_job(folder) if is_job(folder) else None
     except JobError as error:
@@ -89,21 +89,20 @@ def runs_in(*reports: Path) -> list[RunOnDisk]:
 
 
 def end_of(folder: Path) -> State | None:
-    """Return how a run ended, as its report tells; None if it has none."""
+    """Return how a run ended, according to its report; None if it has no report."""
     head = _head(_report_of(folder))
     return _end(head) if head else None
 
 
 def tasks_of(folder: Path) -> list[Task]:
-    """Return how far each subject is in each suite, as the journal tells it; UnreadableError if it can't be read."""
+    """Return the progress of each subject in each suite from the journal; JournalError if it can't be read."""
     from pytest_crmeval.journal.counts import tasks_in
-    from pytest_crmeval.journal.following import Follower
 
     return tasks_in(Follower(folder / JOURNAL).read().tally)
 
 
 def point(link: Path, target: str) -> None:
-    """Let a link point elsewhere, in one step."""
+    """Set the target of a symbolic link atomically."""
     draft = link.with_name(f".{link.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     draft.symlink_to(target)
@@ -114,7 +113,7 @@ def point(link: Path, target: str) -> None:
 
 
 def _folders(reports: Path) -> Iterable[Path]:
-    """Return where runs are; a report may have lost its folder."""
+    """Return the folders of runs, also of runs of which only the report is left."""
     found: dict[str, Path] = {}
     alone: list[Path] = []
     try:
@@ -144,11 +143,11 @@ def _is_run(folder: Path) -> bool:
 
 
 def _touched(folder: Path) -> float:
-    """Return when it was begun or resumed: who does that signs the lock; before that, when it was submitted."""
+    """Return when a run was started or resumed, which updates its lock; before that, when it was submitted."""
     for name in (LOCK, JOB, JOURNAL):
         try:
             return (folder / name).stat().st_mtime
-        except OSError:  # it has none
+        except OSError:  # no such file
             continue
     return 0.0
 
@@ -170,20 +169,18 @@ def _not_submitted(folder: Path) -> RunOnDisk:
         state=_end(head),
         when=str(head["run"].get("started", "")),
         job=None,
-        tasks=[_task(standing) for standing in head["results"]],
+        tasks=[_task(summary) for summary in head["results"]],
     )
 
 
 def _is_outdated(folder: Path) -> bool:
-    """Whether a run was resumed after its report was written, and has not come to another."""
+    """Whether a run was resumed after its report was written, and has no new report yet."""
     written = _report_of(folder).stat().st_mtime
     if not (folder / LOCK).exists() or _touched(folder) <= written:
         return False
-    from pytest_crmeval.journal.following import Follower, UnreadableError
-
     try:
         resumed = Follower(folder / JOURNAL).read().resumed
-    except UnreadableError:  # its report is all that can be told
+    except JournalError:  # only the report can be read
         return False
     return resumed is not None and resumed > written
 
@@ -199,28 +196,23 @@ def _unreadable(folder: Path, trouble: str) -> RunOnDisk:
 
 
 def _journalled(folder: Path) -> Sequence[Task]:
-    """Return the tasks that the journal tells of; nothing if it can't be read."""
-    from pytest_crmeval.journal.following import UnreadableError
-
+    """Return the tasks in the journal; empty if it can't be read."""
     try:
         return tasks_of(folder)
-    except UnreadableError:
+    except JournalError:
         return ()
 
 
 def _begun(folder: Path) -> tuple[str, str]:
-    """Return when the first part of a run began, and what is wrong with its journal."""
+    """Return when the first part of a run began, and the error if its journal can't be read."""
     try:
-        with (folder / JOURNAL).open("rb") as file:
-            return str(json.loads(file.readline())["part"]["started"]), ""
-    except OSError as error:
-        return "", f"{folder / JOURNAL}: {error.strerror}"
-    except (ValueError, KeyError, TypeError) as error:
-        return "", f"{folder / JOURNAL}:1: not a line of a journal: {error!r}"
+        return first_start(folder / JOURNAL), ""
+    except JournalError as error:
+        return "", str(error)
 
 
 def _head(path: Path) -> Mapping[str, Any]:
-    """Return a report without its trials; nothing if there is none, or if it is none."""
+    """Return a report without its trials; empty if there is no valid report."""
     lines = []
     try:
         with path.open("rb") as file:
@@ -231,25 +223,25 @@ def _head(path: Path) -> Mapping[str, Any]:
                 lines.append(line)
         document = json.loads(b"".join(lines))
         is_report = str(document["schema"]).startswith(_SCHEMA) and isinstance(document["run"], dict)
-        for standing in document["results"]:
-            _task(standing)
+        for summary in document["results"]:
+            _task(summary)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     return document if is_report else {}
 
 
-def _task(standing: Mapping[str, Any]) -> Task:
-    """Return the task that a standing of a report is the outcome of."""
-    bill, solved = standing.get("bill"), (standing.get("checkpoint") or {}).get("samples", ())
-    passed, failed, errored, invalid, not_run = (int(standing.get(name, 0)) for name in _COUNTS)
+def _task(summary: Mapping[str, Any]) -> Task:
+    """Return a summary of a report as a task."""
+    bill, solved = summary.get("bill"), (summary.get("checkpoint") or {}).get("samples", ())
+    passed, failed, errored, invalid, not_run = (int(summary.get(name, 0)) for name in _COUNTS)
     return Task(
-        suite=str(standing["suite"]),
-        subject=str(standing["subject"]),
+        suite=str(summary["suite"]),
+        subject=str(summary["subject"]),
         total=passed + failed + errored + invalid + not_run,
         passed=passed,
         failed=failed,
         errored=errored,
         invalid=invalid,
         cost=bill["cost"] if bill else 0.0,
-        samples=tuple((*sample, count) for sample, count in samples_from(solved).items()),
+        samples=tuple((int(judged), int(right), int(count)) for judged, right, count in solved),
     )

@@ -1,60 +1,52 @@
-"""Who runs a run: a lock that its process holds as long as it lives, however it ends."""
+"""The lock of a run. Its process holds it until it ends, for whatever reason."""
 
 import fcntl
 import json
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
+
+from pytest_crmeval.domain.records import Record
 
 NAME = "lock"
 HANDED = "CRMEVAL_JOB"
-"""Variable that tells a pytest which was started for a job which of its open files is the lock, and of what folder."""
+"""Variable with the number of the open lock file and the folder, for a pytest that was started for a job."""
 PATIENCE = 0.5
-"""Seconds; who only looks whether a lock is held has it for a moment."""
+"""Seconds; a process that only checks whether a lock is held takes it for a moment."""
 
 
 class LockedError(Exception):
-    """Somebody else runs this run; the message says who, and what to do."""
+    """Another process has the lock of this run; the message names it and says what to do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """The process that runs a run."""
+class Holder(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The process that has the lock of a run."""
 
     pid: int
     birth: str
-    """When the process was born, as the machine tells it: a number that was given again is another process."""
+    """Start time of the process, because process ids are reused."""
     host: str
     since: str
 
     @classmethod
     def of(cls, pid: int) -> Self:
-        """Return a process of this machine, from now on."""
+        """Return a process of this machine as the holder from now on."""
         return cls(pid=pid, birth=birth_of(pid), host=os.uname().nodename, since=now())
 
     @property
     def is_here(self) -> bool:
-        """Whether it is a process of this machine that is alive: one that may be sent a signal."""
+        """Whether the process is alive and on this machine, so that it can be sent a signal."""
         return self.host == os.uname().nodename and bool(self.birth) and birth_of(self.pid) == self.birth
 
     def __str__(self) -> str:
-        """Say who it is."""
+        """Return process, machine and time, for messages."""
         return f"process {self.pid} on {self.host}, since {self.since}"
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return who wrote himself down; KeyError, TypeError or ValueError if nobody did."""
-        return cls(
-            pid=int(record["pid"]), birth=str(record["birth"]), host=str(record["host"]), since=str(record["since"])
-        )
 
 
 class Lock:
-    """The lock on a run's folder, held."""
+    """The lock on a run's folder, held by this process."""
 
     def __init__(self, file: int) -> None:
         self._file = file
@@ -62,7 +54,7 @@ class Lock:
 
     @classmethod
     def take(cls, folder: Path) -> Self:
-        """Take it; LockedError if another process has it."""
+        """Acquire the lock; LockedError if another process has it."""
         file = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         if not _locked(file):
             os.close(file)
@@ -74,7 +66,7 @@ class Lock:
 
     @classmethod
     def handed_over(cls) -> tuple[Path, Self] | None:
-        """Return folder and lock of the job that this process was started for, once; None if it was not."""
+        """Return folder and lock of the job that this process was started for, only once; None if there is none."""
         number, _, folder = os.environ.pop(HANDED, "").partition(" ")
         if not (number.isdecimal() and _is_same(int(number), Path(folder) / NAME)):
             return None
@@ -82,21 +74,21 @@ class Lock:
         return Path(folder), cls(int(number))
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """Return what the process has to be told that it is handed over to; it is open there, too."""
+        """Return the environment variable for the process that takes the lock over; it inherits the open file."""
         os.set_inheritable(self._file, True)  # noqa: FBT003 (its signature)
         return {HANDED: f"{self._file} {folder}"}
 
     def fileno(self) -> int:
-        """Return the open file, for a process that is to hold it, too."""
+        """Return the open file, for another process that should also hold the lock."""
         return self._file
 
     def close(self) -> None:
-        """Let it go; whoever it was handed over to still holds it."""
+        """Release the lock; a process that took it over still holds it."""
         os.close(self._file)
 
     def sign(self, holder: Holder) -> None:
-        """Write down who has it; a full disk is no reason not to have it."""
-        record = json.dumps({name: getattr(holder, name) for name in Holder.__slots__}) + "\n"
+        """Write the holder into the lock file; errors, such as a full disk, are ignored."""
+        record = json.dumps(holder.to_dict()) + "\n"
         try:
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, record.encode(), 0)
@@ -105,7 +97,7 @@ class Lock:
 
 
 def is_held(folder: Path) -> bool:
-    """Whether anybody runs the run of a folder now."""
+    """Whether a process holds the lock of a run's folder now."""
     try:
         file = os.open(folder / NAME, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -120,33 +112,33 @@ def is_held(folder: Path) -> bool:
 
 
 def holder_of(folder: Path) -> Holder | None:
-    """Return who runs the run of a folder now; None if nobody does, or does not say."""
+    """Return the process that holds the lock of a run's folder now; None if there is none or it is unknown."""
     return _reader(folder) if is_held(folder) else None
 
 
 def birth_of(pid: int) -> str:
-    """Return when a process was born, in words that no other process of this machine has; nothing if it is gone."""
+    """Return the start time of a process, unique on this machine; empty if the process has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
-        return _told_by_ps(pid) if not Path("/proc/self/stat").exists() else ""
+        return _birth_from_ps(pid) if not Path("/proc/self/stat").exists() else ""
     state, *fields = stat.rpartition(")")[2].split()
     return "" if state in {"Z", "X"} else f"{boot} {fields[18]}"
 
 
 def now() -> str:
-    """Return the time of day, as files keep it."""
+    """Return the time of day in the format of our files."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _told_by_ps(pid: int) -> str:
+def _birth_from_ps(pid: int) -> str:
     import subprocess
 
-    told = subprocess.run(  # noqa: S603 (a number)
+    done = subprocess.run(  # noqa: S603 (a number)
         ["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
-    return told.stdout.strip()
+    return done.stdout.strip()
 
 
 def _is_same(file: int, path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Where a run is that somebody names: by its id, or by a path to its folder, its journal or its report."""
+"""Finds a run by its id, or by a path to its folder, its journal or its report."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from pytest_crmeval.journal.jobs import NAME as JOB
 
 
 class NoRunError(Exception):
-    """No run is where somebody said; the message says what to name."""
+    """There is no run at the given path; the message says what to give instead."""
 
 
 def place_of(given: str, reports: Path, here: Path | None = None) -> Path:
-    """Return the journal of a run, or its report if there is no journal; an id goes before a path."""
+    """Return the journal of a run, or its report if there is no journal; an id takes precedence over a path."""
     path = (here or Path()) / Path(given).expanduser()
     if path.name in {JOB, LOG}:
         path = path.parent
@@ -22,23 +22,23 @@ def place_of(given: str, reports: Path, here: Path | None = None) -> Path:
         if _is_file(candidate):
             return candidate
     if _is_file(path, folder=True):
-        raise NoRunError(f"{given!r}: the folder has no journal ({JOURNAL}); name the folder of a run")
-    raise NoRunError(f"{given!r}: there is neither a run of this id in {reports} nor a file or folder of this name")
+        raise NoRunError(f"{given!r}: the folder has no journal ({JOURNAL}); give the folder of a run")
+    raise NoRunError(f"{given!r}: {reports} has no run with this id, and there is no such file or folder")
 
 
 def is_of(place: Path, run: Path) -> bool:
-    """Whether a journal or report is that of the run whose folder is ``run``."""
+    """Whether a journal or report belongs to the run with the folder ``run``."""
     return place.resolve() in [candidate.resolve() for candidate in _in(run)]
 
 
 def journal_beside(report: Path, run: str) -> Path | None:
-    """Return the journal of a run whose report is there, perhaps renamed; None if it was not kept."""
+    """Return the journal next to a report, which may have been renamed; None if there is none."""
     journals = (report.parent / name / JOURNAL for name in (run, report.stem))
     return next((journal for journal in journals if journal.is_file()), None)
 
 
 def report_beside(journal: Path) -> Path | None:
-    """Return the report of a run whose journal is there; None if it has not come to one."""
+    """Return the report of the run with this journal; None if there is none yet."""
     folder = journal.resolve().parent
     report = folder.with_name(f"{folder.name}.json")
     return report if report.is_file() else None
@@ -47,7 +47,7 @@ def report_beside(journal: Path) -> Path | None:
 def _is_file(path: Path, *, folder: bool = False) -> bool:
     try:
         return path.is_dir() if folder else path.is_file()
-    except OSError:  # a name that is too long for any file, a folder that can't be looked into
+    except OSError:  # the name is too long, or the folder can't be read
         return False
 
 

@@ -1,32 +1,32 @@
-"""How far a run is: what was planned, what was tried, how fast it goes. No clock and no disk of its own."""
+"""Progress of a run: planned and completed cases, and their rate. It has no clock and reads no file."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
-from pytest_crmeval.domain.checkpoints import PASS_AT_1, CheckpointFigures, FileOutcome, samples_from
+from pytest_crmeval.domain.checkpoints import PASS_AT_1, FileOutcome, Samples, by_step, rates_of, step_of
+from pytest_crmeval.domain.counts import Counts
 from pytest_crmeval.domain.figures import Figure
-from pytest_crmeval.domain.interval import Clusters, unit_of
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.interval import Clusters
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.usage import Bill
 
 RECENT = 60.0
-"""Seconds that a rate looks back,"""
+"""A rate is based on the trials of so many seconds,"""
 LEAST = 10
-"""or further, until it has seen so many trials."""
+"""but on at least so many trials."""
 SHORTEST = 1.0
-"""Seconds that a rate has to see; what is over sooner has none worth telling."""
+"""Seconds; a rate over a shorter time is not reported."""
 _CENT = 100_000_000
-"""Money is summed in these parts of a dollar, as bills are rounded: what is taken back leaves no crumbs."""
+"""Costs are added as integers in this fraction of a dollar, so that subtraction leaves no rounding error."""
 Group = tuple[str, str]
 """Suite and subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What progress wants to know of a trial."""
+class CountedTrial:
+    """What progress needs of a trial."""
 
     key: str
     group: Group
@@ -36,58 +36,32 @@ class Outcome:
     judge: Bill | None = None
     unit: str = ""
     """The independent unit: the chain of the case, or the case; if empty, the trial itself."""
-    samples: Mapping[tuple[int, int], int] | None = None
-    """For a solution file: (judged, solved) solutions of a problem -> number of problems; else None."""
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return it of what a trial was written as, and look at nothing else; KeyError, TypeError or ValueError."""
-        judge = (record.get("judgement") or {}).get("bill")
-        solutions = record.get("solutions")
-        return cls(
-            key=record["key"],
-            group=(record["suite"], record["subject"]),
-            verdict=Verdict(record["verdict"]),
-            seconds=float(record["seconds"]),
-            bill=Bill.from_dict(record["bill"]) if "bill" in record else None,
-            judge=Bill.from_dict(judge) if judge else None,
-            unit=unit_of(record["case"], (record.get("labels") or {}).get("chain", "")),
-            samples=samples_from(solutions["samples"]) if solutions else None,
-        )
+    samples: Samples | None = None
+    """Samples of a solution file; None for other cases."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far one subject is in one suite; or all together."""
+class Progress(Counts, frozen=True, kw_only=True):
+    """The progress of one subject in one suite, or of the whole run."""
 
     suite: str = ""
     subject: str = ""
     total: int = 0
-    passed: int = 0
-    failed: int = 0
-    errored: int = 0
-    invalid: int = 0
     calls: int = 0
     retries: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float | None = 0.0
-    """Dollars that its trials took; None if a price is not known, zero for who asked no model."""
+    """Cost of its trials in dollars; None if a price is unknown, 0 without model calls."""
     rate: float | None = None
-    """Trials in a minute, over the recent past; None if there were none."""
+    """Recent trials per minute; None if there were none."""
     eta: float | None = None
-    """Seconds until all is done, if it goes on like this; None if nobody knows."""
+    """Seconds until all cases are done, at the current rate; None if unknown."""
     in_flight: int | None = None
-    """Cases that are being played; None if nobody tells."""
+    """Cases that are being played; None if unknown."""
     pass_rate: Figure | None = None
-    """Share of passed among the scored, as in the report; None when nothing was scored, which is not zero."""
+    """Share of scored trials that passed, as in the report; None (not 0) if none was scored."""
     pass_at_1: Figure | None = None
-    """For a checkpoint, which has no pass rate."""
-
-    @property
-    def done(self) -> int:
-        """Cases that have a trial, whatever came of it."""
-        return self.passed + self.failed + self.errored + self.invalid
+    """pass@1 of a checkpoint, which has no pass rate."""
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -95,8 +69,8 @@ class Progress:
         figure = self.pass_at_1 or self.pass_rate
         return figure.interval if figure else None
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives; what is not known is null."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON primitives; unknown values are null."""
         return {
             "suite": self.suite,
             "subject": self.subject,
@@ -114,14 +88,14 @@ class Progress:
 
 @dataclass(slots=True)
 class Pace:
-    """How fast trials come."""
+    """Measures the rate at which trials end."""
 
     begun: float | None = None
-    """When the first of them did begin, or the last one ended that is too long ago to count."""
+    """Start of the measured time: when the first trial began, or the latest trial ended that no longer counts."""
     _times: deque[float] = field(default_factory=deque)
 
     def tick(self, at: float, seconds: float) -> None:
-        """Note that one ended, which took so long."""
+        """Count a trial that ended at ``at`` and took ``seconds``."""
         if self.begun is None:
             self.begun = at - seconds
         self._times.append(at)
@@ -129,17 +103,17 @@ class Pace:
             self.begun = self._times.popleft()
 
     def per_second(self, now: float) -> float | None:
-        """Return how many come in a second; the longer none comes, the fewer. None if nobody knows."""
+        """Return trials per second, which falls while no trial ends; None if unknown."""
         if self.begun is None or not self._times:
             return None
-        passed = max(now, self._times[-1]) - self.begun  # a clock that was put back is not believed
+        passed = max(now, self._times[-1]) - self.begun  # the clock may have been set back
         return len(self._times) / passed if passed >= SHORTEST else None
 
     def eta(self, missing: int, now: float) -> float | None:
-        """Return the seconds until ``missing`` more have come; None if nobody knows.
+        """Return the seconds until ``missing`` more trials have ended; None if unknown.
 
-        No less than nothing has come for: the last ones of a run are its slowest, and whoever has kept us waiting for
-        a minute will hardly be here in a second.
+        It is at least the time since the last trial ended: the last trials of a run are its slowest, and one that has
+        taken a minute rarely ends within the next second.
         """
         if not missing:
             return 0.0
@@ -147,21 +121,21 @@ class Pace:
         return max(missing / speed, now - self._times[-1]) if speed else None
 
 
-class _Shares:
+class _RateCounter:
     """The pass rate of a subject in a suite, or pass@1 of a checkpoint, while trials are added and removed."""
 
     def __init__(self) -> None:
-        self.samples: Counter[tuple[int, int]] = Counter()
+        self._samples: Counter[tuple[int, int]] = Counter()
         self._units: dict[str, tuple[int, int]] = {}
         self._clusters = Clusters()
         self._is_checkpoint = False
 
-    def add(self, outcome: Outcome, sign: int) -> None:
+    def add(self, outcome: CountedTrial, sign: int) -> None:
         """Count a trial, or take it back."""
         if outcome.samples is not None:
             self._is_checkpoint = True
-            for sample, count in outcome.samples.items():
-                self.samples[sample] += sign * count
+            for judged, solved, count in outcome.samples:
+                self._samples[judged, solved] += sign * count
         elif outcome.verdict in {Verdict.PASSED, Verdict.FAILED}:
             unit = outcome.unit or outcome.key
             hits, size = self._units.get(unit, (0, 0))
@@ -169,43 +143,46 @@ class _Shares:
             self._units[unit] = (hits + sign * (outcome.verdict == Verdict.PASSED), size + sign)
             self._clusters.add(self._units[unit])
 
+    @property
+    def samples(self) -> Samples:
+        """The samples of all files of a checkpoint."""
+        return tuple((*sample, count) for sample, count in sorted((+self._samples).items()))
+
     def on(self, row: Progress) -> Progress:
-        """Return the row with the figure that a report of these trials has."""
+        """Return the row with its pass rate or pass@1, as in a report of these trials."""
         if self._is_checkpoint:
-            found = CheckpointFigures(files=0, whole=FileOutcome(samples=+self.samples))
-            return replace(row, pass_at_1=found.figures().get(PASS_AT_1))
+            return replace(row, pass_at_1=rates_of(FileOutcome(samples=self.samples)).get(PASS_AT_1))
         share = self._clusters.share
         if share is None:
             return row
-        low, high = self._clusters.interval() or (None, None)
-        return replace(row, pass_rate=Figure(value=share, low=low, high=high))
+        return replace(row, pass_rate=Figure(value=share, interval=self._clusters.interval()))
 
 
-class Tally:
-    """Counts a run as it goes on. Each trial is counted once, when it comes, however many there are."""
+class ProgressCounter:
+    """Counts the trials of a run as they end, in constant time per trial."""
 
     def __init__(self) -> None:
         self.spent = 0.0
-        """Dollars that the run has cost: all trials ever, judges, and what is in no trial."""
+        """Cost of the run in dollars: all trials, also repeated ones, judges, and calls outside of trials."""
         self.unpriced = 0
-        """How many times something was asked at a price that nobody knows."""
+        """Number of bills without a known price."""
         self._planned: dict[str, Group] = {}
-        self._tried: dict[str, Outcome] = {}
+        self._tried: dict[str, CountedTrial] = {}
         self._counts: dict[Group, Counter[str]] = {}
-        self._shares: dict[Group, _Shares] = {}
+        self._shares: dict[Group, _RateCounter] = {}
         self._paces: dict[Group, Pace] = {}
         self._pace = Pace()
 
     def begin(self, planned: Mapping[str, Group]) -> None:
-        """Know that a part of the run begins; what it plans has still to be done, whatever came of it before."""
+        """Begin a part of the run; the cases that it plans are open again, whatever their earlier result."""
         for key, group in planned.items():
             if trial := self._tried.pop(key, None):
                 self._add(trial, -1)
             self._plan(key, group)
         self._paces, self._pace = {}, Pace()
 
-    def take(self, outcome: Outcome, at: float | None = None) -> None:
-        """Count a trial that ended then, instead of an earlier one of the same case; None if nobody knows when."""
+    def take(self, outcome: CountedTrial, at: float | None = None) -> None:
+        """Count a trial that ended at ``at`` (None if unknown); it replaces an earlier trial of the same case."""
         before = self._tried.pop(outcome.key, None)
         if before:
             self._add(before, -1)
@@ -221,13 +198,13 @@ class Tally:
                 pace.tick(at, outcome.seconds)
 
     def missing(self, keys: Iterable[str]) -> Counter[Group]:
-        """Count those of the cases that have not been tried yet, by suite and subject."""
+        """Return how many of the cases have no trial yet, by suite and subject."""
         return Counter(self._planned[key] for key in keys if key in self._planned and key not in self._tried)
 
     def rows(self, now: float, in_flight: Mapping[Group, int] | None = None) -> list[Progress]:
-        """Return how far each subject is in each suite, in the order of their names."""
+        """Return the progress of each subject in each suite, sorted by name, checkpoints by step."""
         rows = []
-        for group, counts in sorted(self._counts.items()):
+        for group, counts in sorted(self._counts.items(), key=lambda each: _place(*each[0])):
             if counts["total"]:
                 playing = None if in_flight is None else in_flight.get(group, 0)
                 row = _progress(group, counts, self._paces.get(group, Pace()), now, playing)
@@ -242,9 +219,9 @@ class Tally:
         whole = _progress(("", ""), counts, self._pace, now, playing)
         return self._with_figure(whole, groups[0]) if len(groups) == 1 else whole
 
-    def samples(self, group: Group) -> Mapping[tuple[int, int], int]:
-        """Return (judged, solved) solutions of a problem -> number of problems, for all files of a checkpoint."""
-        return +self._shares[group].samples if group in self._shares else {}
+    def samples(self, group: Group) -> Samples:
+        """Return the samples of all files of a checkpoint."""
+        return self._shares[group].samples if group in self._shares else ()
 
     def _with_figure(self, row: Progress, group: Group) -> Progress:
         return self._shares[group].on(row) if group in self._shares else row
@@ -257,11 +234,11 @@ class Tally:
             self._planned[key] = group
             self._counts.setdefault(group, Counter())["total"] += 1
 
-    def _add(self, outcome: Outcome, sign: int) -> None:
+    def _add(self, outcome: CountedTrial, sign: int) -> None:
         """Count a trial, or take it back."""
         counts = self._counts[outcome.group]
         counts[outcome.verdict] += sign
-        self._shares.setdefault(outcome.group, _Shares()).add(outcome, sign)
+        self._shares.setdefault(outcome.group, _RateCounter()).add(outcome, sign)
         if bill := outcome.bill:
             usage = bill.usage
             counts["calls"] += sign * usage.calls
@@ -289,3 +266,7 @@ def _progress(group: Group, counts: Counter[str], pace: Pace, now: float, in_fli
 
 def _rounded(number: float | None, digits: int) -> float | None:
     return None if number is None else round(number, digits)
+
+
+def _place(suite: str, subject: str) -> tuple[str, float, str]:
+    return (suite, *by_step(subject, step_of(subject)))

@@ -1,4 +1,4 @@
-"""Where a run comes from: the commit that it was played at, and the cases and prompts that it was played with."""
+"""The origin of a run: its commit, its cases and the code of its agents."""
 
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -10,11 +10,11 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import PlannedCase
 
 PATIENCE = 10.0
-"""Seconds that git may take; a run does not wait longer to know its commit."""
+"""Seconds that a run waits for git."""
 
 
 def commit_at(folder: Path) -> JsonObject:
-    """Return the commit that is checked out, and whether files that git knows were changed since; nothing of no git."""
+    """Return the commit that is checked out, and whether tracked files were changed; empty without a repository."""
     commit = _git(folder, "rev-parse", "HEAD")
     if commit is None:
         return {}
@@ -23,7 +23,7 @@ def commit_at(folder: Path) -> JsonObject:
 
 
 def datasets_of(planned: Iterable[PlannedCase]) -> JsonObject:
-    """Return how many cases of each suite were planned, and a fingerprint that changes when any of them does."""
+    """Return the number of planned cases of each suite, and a fingerprint of their content."""
     suites: dict[str, set[tuple[str, str]]] = {}
     for case in planned:
         suites.setdefault(case.suite, set()).add((case.case, case.fingerprint))
@@ -34,7 +34,7 @@ def datasets_of(planned: Iterable[PlannedCase]) -> JsonObject:
 
 
 def fingerprint_of(content: object) -> str:
-    """Return what changes when content does."""
+    """Return a digest of the content."""
     return sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -59,10 +59,10 @@ def code_of(spec: str) -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """Return what git says; None if there is no git, no repository, or no answer."""
+    """Return the output of git; None if it fails, is missing or takes too long."""
     command: Sequence[str] = ["git", "-C", str(folder), *arguments]
     try:
-        told = subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return told.stdout.decode(errors="replace").strip() if told.returncode == 0 else None
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else None

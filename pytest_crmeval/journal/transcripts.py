@@ -1,4 +1,4 @@
-"""Transcripts on disk: one document per trial, complete, to be read, scored again and replayed."""
+"""Transcripts on disk: one complete document per trial, which can be read, scored again and replayed."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ from pytest_crmeval.domain.wire import decoded, encoded, read_turn, written_turn
 
 SCHEMA = "crmeval.transcript/1"
 ENCRYPTED = "encrypted"
-"""Under this name a confidential trial has its whole transcript."""
+"""Field with the whole transcript of a confidential trial."""
 Lines = Sequence[JsonObject]
 _LISTS = frozenset({"messages", "exchanges"})
-"""What is laid out: the document, its turns, its judge; not an exchange, which has a key and is one line."""
+"""Fields that are written with one line per item; each exchange is one line."""
 
 
 class TranscriptError(Exception):
-    """A transcript that can't be read; the message says which and why."""
+    """A transcript can't be read; the message names the file and the reason."""
 
 
 def write(  # noqa: PLR0913 (each may be left out)
@@ -37,30 +37,55 @@ def write(  # noqa: PLR0913 (each may be left out)
     redactor: Redactor | None = None,
     canary: str = "",
 ) -> Path:
-    """Write all that is known of a trial, whole or not at all; OSError with the name of the file if it can't be.
+    """Write the transcript of a trial atomically; OSError with the name of the file if it can't be written.
 
-    ``name`` is what the case is called there, if not by its id; ``index`` tells which trial of its case it is, where it
-    does not itself;
-    ``exchanges`` are what the subject asked of models, ``judged`` what the judge did, ``roles`` what others did who
-    make up the subject, as lines of a cassette. With a ``canary`` what was said is encrypted.
+    ``name`` replaces the id of the case in the path; ``index`` is the number of the trial, if ``trial`` does not have
+    it. ``exchanges`` are the model calls of the subject, ``judged`` those of the judge and ``roles`` those of the
+    subject's other models, as lines of a cassette. With a ``canary`` the dialogue is encrypted.
     """
-    index = index or trial.planned.trial
     path = path_of(folder, trial, index, name)
-    content = _redacted(_document(trial, index, exchanges, judged, roles or {}), redactor or Redactor()) + b"\n"
-    if canary:
-        content = _hidden(content, canary)
+    store(
+        path,
+        content_of(
+            trial, index=index, exchanges=exchanges, judged=judged, roles=roles, redactor=redactor, canary=canary
+        ),
+    )
+    return path
+
+
+def content_of(  # noqa: PLR0913 (each may be left out)
+    trial: Trial,
+    *,
+    index: int | None = None,
+    exchanges: Lines = (),
+    judged: Lines = (),
+    roles: Mapping[str, Lines] | None = None,
+    redactor: Redactor | None = None,
+    canary: str = "",
+) -> bytes:
+    """Return the content of the file that ``write`` writes."""
+    document = _document(trial, index or trial.planned.trial, exchanges, judged, roles or {})
+    content = _redacted(document, redactor or Redactor()) + b"\n"
+    return _hidden(content, canary) if canary else content
+
+
+def store(path: Path, content: bytes) -> None:
+    """Write a file atomically; OSError with its name if it can't be written."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        _write(draft, content)
+        try:
+            draft.write_bytes(content)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_bytes(content)
         draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from error
-    return path
 
 
 def path_of(folder: Path, trial: Trial, index: int | None = None, name: str = "") -> Path:
-    """Return where the transcript of a trial is."""
+    """Return the path of a trial's transcript."""
     return folder / name_of(trial, index, name)
 
 
@@ -73,7 +98,7 @@ def name_of(trial: Trial, index: int | None = None, name: str = "") -> str:
 
 
 def load(path: Path) -> Transcript:
-    """Return the dialogue as it was played; TranscriptError if the file is no transcript."""
+    """Return the dialogue of a transcript; TranscriptError if the file is not a transcript."""
     try:
         document = decoded(path.read_bytes())
         if document["schema"] == SCHEMA and ENCRYPTED in document:
@@ -87,12 +112,12 @@ def load(path: Path) -> Transcript:
     raise TranscriptError(f"{path}: unsupported schema {cut(repr(document['schema']), 80)}; supported: {SCHEMA}")
 
 
-def _write(path: Path, content: bytes) -> None:
+def is_confidential(path: Path) -> bool:
+    """Whether the dialogue is encrypted, so that it is not read by accident."""
     try:
-        path.write_bytes(content)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        return ENCRYPTED in decoded(path.read_bytes())
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def _document(trial: Trial, index: int, exchanges: Lines, judged: Lines, roles: Mapping[str, Lines]) -> JsonObject:
@@ -116,14 +141,14 @@ def _document(trial: Trial, index: int, exchanges: Lines, judged: Lines, roles: 
 
 
 def _hidden(content: bytes, canary: str) -> bytes:
-    """Return a document that tells of which trial it is, and holds the rest as nobody reads it by accident."""
+    """Return a document that names its trial and has everything else encrypted."""
     document = decoded(content)
-    told = {name: document[name] for name in ("schema", "suite", "subject", "case", "trial")}
-    return encoded({**told, "canary": canary, ENCRYPTED: encrypted(content.decode(), canary)}) + b"\n"
+    head = {name: document[name] for name in ("schema", "suite", "subject", "case", "trial")}
+    return encoded({**head, "canary": canary, ENCRYPTED: encrypted(content.decode(), canary)}) + b"\n"
 
 
 def _redacted(document: JsonObject, redactor: Redactor) -> bytes:
-    """Return the document as it is written; only where there is a secret it is looked at part by part."""
+    """Return the document as JSON without secrets; it is redacted part by part only if it has one."""
     content = _laid_out(document)
     text = content.decode()
     if redactor.text(text) == text:
@@ -134,7 +159,7 @@ def _redacted(document: JsonObject, redactor: Redactor) -> bytes:
 def _laid_out(value: Json, opened: int = 4) -> bytes:
     """Return JSON with a line for each message and each exchange.
 
-    ``opened`` levels are laid out. The encoder of Python that indents all of them takes ten times as long.
+    ``opened`` levels are split into lines. Python's own indenting encoder takes ten times as long.
     """
     if opened and isinstance(value, list) and value:
         return b"[\n" + b",\n".join(_laid_out(item, opened - 1) for item in value) + b"\n]"

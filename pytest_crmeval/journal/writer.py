@@ -1,81 +1,37 @@
-"""The append-only journal of a run: what is in it is not lost."""
+"""The only writer of journals: append-only, and synced to disk before a trial counts."""
 
 import fcntl
-import json
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
 from typing import Self
 
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.shard import shard_of
-from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.domain.wire import parsed
+from pytest_crmeval.domain.trial import PlannedCase, Trial, flat
+from pytest_crmeval.domain.wire import encoded_quickly
+from pytest_crmeval.journal.reader import JournalError, RunRecord, spent_on
 
 _BLOCK = 2**16
 ROUNDING = 1e-9
-"""Dollars that adding up may leave."""
+"""Dollars; smaller differences are rounding errors."""
 
 
-class JournalError(Exception):
-    """A journal that can't be read or written; the message says which and why."""
-
-
-@dataclass(slots=True)
-class Past:
-    """What a journal tells: the parts of the run so far, what they planned, and the last trial of each case."""
-
-    parts: list[JsonObject] = field(default_factory=list)
-    planned: dict[str, PlannedCase] = field(default_factory=dict)
-    trials: dict[str, Trial] = field(default_factory=dict)
-    red: set[str] = field(default_factory=set)
-    """Cases whose test was red for another reason than its trial."""
-    size: int = 0
-    """How much of the file was read."""
-    spent: float = 0.0
-    """Dollars that all trials ever taken have cost, also those that were repeated or forgotten later."""
-
-    def begin(self, part: JsonObject, planned: Sequence[PlannedCase]) -> None:
-        """Take another part; what was tried of a case that has changed since was another case."""
-        self.parts.append(part)
-        for case in planned:
-            self.planned[case.key] = case
-            trial = self.trials.get(case.key)
-            if trial and not trial.planned.same_as(case):
-                del self.trials[case.key]
-
-    def take(self, trial: Trial) -> None:
-        """Take how a case went; what was said of its test before is over."""
-        self.trials[trial.planned.key] = trial
-        self.spent += spent_on(trial)
-        self.red.discard(trial.planned.key)
-
-
-def spent_on(trial: Trial) -> float:
-    """Return the dollars that a trial has cost, its judge included; what was replayed has cost nothing."""
-    bills = (trial.bill, trial.judgement.bill if trial.judgement else None)
-    return sum(bill.spent for bill in bills if bill)
-
-
-class Journal:
-    """A journal that this process, and no other, is writing."""
+class JournalWriter:
+    """A journal that only this process writes."""
 
     def __init__(self, file: FileIO) -> None:
         self._file = file
 
     @classmethod
     def open(cls, path: Path, *, after: int | None = None) -> Self:
-        """Open for appending, after what the caller has read; a last line that a crash cut off is taken away."""
+        """Open a journal for appending, after the bytes that the caller has read; an incomplete last line is cut."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("ab+", buffering=0)
         except OSError as error:
-            raise JournalError(
-                f"{path}: {error.strerror}; choose a folder that can be written with crmeval_reports"
-            ) from error
+            raise JournalError(f"{path}: {error.strerror}; choose a writable folder with crmeval_reports") from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -84,28 +40,37 @@ class Journal:
         whole = _cut_torn_line(file)
         if after is not None and whole != after:
             file.close()
-            raise JournalError(f"{path}: another process has written this run meanwhile; start again")
+            raise JournalError(f"{path}: another process has written to this run in the meantime; start again")
         return cls(file)
 
     def part(self, part: JsonObject, planned: Sequence[PlannedCase]) -> None:
-        """Write that a part of the run begins, and what it means to play."""
+        """Write the start of a part of the run, with its planned cases."""
         self._write({"part": part, "planned": [case.to_dict() for case in planned]})
 
     def trial(self, trial: Trial) -> None:
         """Write the result of a case with the time of day and the monotonic clock."""
         at, tick = round(time.time(), 3), round(time.monotonic(), 3)
-        self._write({"trial": trial.to_dict(), "at": at, "tick": tick})
+        self._write({"trial": flat(trial), "at": at, "tick": tick})
+
+    def append_trial(self, content: bytes) -> None:
+        """Write a trial that is JSON already, with the same times; it is on disk when ``sync`` returns."""
+        at, tick = round(time.time(), 3), round(time.monotonic(), 3)
+        self._append(b'{"trial":%b,"at":%b,"tick":%b}\n' % (content, repr(at).encode(), repr(tick).encode()))
+
+    def sync(self) -> None:
+        """Wait until everything written is on disk."""
+        os.fsync(self._file.fileno())
 
     def red(self, key: str) -> None:
-        """Write that the test of a case is red, whatever its trial says."""
+        """Write that the test of a case failed outside of its trial."""
         self._write({"red": key})
 
     def spent(self, cost: float) -> None:
-        """Write what was paid and is in no trial."""
+        """Write a cost that belongs to no trial."""
         self._write({"spent": cost})
 
     def check_in_place(self) -> None:
-        """Raise JournalError if the file was removed or replaced: what is written to it now would be lost."""
+        """Raise JournalError if the file was removed or replaced, because further lines would be lost."""
         try:
             in_place = os.path.samestat(Path(self._file.name).stat(), os.fstat(self._file.fileno()))
         except FileNotFoundError:
@@ -114,32 +79,37 @@ class Journal:
             raise JournalError(f"{self._file.name} was removed or replaced during the run")
 
     def close(self) -> None:
-        """Let others write."""
+        """Close the file, so that other processes can write it."""
         self._file.close()
 
     def _write(self, record: JsonObject) -> None:
-        """Write one line, whole: what a full disk took of it is taken back."""
+        """Write one line, and wait until it is on disk."""
+        self._append(_line(record), sync=True)
+
+    def _append(self, content: bytes, *, sync: bool = False) -> None:
+        """Write a whole line; if the disk is full, the part that was written is removed."""
         self.check_in_place()
-        line = memoryview(_line(record))
+        line = memoryview(content)
         before = os.fstat(self._file.fileno()).st_size
         try:
             while line:
                 line = line[self._file.write(line) :]
-            os.fsync(self._file.fileno())
+            if sync:
+                self.sync()
         except OSError:
             self._file.truncate(before)
             raise
 
 
-def compose(path: Path, parts: Iterable[tuple[JsonObject, Sequence[PlannedCase]]], past: Past) -> None:
-    """Write the journal of a run that is over, at once: its parts with what they planned, then what ``past`` tells."""
+def compose(path: Path, parts: Iterable[tuple[JsonObject, Sequence[PlannedCase]]], past: RunRecord) -> None:
+    """Write the whole journal of a completed run: its parts with their planned cases, then the trials of ``past``."""
     trials = past.trials.values()
     unexplained = past.spent - sum(map(spent_on, trials))
     with path.open("xb") as file:
         for part, planned in parts:
             file.write(_line({"part": part, "planned": [case.to_dict() for case in planned]}))
         for trial in trials:
-            file.write(_line({"trial": trial.to_dict()}))
+            file.write(_line({"trial": flat(trial)}))
         for key in sorted(past.red):
             file.write(_line({"red": key}))
         if abs(unexplained) > ROUNDING:
@@ -148,43 +118,8 @@ def compose(path: Path, parts: Iterable[tuple[JsonObject, Sequence[PlannedCase]]
         os.fsync(file.fileno())
 
 
-def read(path: Path) -> Past:
-    """Return what the journal tells; a missing one tells nothing, a torn last line did not happen."""
-    past = Past()
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.endswith(b"\n"):
-                    past.size += len(line)
-                    _take(past, line, path, number)
-    except FileNotFoundError:
-        return past
-    except OSError as error:
-        raise JournalError(f"{path}: {error.strerror}") from error
-    return past
-
-
-def _take(past: Past, line: bytes, path: Path, number: int) -> None:
-    try:
-        record = parsed(line)
-        if "trial" in record:
-            past.take(Trial.from_dict(record["trial"], past.planned))
-        elif "red" in record:
-            past.red.add(record["red"])
-        elif "spent" in record:
-            past.spent += float(record["spent"])
-        else:
-            part = {**record["part"], "started": record["part"]["started"]}
-            shard_of(part)  # what is kept of it can be read
-            past.begin(part, [PlannedCase.from_dict(case) for case in record["planned"]])
-    except (ValueError, KeyError, TypeError) as error:
-        raise JournalError(f"{path}:{number}: not a line of a journal: {error!r}; move it away") from error
-
-
 def _line(record: JsonObject) -> bytes:
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    # Half a surrogate pair, as in an argument that is no UTF-8, becomes its escape, which JSON reads back.
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+    return encoded_quickly(record) + b"\n"
 
 
 def _cut_torn_line(file: FileIO) -> int:

@@ -1,28 +1,53 @@
-"""One attempt at one call: what an SDK has to do for us."""
+"""One attempt at one call: what an SDK backend does, and a cache for what it derives from tools."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
+from pytest_crmeval.domain.messages import Tool
 from pytest_crmeval.domain.prompt import Completion, Prompt
+
+T = TypeVar("T")
+MOST = 512
+"""Tuples in the cache: each slot of a worker has its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What one attempt brought: the completion, and what the server said about its limits."""
+    """The result of one attempt: the completion, and what the server says about its limits."""
 
     completion: Completion
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Response headers that speak of rate limits, names in lower case."""
+    """Response headers about rate limits, names in lower case."""
 
 
 class Backend(Protocol):
     """An SDK that makes one attempt, with its own retries off."""
 
     def attempt(self, prompt: Prompt, seconds: float, ask_again: Callable[[], None] = lambda: None) -> Answer:
-        """Ask once; ModelError if there is no whole answer within ``seconds``, whatever the server does.
+        """Send one request; ModelError if there is no complete answer within ``seconds``, whatever the server does.
 
-        A server that refuses a setting, or wants another API, is asked again at once: ``ask_again`` is called before
-        each such request, and what it takes is not taken from the ``seconds``.
+        If the server refuses a setting or requires another API, the request is sent again at once, in another form:
+        ``ask_again`` is called before each such request, and its time is not part of ``seconds``.
         """
         ...
+
+
+class ToolsCache(Generic[T]):
+    """Caches what ``make`` returns for a tuple of tools; not for a list, which may change."""
+
+    def __init__(self, make: Callable[[Sequence[Tool]], T]) -> None:
+        self._make = make
+        self._known: dict[int, tuple[Sequence[Tool], T]] = {}
+
+    def of(self, tools: Sequence[Tool]) -> T:
+        """Return the result for ``tools``."""
+        known = self._known.get(id(tools))
+        if known is not None:
+            return known[1]
+        made = self._make(tools)
+        if isinstance(tools, tuple):
+            if len(self._known) >= MOST:
+                self._known = {}
+            self._known[id(tools)] = (tools, made)  # keeps the tuple alive, so that its id is not reused
+        return made

@@ -65,6 +65,8 @@ class Budget:
     def __init__(self, limit: float | None = None) -> None:
         self._limit = limit
         self.spent = 0.0
+        self.estimated = 0.0
+        """The part of ``spent`` that is the expected cost of lost calls."""
         self._exhausted = ""
         """Why no more money may be spent; empty if it may."""
         self._calls: dict[int, _Call] = {}
@@ -92,9 +94,11 @@ class Budget:
     def reserve(self, model: str, charge: Charge, patience: float | None = None) -> int | None:
         """Wait until the budget covers a call, and reserve it; None if it does not within ``patience`` seconds."""
         limit = self._limit
-        if limit is None:
-            return 0
         with self._changed:
+            if limit is None:
+                number = next(self._numbers)
+                self._calls[number] = _Call(model=model, charge=charge, expected=0.0)
+                return number
             self._changed.wait_for(lambda: self._closed or self._is_decided(model, charge, limit), patience)
             if self._closed:
                 return 0
@@ -118,6 +122,16 @@ class Budget:
             if call and cost:
                 self._costs(call.model).learn(cost, call.charge.most)
             self._changed.notify_all()
+
+    def lose(self, number: int) -> None:
+        """Count the expected cost of a call that may be billed, and whose answer is lost with its worker."""
+        with self._changed:
+            if not (call := self._calls.get(number)):
+                return
+            recent = self._costs(call.model).calls
+            cost = call.expected or (sum(recent) / len(recent) if recent else 0.0)
+            self.estimated += cost
+        self.settle(number, cost)
 
     def forget(self, number: int) -> None:
         """Release the reservation of a call that was lost."""

@@ -1,4 +1,4 @@
-"""What all workers of a run share: who may still ask, how fast, and for how much money."""
+"""Shared control over model calls for all workers of a run: stopped agents, rate limits, budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class Charge:
     most: float = 0.0
     """Dollars; 0 if the price is not known."""
     trial: str = ""
-    """Key of the trial; empty if the call belongs to none."""
+    """Key of the trial; empty if the call belongs to no trial."""
     agent: str = ""
     """The spec of the agent whose trial it is."""
 
@@ -24,16 +24,16 @@ NO_CHARGE = Charge()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """How a call went, for whoever gives the permits."""
+    """The result of a call, for the rate limits and the budget."""
 
     ok: bool
     throttled: bool = False
-    """Whether the server said 429 or 529."""
+    """Whether the server answered 429 or 529."""
     retry_after: float | None = None
     tokens: int | None = None
-    """What the call took, input and output; None if nobody knows."""
+    """Input and output tokens of the call; None if unknown."""
     heard: str = ""
-    """The model, as it was acquired, whose server said something, if only no; empty if nothing came back."""
+    """The model, as it was acquired, if its server answered anything at all; else empty."""
     cost: float | None = 0.0
     """Cost in dollars; None if the call was paid, but the server does not report its usage."""
     trouble: str = ""
@@ -42,30 +42,30 @@ class Feedback:
 
 
 class Control(Protocol):
-    """The one place that decides, in the process that owns the run; workers ask it over their line."""
+    """Decides about calls, in the process that owns the run; workers reach it over their channel."""
 
     def objection(self, agent: str) -> str:
-        """Return why no trial of ``agent`` may be started any more; nothing if it may."""
+        """Return why no further trial of ``agent`` may be started; empty if it may."""
         ...
 
     def stop(self, agent: str, why: str) -> None:
-        """Have no further trial of ``agent``, or of EVERYBODY, started."""
+        """Start no further trial of ``agent``, or of EVERYBODY."""
         ...
 
     def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
-        """Wait until a call to ``model`` that may take so many tokens is allowed; return a permit.
+        """Wait until a call to ``model`` with at most ``tokens`` is allowed; return a permit.
 
         A first attempt has no ``patience``, and waits as long as necessary. A retry goes before first attempts, and
         waits at most ``patience`` seconds, then returns None. None also if no further call is allowed: ``refusal``
-        says why.
+        has the reason.
 
-        The model is provider:model, and after a space the address, where it is asked at one of its own: servers that
-        have a model of the same name have nothing else in common. Caps look at what is before the space.
+        The model is provider:model, followed by a space and the address if it is not the provider's own: models of the
+        same name on different servers have separate limits. Caps ignore the address.
         """
         ...
 
     def release(self, permit: int, feedback: Feedback) -> None:
-        """Give a permit back, and tell how it went."""
+        """Give a permit back, with the result of the call."""
         ...
 
     def refusal(self, model: str) -> str:
@@ -81,5 +81,5 @@ class Control(Protocol):
         ...
 
     def has_answered(self, model: str) -> bool:
-        """Whether the server of ``model`` has said anything in this run, to anybody."""
+        """Whether the server of ``model`` has answered any call of this run."""
         ...

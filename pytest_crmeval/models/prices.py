@@ -1,4 +1,4 @@
-"""What tokens cost: the price that the spec gives, or the list price of genai-prices; or nobody knows."""
+"""The cost of a call: by the price in the spec, else by the list price of genai-prices, else unknown."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -9,15 +9,15 @@ from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.specs import ADDRESSES, ModelSpec, Price
 
 Pricing = Callable[[Usage], float | None]
-"""Returns what one call costs, in US dollars; None if that is not known."""
+"""Returns the cost of one call in US dollars; None if it is unknown."""
 MILLION = 1_000_000
 _OWN: Mapping[str, str] = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
 
 
 def price_of(spec: ModelSpec) -> Pricing:
-    """Return what a call to the model costs; of one call, because list prices have steps for long prompts.
+    """Return the pricing of a model, by call, because list prices have steps for long prompts.
 
-    List prices are the provider's: whoever is asked at another address takes what he likes, and only ``?price=`` tells.
+    List prices hold for the provider's own address. For any other address only ``?price=`` gives the price.
     """
     if spec.price:
         return partial(_given, spec.price)
@@ -33,7 +33,7 @@ def other_addresses() -> Mapping[str, str]:
 
 
 def is_priced(spec: ModelSpec) -> bool:
-    """Whether it is known what the model costs: a budget can't be kept otherwise."""
+    """Whether the price of a model is known, which a budget requires."""
     return price_of(spec) is not _unknown
 
 
@@ -45,7 +45,7 @@ def _is_own(provider: str, address: str) -> bool:
 
 
 def _unknown(usage: Usage) -> None:
-    """Return None, whatever was used."""
+    """Return None: the price is unknown."""
 
 
 def _given(price: Price, usage: Usage) -> float | None:
@@ -57,11 +57,11 @@ def _given(price: Price, usage: Usage) -> float | None:
 
 
 def _listed(provider: str, model: str, usage: Usage) -> float | None:
-    import genai_prices  # 0.2 s, and only who asks a model needs it
+    import genai_prices  # takes 0.2 s, and only model calls need it
 
     if _is_uncounted(usage):
         return None
-    cached = min(usage.cached, usage.input)  # a server that miscounts is no reason to lose the trial
+    cached = min(usage.cached, usage.input)  # a server may report more, and the trial must not fail because of that
     tokens = genai_prices.Usage(
         input_tokens=usage.input,
         cache_read_tokens=cached,
@@ -72,7 +72,7 @@ def _listed(provider: str, model: str, usage: Usage) -> float | None:
 
 
 def _is_listed(spec: ModelSpec) -> bool:
-    """Whether the list has the model, with a price for tokens: some are sold by the hour."""
+    """Whether the list has a price per token for the model: some are sold by the hour."""
     try:
         return bool(_listed(spec.provider, spec.model, Usage(input=MILLION, output=MILLION)))
     except LookupError:
@@ -80,5 +80,5 @@ def _is_listed(spec: ModelSpec) -> bool:
 
 
 def _is_uncounted(usage: Usage) -> bool:
-    """Whether the server did not say how many tokens it took; no call takes none."""
+    """Whether the server did not report the tokens of a call: there are always some."""
     return bool(usage.calls) and not usage.input

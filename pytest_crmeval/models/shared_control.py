@@ -1,40 +1,53 @@
-"""The control of a run, in the process that owns it."""
+"""The control over model calls of a run, in the process that owns the run."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 
 from pytest_crmeval.models.budget import Budget
+from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import EVERYBODY, NO_CHARGE, Charge, Feedback
-from pytest_crmeval.models.limits import Cap, Limits
+from pytest_crmeval.models.limits import Limits
 from pytest_crmeval.models.limits.breaker import FAILURES
 
 
 class SharedControl:
-    """Knows which agents were stopped, what was spent, and how fast models may be asked."""
+    """Keeps the stopped agents, the budget and the rate limits."""
 
-    def __init__(self, caps: Sequence[Cap] = (), budget: float | None = None, *, failures: int = FAILURES) -> None:
+    def __init__(
+        self,
+        caps: Sequence[Cap] = (),
+        budget: float | None = None,
+        *,
+        failures: int = FAILURES,
+        call_failed: Callable[[str], object] = str,
+    ) -> None:
         self._limits = Limits(caps, failures=failures)
         self._budget = Budget(budget)
         self._reserved: dict[int, int] = {}
-        """Permit -> what was reserved for its call."""
+        """Permit -> the reservation for its call."""
         self._stopped: dict[str, str] = {}
         self._heard: set[str] = set()
         self._again = self._throttled = 0
         self._guard = Lock()
-        self.call_failed: Callable[[str], None] = lambda reason: None  # noqa: ARG005 (its signature)
+        self._call_failed = call_failed
         """Called with the reason when a model did not answer a call."""
 
     @property
     def stopped(self) -> Mapping[str, str]:
-        """Whose trials are not started any more, and why; EVERYBODY when the money is gone."""
+        """The agents whose trials are not started any more, with the reason; EVERYBODY if the budget is spent."""
         with self._guard:
             return dict(self._stopped)
 
     @property
     def spent(self) -> float:
-        """What the run has cost so far, call by call: also what no trial tells of, because it was interrupted."""
+        """The cost of all calls of the run so far, also of trials that were interrupted."""
         return self._budget.spent
+
+    @property
+    def estimated(self) -> float:
+        """The part of ``spent`` that is the expected cost of calls whose worker died."""
+        return self._budget.estimated
 
     @property
     def paused(self) -> Sequence[str]:
@@ -43,21 +56,21 @@ class SharedControl:
 
     @property
     def waiting(self) -> int:
-        """How many calls wait for their turn now: because of a cap, or because a server bears no more."""
+        """The number of calls that wait because of a cap or the concurrency limit of a server."""
         return self._limits.waiting
 
     @property
     def again(self) -> int:
-        """How many calls had to be made again so far."""
+        """The number of retries so far."""
         return self._again
 
     @property
     def throttled(self) -> int:
-        """How often a server has said so far that it was too much."""
+        """How often a server has throttled a call so far."""
         return self._throttled
 
     def objection(self, agent: str) -> str:
-        """Return why no trial of ``agent`` may be started any more; nothing if it may."""
+        """Return why no further trial of ``agent`` may be started; empty if it may."""
         broke = self._budget.check()
         with self._guard:
             if broke:
@@ -65,7 +78,7 @@ class SharedControl:
             return self._stopped.get(EVERYBODY) or self._stopped.get(agent, "")
 
     def stop(self, agent: str, why: str) -> None:
-        """Have no further trial of ``agent`` started; the first reason stays, and one for all goes before."""
+        """Start no further trial of ``agent``; the first reason stays, and one for all agents takes precedence."""
         if not self.objection(EVERYBODY):
             with self._guard:
                 self._stopped.setdefault(agent, why)
@@ -75,7 +88,7 @@ class SharedControl:
         self._budget.learn(agent, cost)
 
     def spend(self, cost: float) -> None:
-        """Take money from the budget."""
+        """Count a cost that was not reserved."""
         self._budget.spend(cost)
 
     def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
@@ -111,7 +124,7 @@ class SharedControl:
         self._budget.end(trial)
 
     def release(self, permit: int, feedback: Feedback) -> None:
-        """Give a permit back, and pay."""
+        """Take a permit back, and count the cost of its call."""
         self._budget.settle(self._reserved.pop(permit, 0), feedback.cost)
         if feedback.throttled:
             with self._guard:
@@ -119,18 +132,18 @@ class SharedControl:
         if feedback.heard:
             self._heard.add(feedback.heard)
         if feedback.trouble:
-            self.call_failed(feedback.trouble)
+            self._call_failed(feedback.trouble)
         self._limits.release(permit, feedback)
 
     def has_answered(self, model: str) -> bool:
-        """Whether the server of ``model`` has said anything in this run, to anybody."""
+        """Whether the server of ``model`` has answered any call of this run."""
         return model in self._heard
 
     def forget(self, permits: Iterable[int]) -> None:
-        """Take back the permits of a worker that is gone, and what was reserved for its calls."""
+        """Take back the permits of a lost worker; its calls may be billed, so their expected cost counts."""
         gone = list(permits)
         for permit in gone:
-            self._budget.forget(self._reserved.pop(permit, 0))
+            self._budget.lose(self._reserved.pop(permit, 0))
         self._limits.forget(gone)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""From a spec to what is known about a model: ``openai:gpt-4.1?temperature=0``."""
+"""Parses specs of models: ``openai:gpt-4.1?temperature=0``."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -16,12 +16,12 @@ APIS = ("chat", "responses")
 
 
 class SpecError(ValueError):
-    """A spec that can't be read; the message says what is wrong with it."""
+    """An invalid spec; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """US dollars for a million tokens."""
+    """US dollars per million tokens."""
 
     input: float
     cached: float
@@ -30,12 +30,12 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec:
-    """One model, and how it is to be asked."""
+    """One model with its settings."""
 
     provider: str
     model: str
     temperature: float | None = 0.0
-    """None: the model's own."""
+    """None: the model's default."""
     max_output_tokens: int = 800
     base_url: str = ""
     """Empty: the environment's, or the provider's own."""
@@ -43,9 +43,9 @@ class ModelSpec:
     """``chat`` or ``responses``, of openai; empty: what the model supports."""
     price: Price | None = None
     timeout: float = 120.0
-    """Seconds for one attempt, whole."""
+    """Seconds for one attempt in total."""
     retries: int = 6
-    """Further attempts at one call."""
+    """Further attempts after the first."""
     key: str = ""
     """The environment variable with the key, in capitals; empty: the SDK's own."""
 
@@ -55,7 +55,7 @@ class ModelSpec:
 
     @property
     def identity(self) -> ModelIdentity:
-        """Which model this is, as it was asked for: a setting that it refuses is part of the question."""
+        """The model with the settings that were asked for, also those that it refuses."""
         settings: dict[str, Json] = {"temperature": self.temperature, "max_output_tokens": self.max_output_tokens}
         if self.api:
             settings["api"] = self.api
@@ -68,7 +68,7 @@ class ModelSpec:
 
     @classmethod
     def parse(cls, spec: str) -> Self:
-        """Read a spec; SpecError if it has a parameter that nobody knows or a value that can't be."""
+        """Parse a spec; SpecError if it has an unknown parameter or an invalid value."""
         path, _, query = spec.partition("?")
         provider, _, model = path.partition(":")
         if provider not in PROVIDERS or not model:
@@ -77,15 +77,17 @@ class ModelSpec:
         if "api" in given and provider != "openai":
             raise SpecError(f"{path}: only openai has several APIs to choose from")
         try:
-            values = {name: _READ[name](text) for name, text in given.items()}
-            _check_temperature(provider, values.get("temperature"))
+            values = {name: _PARSERS[name](text) for name, text in given.items()}
+            temperature, hottest = values.get("temperature"), HOTTEST[provider]
+            if temperature is not None and temperature > hottest:
+                raise ValueError(f"temperature={temperature:g}: give a number from 0 to {hottest:g}")  # noqa: TRY301
             return cls(provider=provider, model=model, **values)
         except ValueError as error:
             raise SpecError(f"{path}: {error}") from None
 
 
 def is_model(spec: str) -> bool:
-    """Whether a spec speaks of a language model that we know how to ask."""
+    """Whether a spec is that of a language model of a known provider."""
     provider, colon, _ = spec.partition("?")[0].partition(":")
     return bool(colon) and provider.lower() in PROVIDERS
 
@@ -95,7 +97,7 @@ def _parameters(path: str, query: str) -> list[tuple[str, str]]:
     found = parse_qsl(query, keep_blank_values=True)
     for name, _ in found:
         if name in {"api_key", "token"}:
-            raise SpecError(f"{path}: a key has no place in a spec, which is shown; name its variable: ?key=NAME")
+            raise SpecError(f"{path}: specs are printed, so they must not contain a key; name its variable: ?key=NAME")
         if name not in known:
             raise SpecError(f"{path}: there is no parameter {name!r}; there are {', '.join(sorted(known))}")
     if len(dict(found)) < len(found):
@@ -109,16 +111,11 @@ def _temperature(text: str) -> float | None:
     return _number("temperature", text, least=0.0, most=max(HOTTEST.values()))
 
 
-def _check_temperature(provider: str, temperature: float | None) -> None:
-    if temperature is not None and temperature > HOTTEST[provider]:
-        raise ValueError(f"temperature={temperature:g}: give a number from 0 to {HOTTEST[provider]:g}")
-
-
 def _number(name: str, text: str, *, least: float, most: float) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise ValueError(f"{name}={text} is no number") from None
+        raise ValueError(f"{name}={text} is not a number") from None
     if not least <= number <= most:
         raise ValueError(f"{name}={text}: give a number from {least:g} to {most:g}")
     return number
@@ -131,32 +128,28 @@ def _whole(name: str, text: str, *, least: int, most: int) -> int:
 
 
 def address(text: str) -> str:
-    """Return an address as SDKs want it; ValueError if it can't be one."""
+    """Return an address in the form that SDKs expect; ValueError if it is invalid."""
     if "?" in text or "#" in text:
-        raise ValueError("a query or a fragment has no place in an address, which is shown")
-    if not _is_address(text):
-        raise ValueError(f"{text.rpartition('@')[2]} is no http address")
+        raise ValueError("addresses are printed, so they must not contain a query or a fragment")
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an invalid port
+        valid = False
+    if not valid:
+        raise ValueError(f"{text.rpartition('@')[2]} is not an http address")
     return text.rstrip("/")
 
 
-def _is_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that can't be
-        return False
-
-
 def _base_url(text: str) -> str:
-    parts = urlsplit(text)
-    if "@" in parts.netloc:
-        raise ValueError("base_url: a password has no place in a spec, which is shown")
+    if "@" in urlsplit(text).netloc:
+        raise ValueError("base_url: specs are printed, so they must not contain a password")
     return address(text)
 
 
 def _api(text: str) -> str:
     if text not in APIS:
-        raise ValueError(f"api={text}: there are {' and '.join(APIS)}")
+        raise ValueError(f"api={text}: must be {' or '.join(APIS)}")
     return text
 
 
@@ -166,7 +159,7 @@ def _price(text: str) -> Price:
         return Price(input=parts[0], cached=parts[0], output=parts[1])
     if len(parts) == 3:  # noqa: PLR2004 (input/cached/output)
         return Price(input=parts[0], cached=parts[1], output=parts[2])
-    raise ValueError(f"price={text}: give dollars for a million tokens, input/output or input/cached/output")
+    raise ValueError(f"price={text}: give dollars per million tokens, input/output or input/cached/output")
 
 
 def _key(text: str) -> str:
@@ -175,7 +168,7 @@ def _key(text: str) -> str:
     return text
 
 
-_READ: Mapping[str, Callable[[str], Any]] = {
+_PARSERS: Mapping[str, Callable[[str], Any]] = {
     "temperature": _temperature,
     "max_output_tokens": lambda text: _whole("max_output_tokens", text, least=1, most=1_000_000),
     "base_url": _base_url,

@@ -1,200 +1,120 @@
-"""The options and settings that pytest shows with --help."""
+"""All options and settings, with a line of help each. docs/reference/options.md describes them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
-from pytest_crmeval.options.checkpoints import add_checkpoint_options
+Arguments = Mapping[str, Any]
+"""Arguments of ``addoption`` or ``addini``."""
 
-SPLITS = ("train", "test")
+
+def _one(metavar: str, text: str) -> Arguments:
+    return {"metavar": metavar, "help": text}
+
+
+def _many(metavar: str, text: str) -> Arguments:
+    return {"action": "append", "metavar": metavar, "help": f"{text}; repeatable"}
+
+
+def _choice(choices: Sequence[str], text: str) -> Arguments:
+    return {"choices": choices, "help": text}
+
+
+def _switch(text: str) -> Arguments:
+    return {"action": "store_const", "const": True, "help": text}
+
+
+def _setting(text: str, default: str = "") -> Arguments:
+    return {"help": f"{text} (default: {default})" if default else text, "default": default}
+
+
+def _lines(text: str) -> Arguments:
+    return {"help": f"{text}, one per line", "type": "linelist", "default": []}
+
+
+def _truth(text: str, *, default: bool) -> Arguments:
+    return {"help": f"{text} (default: {str(default).lower()})", "type": "bool", "default": default}
+
+
+OPTIONS: Mapping[str, Mapping[str, Arguments]] = {
+    "what to evaluate": {
+        "--crmeval-agent": _many("SPEC", "agent to evaluate (default: oracle)"),
+        "--crmeval-conversations": _many("FILE", "play this file, not the marker's"),
+        "--crmeval-questions": _many("FILE", "ask this file, not the marker's"),
+        "--crmeval-solutions": _many("PATH", "judge these files, not the marker's"),
+        "--crmeval-problems": _many("FILE", "use these problems, not the marker's"),
+        "--crmeval-tests": _one("DIR", "also judge by the generated tests in this folder"),
+        "--crmeval-suite": _many("NAME", "only cases of this suite"),
+        "--crmeval-tag": _many("TAG", "only cases with this tag"),
+        "--crmeval-split": _choice(("train", "test"), "only cases of this split"),
+        "--crmeval-sample": _one("N", "N cases of each suite, the same for every agent"),
+        "--crmeval-seed": _one("S", "seed of the sample (default: 0)"),
+        "--crmeval-trials": _one("K", "try each case K times (default: 1)"),
+        "--crmeval-shard": _one("I/N", "the I-th of N parts, for one of several machines"),
+    },
+    "how to run": {
+        "--crmeval-scorer": _many("NAME", "scorer: state, calls, reply or clbench"),
+        "--crmeval-invalid": _choice(("report", "play"), "report unpassable cases (default), or play them"),
+        "--crmeval-judge": _one("SPEC", "model that judges conversations and grades answers"),
+        "--crmeval-inflight": _one("K", "cases in flight per worker (default with models: 8)"),
+        "--crmeval-learning-from": _one("RUN", "start learning agents with the playbook of this run"),
+        "--crmeval-sandbox": _one("WHERE", "where programs run: local or http://host:2000"),
+        "--crmeval-fresh": _switch("judge all solutions again, reuse no verdicts"),
+        "--crmeval-budget": _one("USD", "maximum cost of the run in US dollars"),
+        "--crmeval-estimate": _switch("estimate calls, tokens, cost and time; run nothing"),
+        "--crmeval-record": _one("DIR", "record all model calls in this folder"),
+        "--crmeval-replay": _one("DIR", "replay recorded model calls; no network, no key"),
+        "--crmeval-set": _many("KEY=VALUE", "override an ini setting in this run"),
+    },
+    "run and results": {
+        "--crmeval-run": _one("ID", "name of the run; the same name resumes it"),
+        "--crmeval-progress": _choice(("auto", "on", "off"), "show progress (default: auto, which is off with -q)"),
+        "--crmeval-verbose": _switch("show every failure, and the whole summary"),
+        "--crmeval-gate": _many("RULE", "rule for the exit status"),
+        "--crmeval-baseline": _one("FILE|RUN|git:REF", "report to compare with, case by case"),
+    },
+}
+"""Options of the command line, by group. They have no defaults: None means that an option was not given."""
+
+SETTINGS: Mapping[str, Arguments] = {
+    "agents": _lines("named agents, 'name = spec'"),
+    "gates": _lines("rules for the exit status"),
+    "baseline": _setting("report that every run is compared with"),
+    "reports": _setting("folder of journals and reports", "reports"),
+    "failures": _setting("failed cases whose dialogue is shown", "10"),
+    "page": _truth("write reports/<run>.html", default=True),
+    "inflight": _setting("the same as --crmeval-inflight"),
+    "rates": _lines("rate limits, 'model 500rpm 200000tpm'"),
+    "durations": _setting("run or report whose times balance the shards"),
+    "max_steps": _setting("replies with tool calls per turn", "20"),
+    "max_failures": _setting("failed calls in a row that pause a model", "20"),
+    "server_wait": _setting("seconds to wait for PostgreSQL", "60"),
+    "env_file": _setting("file with environment variables (default: .env)"),
+    "checkpoints": _setting("only checkpoints that match, checkpoint-{49,98}"),
+    "extract": _setting("code block: first, last or longest", "last"),
+    "all_tests": _truth("run all tests, even after one fails", default=False),
+    "tests_max": _setting("generated tests per problem (default: all)"),
+    "tests_sort": _setting("order: none, small_first, large_first", "none"),
+    "tests_bytes": _setting("bytes of generated tests per problem (default: any)"),
+    "tests_sample": _setting("share of the generated tests", "1"),
+    "tests_examples": _setting("examples: instead, always or never", "instead"),
+    "tests_skip_over": _setting("skip inputs of more bytes", "50000000"),
+    "file_timeout": _setting("seconds per solution file", "300"),
+    "solution_timeout": _setting("seconds per solution (default: any)"),
+    "testlib": _setting("testlib.h for checkers in C++, or its folder"),
+    "factors": _lines("limits by language, 'java time=2'"),
+    "packages": _lines("folders of packages that programs import"),
+    "unsafe_sandbox": _truth("run programs even without isolation", default=False),
+}
+"""Settings of the ini file, without their prefix ``crmeval_``."""
 
 
 def add_options(parser: pytest.Parser) -> None:
     """Declare options and settings."""
-    group = parser.getgroup("crmeval", "evaluation of agents and checkpoints (crmeval)")
-    group.addoption(
-        "--crmeval-agent",
-        action="append",
-        metavar="SPEC",
-        help="who is evaluated; repeatable: oracle (default: knows the answers, scores 1.000), mute, claude, gpt-4.1, "
-        "gpt-4.1-mini, openai:MODEL or anthropic:MODEL (?temperature=0&max_output_tokens=800&base_url=...), "
-        "atlas (?student=openai:gpt-4.1-mini&teacher=openai:gpt-4.1: learns from each conversation for the next), "
-        "module:attr of your own, or a name from the ini setting crmeval_agents",
-    )
-    _add_files(group)
-    _add_scoring(group)
-    _add_selection(group)
-    _add_models(group)
-    add_checkpoint_options(group)
-    _add_judging(group)
-    group.addoption(
-        "--crmeval-run",
-        metavar="ID",
-        help="name of the run; a second time with the same ID does only what is missing",
-    )
-    group.addoption(
-        "--crmeval-progress",
-        choices=("auto", "on", "off"),
-        help="show how far the run is: auto (default: at the bottom of a terminal, else a line a minute; not with -q), "
-        "on (also with -q and in CI), or off",
-    )
-    _add_settings(parser)
-
-
-def _add_files(group: pytest.OptionGroup) -> None:
-    group.addoption(
-        "--crmeval-conversations",
-        action="append",
-        metavar="FILE",
-        help="play this JSON Lines file instead of the marker's; repeatable",
-    )
-    group.addoption(
-        "--crmeval-questions",
-        action="append",
-        metavar="FILE",
-        help="ask the questions of this file (JSON Lines, or a CSV of BrowseComp, SimpleQA or multiple choice) instead "
-        "of the marker's; repeatable",
-    )
-
-
-def _add_scoring(group: pytest.OptionGroup) -> None:
-    group.addoption(
-        "--crmeval-scorer",
-        action="append",
-        metavar="NAME",
-        help="what decides the verdict; repeatable, all must pass: state, calls, reply (default: these three), or "
-        "clbench, the published benchmark's own; the fixture 'scorers' goes before",
-    )
-    group.addoption(
-        "--crmeval-invalid",
-        choices=("report", "play"),
-        help="what to do with a case that nobody can pass: report it apart (default), or play it all the same",
-    )
-
-
-def _add_judging(group: pytest.OptionGroup) -> None:
-    group.addoption(
-        "--crmeval-gate",
-        action="append",
-        metavar="RULE",
-        help="rule that decides the exit status, instead of those of the ini setting crmeval_gates; repeatable: "
-        "'crm.pass_rate >= 0.60', 'crm[gpt-4.1].latency_p95 <= 20s', 'crm.pass_rate not worse than baseline'",
-    )
-    group.addoption(
-        "--crmeval-baseline",
-        metavar="FILE|RUN|git:REF",
-        help="the report to compare with, case by case: a file, the id of a run, or git:REF[:PATH], the baseline that "
-        "is committed there (default: the ini setting crmeval_baseline)",
-    )
-
-
-def _add_selection(group: pytest.OptionGroup) -> None:
-    group.addoption(
-        "--crmeval-suite", action="append", metavar="NAME", help="play only cases of this suite; repeatable"
-    )
-    group.addoption(
-        "--crmeval-tag",
-        action="append",
-        metavar="TAG",
-        help="play only cases with this tag; repeatable: with any of them (-m 'this and not that' knows more)",
-    )
-    group.addoption("--crmeval-split", choices=SPLITS, help="play only cases of this split")
-    group.addoption(
-        "--crmeval-sample", type=int, metavar="N", help="play N cases of each suite, the same for every agent"
-    )
-    group.addoption(
-        "--crmeval-trials",
-        type=int,
-        metavar="K",
-        help="try each case K times (default 1), for pass@k and pass^k; a repeat is no other case: figures know it",
-    )
-    group.addoption("--crmeval-seed", type=int, metavar="S", help="seed of the sample (default 0)")
-    group.addoption(
-        "--crmeval-shard",
-        metavar="I/N",
-        help="play the I-th of N parts of what is selected, as one of N machines; crmeval merge joins their runs",
-    )
-    group.addoption(
-        "--crmeval-durations",
-        metavar="RUN",
-        help="balance the shards by what this run (id, or path of its report) took, the same for all of them "
-        "(default: by the number of turns)",
-    )
-
-
-def _add_models(group: pytest.OptionGroup) -> None:
-    group.addoption(
-        "--crmeval-inflight",
-        type=int,
-        metavar="K",
-        help="cases that each worker plays at the same time (default: 8 with models, else 1)",
-    )
-    group.addoption(
-        "--crmeval-judge",
-        metavar="SPEC",
-        help="a model that gives a second opinion on every conversation, and grades questions that only a judge can "
-        "grade: openai:gpt-4.1?samples=3 (default: none)",
-    )
-    group.addoption(
-        "--crmeval-learning-from",
-        metavar="RUN",
-        help="agents that learn begin with the playbook of this run (id, or path of its report; default: with none)",
-    )
-    group.addoption(
-        "--crmeval-budget",
-        metavar="USD",
-        help="maximum cost of the run in US dollars, including its earlier parts and its judge, for example 5.00",
-    )
-    group.addoption(
-        "--crmeval-estimate",
-        action="store_const",
-        const=True,
-        help="tell what the run would take (calls, tokens, cost, time) and end before anything is spent",
-    )
-    group.addoption(
-        "--crmeval-record",
-        metavar="DIR",
-        help="write what is asked of models, and what they answer, to cassettes there",
-    )
-    group.addoption(
-        "--crmeval-replay",
-        metavar="DIR",
-        help="play from the cassettes there, with no network and no key; what is not in them is an error of the trial",
-    )
-
-
-def _add_settings(parser: pytest.Parser) -> None:
-    parser.addini("crmeval_agents", "named agents, one 'name = spec' each", type="linelist", default=[])
-    parser.addini(
-        "crmeval_gates", "rules that decide the exit status: 'crm.pass_rate >= 0.60'", type="linelist", default=[]
-    )
-    parser.addini(
-        "crmeval_baseline",
-        "report that every run is compared with, relative to pytest's rootdir; --crmeval-baseline git:REF looks for it "
-        "there (default: none; baseline.json for git:REF)",
-        default="",
-    )
-    parser.addini("crmeval_reports", "folder of journals and reports", default="reports")
-    parser.addini(
-        "crmeval_page", "write reports/<run>.html at the end of a run (default: true)", type="bool", default=True
-    )
-    parser.addini("crmeval_max_steps", "replies with tool calls that an agent may give in one turn", default="20")
-    parser.addini(
-        "crmeval_server_wait",
-        "seconds to wait for an unreachable PostgreSQL before the run is stopped (default: 60)",
-        default="60",
-    )
-    parser.addini(
-        "crmeval_max_failures",
-        "consecutive calls without an answer after which a model is paused, probed, and given up if the probes fail; "
-        "0 turns this off (default: 20)",
-        default="20",
-    )
-    parser.addini("crmeval_inflight", "the same as --crmeval-inflight", default="")
-    parser.addini(
-        "crmeval_rates",
-        "what all workers together may ask of a model: 'openai:gpt-4.1 500rpm 200000tpm'",
-        type="linelist",
-        default=[],
-    )
-    parser.addini(
-        "crmeval_env_file", "file with KEY=value lines for the environment (default: .env, if it is there)", default=""
-    )
+    for title, options in OPTIONS.items():
+        group = parser.getgroup(f"crmeval {title}", f"crmeval: {title}")
+        for name, arguments in options.items():
+            group.addoption(name, **arguments)
+    for name, arguments in SETTINGS.items():
+        parser.addini(f"crmeval_{name}", **arguments)

@@ -11,39 +11,46 @@ from pytest_crmeval.agents.atlas.specs import models_in
 from pytest_crmeval.domain.cutting import use
 from pytest_crmeval.domain.redaction import Redactor, secrets_in
 from pytest_crmeval.models.prices import other_addresses
+from pytest_crmeval.options.given import Given
+from pytest_crmeval.options.once import once
 from pytest_crmeval.options.reading import options_of
 
-_READ = pytest.StashKey[str]()
-"""What was wrong with the file; nothing if it was read, or is not there."""
-_REDACTOR = pytest.StashKey[Redactor]()
 DEFAULT = ".env"
 
 
 def read_env_file(config: pytest.Config) -> str:
-    """Add what the project's .env file says to the environment, once; what is set already, and not empty, stays.
+    """Add the variables of the project's .env file to the environment, once; those that are set and not empty stay.
 
-    Called when a run needs a key or an address, never in a pytest run that has nothing to do with us. A file that was
-    named has to be readable; one that happens to be there may be somebody else's: what is wrong with it is returned.
+    Called when a run needs a key or an address, never in a pytest run without our tests. A file that ``env_file`` names
+    must be readable. The default ``.env`` may belong to another program: its problem is returned, not raised; empty if
+    there is none.
     """
-    if _READ not in config.stash:
-        named = config.getini("crmeval_env_file")
-        path = config.rootpath / Path(named or DEFAULT).expanduser()
-        config.stash[_READ] = problem = _export(path) if path.is_file() else ""
-        if named and not path.is_file():
-            raise pytest.UsageError(f"crmeval_env_file = {named!r}: there is no such file")
-        if named and problem:
-            raise pytest.UsageError(problem)
-    return config.stash[_READ]
+    return once(config, _load)
+
+
+def _load(config: pytest.Config) -> str:
+    given = Given(config)
+    named = given.text("env_file")
+    path = config.rootpath / Path(named or DEFAULT).expanduser()
+    problem = _export(path) if path.is_file() else ""
+    if named and not path.is_file():
+        raise pytest.UsageError(f"{given.where('env_file')}: there is no such file")
+    if named and problem:
+        raise pytest.UsageError(problem)
+    return problem
 
 
 def redactor_of(config: pytest.Config) -> Redactor:
-    """Return what takes the secrets of the environment out of all that is shown or kept."""
-    if _REDACTOR not in config.stash:
-        read_env_file(config)
-        named = [os.environ.get(name, "") for name in _key_names(config)]
-        config.stash[_REDACTOR] = redactor = Redactor([*secrets_in(os.environ), *filter(None, named)])
-        use(redactor)
-    return config.stash[_REDACTOR]
+    """Return the redactor of the secrets in the environment."""
+    return once(config, _redactor)
+
+
+def _redactor(config: pytest.Config) -> Redactor:
+    read_env_file(config)
+    named = [os.environ.get(name, "") for name in _key_names(config)]
+    redactor = Redactor([*secrets_in(os.environ), *filter(None, named)])
+    use(redactor)
+    return redactor
 
 
 def addresses_of(config: pytest.Config) -> Mapping[str, str]:
@@ -53,7 +60,7 @@ def addresses_of(config: pytest.Config) -> Mapping[str, str]:
 
 
 def _key_names(config: pytest.Config) -> Iterator[str]:
-    """Yield the variables that specs name with ?key=, whatever they are called."""
+    """Yield the variables that specs name with ?key=."""
     options = options_of(config)
     specs = [spec for agent in options.agents for spec in models_in(options.spec(agent))]
     for spec in map(options.spec, [*specs, options.judge]):
@@ -61,7 +68,7 @@ def _key_names(config: pytest.Config) -> Iterator[str]:
 
 
 def _export(path: Path) -> str:
-    """Set what is in the file; return what is wrong with it, without any value."""
+    """Set the variables of a file; return the problem with it, without any value."""
     from dotenv import dotenv_values
 
     try:

@@ -1,75 +1,122 @@
 """From the command line, the ini file and the environment to one frozen ``Options``."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_crmeval.agents.named import NAMED_AGENTS
+from pytest_crmeval.agents import NAMED_AGENTS
 from pytest_crmeval.journal.ids import new_run, problem_of
-from pytest_crmeval.options.checkpoints import checkpoint_options_of
-from pytest_crmeval.options.rootdir import check_rootdir
-from pytest_crmeval.options.values import DEFAULT_SCORERS, MOST_INFLIGHT, SCORERS, Options
+from pytest_crmeval.options.given import Given, read
+from pytest_crmeval.options.once import once
+from pytest_crmeval.options.parsing import dollars, one_of, seconds, share, whole
+from pytest_crmeval.options.values import (
+    AUTO,
+    DEFAULT_SCORERS,
+    EXAMPLES,
+    EXTRACTIONS,
+    MOST_INFLIGHT,
+    ORDERS,
+    SCORERS,
+    CheckpointOptions,
+    GeneratedTests,
+    Options,
+)
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
+    from pytest_crmeval.domain.languages import Factors
+    from pytest_crmeval.domain.program import Language
     from pytest_crmeval.domain.shard import Shard
-    from pytest_crmeval.models.limits import Cap
+    from pytest_crmeval.models.caps import Cap
     from pytest_crmeval.report.gate import Gate
-
-_KEY = pytest.StashKey[Options]()
 
 
 def options_of(config: pytest.Config) -> Options:
     """Return the options of this run, decided once: command line before ini before default."""
-    if _KEY not in config.stash:
-        config.stash[_KEY] = options = _decide(config)
-        check_rootdir(config, options.files)
-    return config.stash[_KEY]
+    return once(config, _decide)
 
 
 def _decide(config: pytest.Config) -> Options:
-    run = run_of_controller(config) or config.getoption("crmeval_run")
-    here = config.invocation_params.dir
+    options = _read(config, Given(config))
+    _check_rootdir(config, options.files)
+    return options
+
+
+def _read(config: pytest.Config, given: Given) -> Options:
+    run = run_of_controller(config) or given.option("--crmeval-run")
+    reports = config.rootpath / Path(given.text("reports")).expanduser()
+    inflight = whole(1, MOST_INFLIGHT)
     return Options(
-        agents=tuple(dict.fromkeys(config.getoption("crmeval_agent") or ["oracle"])),
-        named_agents={**NAMED_AGENTS, **_named(config.getini("crmeval_agents"))},
-        conversations=tuple(here / name for name in config.getoption("crmeval_conversations") or ()),
-        questions=tuple(here / name for name in config.getoption("crmeval_questions") or ()),
-        checkpoints=checkpoint_options_of(config),
-        scorers=_scorers(config.getoption("crmeval_scorer")),
-        play_invalid=config.getoption("crmeval_invalid") == "play",
-        suites=tuple(dict.fromkeys(config.getoption("crmeval_suite") or ())),
-        tags=tuple(dict.fromkeys(config.getoption("crmeval_tag") or ())),
-        split=config.getoption("crmeval_split") or "",
-        sample=_positive("--crmeval-sample", config.getoption("crmeval_sample")),
-        seed=config.getoption("crmeval_seed") or 0,
+        agents=given.options("--crmeval-agent") or ("oracle",),
+        named_agents={**NAMED_AGENTS, **_named_agents(given)},
+        conversations=given.files("--crmeval-conversations"),
+        questions=given.files("--crmeval-questions"),
+        checkpoints=_checkpoints(config, given),
+        scorers=_scorers(given),
+        play_invalid=given.option("--crmeval-invalid") == "play",
+        suites=given.options("--crmeval-suite"),
+        tags=given.options("--crmeval-tag"),
+        split=given.option("--crmeval-split") or "",
+        sample=given.parsed("--crmeval-sample", whole(1)),
+        seed=given.parsed("--crmeval-seed", whole()) or 0,
         narrowed=any(getattr(config.option, name, None) for name in ("keyword", "markexpr", "deselect")),
-        trials=_positive("--crmeval-trials", config.getoption("crmeval_trials")) or 1,
-        shard=_shard(config),
-        durations=_durations(config),
-        run=new_run() if run is None else _checked_run(run),
+        trials=given.parsed("--crmeval-trials", whole(1)) or 1,
+        shard=_shard(given),
+        durations=_durations(config, given, reports / run if run else None, reports),
+        run=new_run() if run is None else read(f"--crmeval-run {run!r}", run, _run),
         resumable=run is not None,
-        gates=_gates(config),
-        baseline=config.getoption("crmeval_baseline") or "",
-        baseline_file=config.getini("crmeval_baseline"),
-        reports=_reports(config),
-        max_steps=_positive("crmeval_max_steps", _number("crmeval_max_steps", config)) or 1,
-        server_wait=_positive("crmeval_server_wait", _number("crmeval_server_wait", config)) or 1,
-        inflight=_inflight(config),
-        judge=config.getoption("crmeval_judge") or "",
-        budget=_budget(config.getoption("crmeval_budget")),
-        learning_from=config.getoption("crmeval_learning_from") or "",
-        estimate=bool(config.getoption("crmeval_estimate")),
-        **_cassettes(config),
-        rates=_rates(config.getini("crmeval_rates")),
-        max_failures=_not_negative("crmeval_max_failures", config),
+        gates=_gates(given),
+        baseline=given.option("--crmeval-baseline") or "",
+        baseline_file=given.text("baseline"),
+        reports=reports,
+        page=given.is_true("page"),
+        failures=given.setting("failures", whole(0)),
+        verbose=bool(given.option("--crmeval-verbose")),
+        overrides=given.overrides,
+        max_steps=given.setting("max_steps", whole(1)),
+        server_wait=given.setting("server_wait", whole(1)),
+        inflight=given.parsed("--crmeval-inflight", inflight) or given.optional("inflight", inflight),
+        judge=given.option("--crmeval-judge") or "",
+        budget=given.parsed("--crmeval-budget", dollars),
+        learning_from=given.option("--crmeval-learning-from") or "",
+        estimate=bool(given.option("--crmeval-estimate")),
+        **_cassettes(given),
+        rates=_rates(given),
+        max_failures=given.setting("max_failures", whole(0)),
+    )
+
+
+def _checkpoints(config: pytest.Config, given: Given) -> CheckpointOptions:
+    return CheckpointOptions(
+        solutions=given.files("--crmeval-solutions"),
+        problems=given.files("--crmeval-problems"),
+        pattern=given.text("checkpoints"),
+        sandbox=given.option("--crmeval-sandbox") or AUTO,
+        unsafe=given.is_true("unsafe_sandbox"),
+        packages=_packages(config, given),
+        factors=_factors(given),
+        extraction=given.setting("extract", one_of(EXTRACTIONS)),
+        generated=GeneratedTests(
+            folder=_existing(given, "--crmeval-tests"),
+            most=given.optional("tests_max", whole(0)),
+            order=given.setting("tests_sort", one_of(ORDERS)),
+            bytes=given.optional("tests_bytes", whole(0)),
+            share=given.setting("tests_sample", share),
+        ),
+        examples=given.setting("tests_examples", one_of(EXAMPLES)),
+        skip_over=given.setting("tests_skip_over", whole(0)),
+        all_tests=given.is_true("all_tests"),
+        file_seconds=given.setting("file_timeout", seconds),
+        solution_seconds=given.optional("solution_timeout", seconds),
+        fresh=bool(given.option("--crmeval-fresh")),
+        testlib=_testlib(config, given),
     )
 
 
 def is_dry_run(config: pytest.Config) -> bool:
-    """Whether pytest was only asked to show what there is."""
+    """Whether pytest only shows tests or fixtures, and runs nothing."""
     if config.getoption("crmeval_estimate"):
         return True
     showing = ("collectonly", "setupplan", "setuponly", "showfixtures", "show_fixtures_per_test")
@@ -77,179 +124,152 @@ def is_dry_run(config: pytest.Config) -> bool:
 
 
 def is_selective(config: pytest.Config) -> bool:
-    """Whether only some of what is collected may be run: nobody knows which before that is done."""
+    """Whether pytest may deselect some of what is collected, which is not known before collection ends."""
     asked = (getattr(config.option, name, None) for name in ("keyword", "markexpr", "lf", "deselect"))
     return any(asked)
 
 
 def is_partial(config: pytest.Config) -> bool:
-    """Whether somebody has asked for a part of the project's tests: files, names, marks, tags."""
+    """Whether only a part of the project's tests is selected: by files, names, marks or tags."""
     options = options_of(config)
     files = any("::" in argument or Path(argument).is_file() for argument in config.args)
     return files or is_selective(config) or bool(options.tags or options.split)
 
 
 def is_colored(config: pytest.Config) -> bool:
-    """Whether the terminal at the end of the run shows colours; a worker asks the controller's."""
-    told = getattr(config, "workerinput", {}).get("crmeval", {})
+    """Whether the terminal at the end of the run shows colours; in a worker, the terminal of the controller."""
+    sent = getattr(config, "workerinput", {}).get("crmeval", {})
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    return bool(told.get("colored", terminal is not None and terminal.hasmarkup))
+    return bool(sent.get("colored", terminal is not None and terminal.hasmarkup))
 
 
 def run_of_controller(config: pytest.Config) -> str | None:
-    """Return the run's id as the controller told this worker; None in the controller itself."""
-    told: dict[str, str] = getattr(config, "workerinput", {}).get("crmeval", {})
-    return told.get("run")
+    """Return the id of the run that the controller sent to this worker; None in the controller itself."""
+    sent: dict[str, str] = getattr(config, "workerinput", {}).get("crmeval", {})
+    return sent.get("run")
 
 
-def _checked_run(run: str) -> str:
-    if problem := problem_of(run):
-        raise pytest.UsageError(f"--crmeval-run {run!r}: {problem}")
-    return run
+def _check_rootdir(config: pytest.Config, given: Mapping[str, Sequence[Path]]) -> None:
+    """Refuse a run whose rootdir is what it is because of where an option of ours points to.
+
+    pytest looks for the rootdir before it knows our options. It collects the value of one that is written with a space.
+    The settings of the project are not read then, and reports would be written beside the data.
+    """
+    here, root = config.invocation_params.dir, config.rootpath
+    if getattr(config.option, "rootdir", None) or config.inipath or root == here:
+        return
+    for option, paths in given.items():
+        for path in paths:
+            if path.is_relative_to(root) and not path.is_relative_to(here):
+                raise pytest.UsageError(
+                    f"pytest takes {root} for your project, because of {option} {path}: write it with '=', "
+                    f"{option}={path}, or name what to collect, or give --rootdir"
+                )
 
 
-def _reports(config: pytest.Config) -> Path:
-    return config.rootpath / Path(config.getini("crmeval_reports")).expanduser()
+def _run(name: str) -> str:
+    if problem := problem_of(name):
+        raise ValueError(problem)
+    return name
 
 
-def _shard(config: pytest.Config) -> "Shard | None":
-    text = config.getoption("crmeval_shard")
-    if text is None:
+def _shard(given: Given) -> "Shard | None":
+    if given.option("--crmeval-shard") is None:
         return None
-    from pytest_crmeval.domain.shard import Shard, ShardSyntaxError
+    from pytest_crmeval.domain.shard import Shard
 
-    try:
-        return Shard.parse(text)
-    except ShardSyntaxError as error:
-        raise pytest.UsageError(f"--crmeval-shard {error}") from None
+    return given.parsed("--crmeval-shard", Shard.parse)
 
 
-def _durations(config: pytest.Config) -> Path | None:
-    """Return the journal or report that shards are balanced by."""
-    named = config.getoption("crmeval_durations")
-    if named is None:
+def _durations(config: pytest.Config, given: Given, run: Path | None, reports: Path) -> Path | None:
+    """Return the journal or report that shards are balanced by; None if there are no shards."""
+    if given.option("--crmeval-shard") is None or not given.text("durations"):
         return None
-    if config.getoption("crmeval_shard") is None:
-        raise pytest.UsageError("--crmeval-durations is for --crmeval-shard: choose a part, too: 1/4")
     from pytest_crmeval.journal.places import NoRunError, is_of, place_of
 
     try:
-        place = place_of(named, _reports(config), config.invocation_params.dir)
+        place = place_of(given.text("durations"), reports, config.rootpath)
     except NoRunError as error:
-        raise pytest.UsageError(f"--crmeval-durations {error}") from None
-    run = run_of_controller(config) or config.getoption("crmeval_run")
-    if run and is_of(place, _reports(config) / run):
-        raise pytest.UsageError(f"--crmeval-durations {named!r}: this is the run that is played; name an earlier one")
+        raise pytest.UsageError(f"{given.source('durations')}: {error}") from None
+    if run and is_of(place, run):
+        raise pytest.UsageError(f"{given.where('durations')}: this is the run that is played; name an earlier one")
     return place
 
 
-def _scorers(names: Sequence[str] | None) -> tuple[str, ...]:
-    unknown = [name for name in names or () if name not in SCORERS]
-    if unknown:
-        raise pytest.UsageError(f"--crmeval-scorer {unknown[0]!r}: there is no such scorer; try {', '.join(SCORERS)}")
-    return tuple(dict.fromkeys(names or DEFAULT_SCORERS))
+def _scorers(given: Given) -> tuple[str, ...]:
+    names = given.options("--crmeval-scorer")
+    return tuple(read(f"--crmeval-scorer {name}", name, one_of(SCORERS)) for name in names) or DEFAULT_SCORERS
 
 
-def _positive(option: str, number: int | None) -> int | None:
-    if number is not None and number < 1:
-        raise pytest.UsageError(f"{option} {number}: give a number of at least 1")
-    return number
-
-
-def _number(setting: str, config: pytest.Config) -> int:
-    text = config.getini(setting)
-    try:
-        return int(text)
-    except ValueError:
-        raise pytest.UsageError(f"{setting} = {text!r}: give a whole number") from None
-
-
-def _not_negative(setting: str, config: pytest.Config) -> int:
-    number = _number(setting, config)
-    if number < 0:
-        raise pytest.UsageError(f"{setting} = {number}: must be 0 or more")
-    return number
-
-
-def _inflight(config: pytest.Config) -> int | None:
-    given: int | None = config.getoption("crmeval_inflight")
-    if given is None and config.getini("crmeval_inflight"):
-        given = _number("crmeval_inflight", config)
-    if given is not None and not 1 <= given <= MOST_INFLIGHT:
-        raise pytest.UsageError(f"--crmeval-inflight {given}: give a number from 1 to {MOST_INFLIGHT}")
-    return given
-
-
-def _budget(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        budget = float(text.removeprefix("$"))
-    except ValueError:
-        budget = 0.0
-    if not 0.0 < budget < float("inf"):
-        raise pytest.UsageError(f"--crmeval-budget {text!r}: give US dollars, more than none: 5.00")
-    return budget
-
-
-def _cassettes(config: pytest.Config) -> dict[str, Path | None]:
+def _cassettes(given: Given) -> dict[str, Path | None]:
     """Return where to record and where to replay from; one of them at most."""
-    here = config.invocation_params.dir
-    record, replay = config.getoption("crmeval_record"), config.getoption("crmeval_replay")
-    if "" in {record, replay}:
-        raise pytest.UsageError("--crmeval-record and --crmeval-replay: name a folder")
+    record, replay = given.folder("--crmeval-record"), given.folder("--crmeval-replay")
     if record and replay:
-        raise pytest.UsageError(
-            "--crmeval-record and --crmeval-replay: choose one; what is replayed is recorded already"
-        )
-    folders = {
-        "record": here / Path(record).expanduser() if record else None,
-        "replay": here / Path(replay).expanduser() if replay else None,
-    }
-    if folders["record"] and (problem := _unwritable(folders["record"])):
-        raise pytest.UsageError(f"--crmeval-record {record}: {problem}")
-    if folders["replay"] and not folders["replay"].is_dir():
-        raise pytest.UsageError(f"--crmeval-replay {replay}: there is no such folder; --crmeval-record makes one")
+        raise pytest.UsageError("--crmeval-record and --crmeval-replay: choose one; a replay is recorded already")
+    if record:
+        there = next(path for path in (record, *record.parents) if path.exists())
+        if not (there.is_dir() and os.access(there, os.W_OK)):
+            raise pytest.UsageError(f"{given.shown('--crmeval-record')}: {there} is not a folder that can be written")
+    return {"record": record, "replay": _existing(given, "--crmeval-replay", "; --crmeval-record creates one")}
+
+
+def _existing(given: Given, option: str, hint: str = "") -> Path | None:
+    folder = given.folder(option)
+    if folder and not folder.is_dir():
+        raise pytest.UsageError(f"{given.shown(option)}: there is no such folder{hint}")
+    return folder
+
+
+def _testlib(config: pytest.Config, given: Given) -> Path | None:
+    if not given.text("testlib"):
+        return None
+    path = config.rootpath / Path(given.text("testlib")).expanduser()
+    header = path / "testlib.h" if path.is_dir() else path
+    if not header.is_file():
+        raise pytest.UsageError(f"{given.where('testlib')}: there is no file {header}")
+    return header
+
+
+def _packages(config: pytest.Config, given: Given) -> Sequence[Path]:
+    folders = [config.rootpath / Path(line).expanduser() for line in given.lines("packages")]
+    if lost := next((folder for folder in folders if not folder.is_dir()), None):
+        raise pytest.UsageError(f"{given.source('packages')}: there is no folder {lost}")
     return folders
 
 
-def _unwritable(folder: Path) -> str:
-    """Return why nothing can be written there; nothing if it can, or if the folder can be made."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    if not there.is_dir():
-        return f"{there} is no folder"
-    return "" if os.access(there, os.W_OK) else f"{there} can't be written"
+def _factors(given: Given) -> "dict[Language, Factors]":
+    lines = given.lines("factors")
+    if not lines:
+        return {}
+    from pytest_crmeval.domain.languages import Factors
+
+    return dict(read(given.source("factors"), line, Factors.parse) for line in lines)
 
 
-def _rates(lines: Sequence[str]) -> tuple["Cap", ...]:
+def _rates(given: Given) -> tuple["Cap", ...]:
+    lines = given.lines("rates")
     if not lines:
         return ()
-    from pytest_crmeval.models.limits import Cap, CapError
+    from pytest_crmeval.models.caps import Cap
 
-    try:
-        return tuple(Cap.parse(line) for line in lines)
-    except CapError as error:
-        raise pytest.UsageError(f"crmeval_rates: {error}") from None
+    return tuple(read(given.source("rates"), line, Cap.parse) for line in lines)
 
 
-def _named(lines: Sequence[str]) -> dict[str, str]:
+def _named_agents(given: Given) -> dict[str, str]:
     named = {}
-    for line in lines:
+    for line in given.lines("agents"):
         name, equals, spec = (part.strip() for part in line.partition("="))
         if not (name and equals and spec):
-            raise pytest.UsageError(f"crmeval_agents: {line!r} is not 'name = spec'")
+            raise pytest.UsageError(f"{given.source('agents')}: {line!r} is not 'name = spec'")
         named[name] = spec
     return named
 
 
-def _gates(config: pytest.Config) -> tuple["Gate", ...]:
-    given: Sequence[str] | None = config.getoption("crmeval_gate")
-    where, lines = ("--crmeval-gate", given) if given else ("crmeval_gates", config.getini("crmeval_gates"))
+def _gates(given: Given) -> tuple["Gate", ...]:
+    named = given.options("--crmeval-gate")
+    source, lines = ("--crmeval-gate", named) if named else (given.source("gates"), given.lines("gates"))
     if not lines:
         return ()
-    from pytest_crmeval.report.gate import Gate, GateSyntaxError
+    from pytest_crmeval.report.gate import Gate
 
-    try:
-        return tuple(Gate.parse(line) for line in lines)
-    except GateSyntaxError as error:
-        raise pytest.UsageError(f"{where}: {error}") from None
+    return tuple(read(source, line, Gate.parse) for line in lines)

@@ -1,4 +1,4 @@
-"""What a run is to do, as values: frozen, and independent of pytest."""
+"""The options of a run as frozen values, without pytest."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,59 +7,63 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
+    from pytest_crmeval.domain.languages import Factors
+    from pytest_crmeval.domain.program import Language
     from pytest_crmeval.domain.shard import Shard
-    from pytest_crmeval.models.limits import Cap
+    from pytest_crmeval.models.caps import Cap
     from pytest_crmeval.report.gate import Gate
 
 EXTRACTIONS = ("first", "last", "longest")
 ORDERS = ("none", "small_first", "large_first")
 EXAMPLES = ("instead", "always", "never")
 AUTO, LOCAL = "auto", "local"
-FILE_SECONDS = 300.0
-SKIP_OVER = 50_000_000
 PISTON_URL = "CRMEVAL_PISTON_URL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedTests:
-    """Which generated tests a problem is judged by, beside its own."""
+    """Which generated tests a problem is judged by, besides its own."""
 
-    folder: Path | None = None
+    folder: Path | None
     """Where they are, a parquet file per contest; None: there are none."""
-    most: int | None = None
+    most: int | None
     """Of each problem; None: all."""
-    order: str = "none"
-    bytes: int | None = None
+    order: str
+    bytes: int | None
     """Input and output of all of them together, of each problem; None: any."""
-    share: float = 1.0
-    """A sample, drawn by the run's seed, of each problem by itself."""
+    share: float
+    """A sample of each problem's tests, drawn with the run's seed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointOptions:
-    """What this run is to do with solution files."""
+    """Options for solution files."""
 
-    solutions: Sequence[Path] = ()
+    solutions: Sequence[Path]
     """Folders, patterns or lists, which replace the marker's."""
-    problems: Sequence[Path] = ()
-    pattern: str = ""
+    problems: Sequence[Path]
+    pattern: str
     """Only checkpoints with such names; empty: all."""
-    sandbox: str = AUTO
-    unsafe: bool = False
-    """Whether programs may run where nothing but limits holds them."""
-    extraction: str = "last"
+    sandbox: str
+    unsafe: bool
+    """Whether programs may run where they can't be isolated."""
+    packages: Sequence[Path]
+    """Folders of Python packages that programs may import in the local sandbox."""
+    factors: Mapping["Language", "Factors"]
+    """What the limits of a problem are multiplied by for programs in a language; no entry: 1."""
+    extraction: str
     generated: GeneratedTests
-    examples: str = "instead"
-    """Whether the examples of a statement are tests, too."""
-    skip_over: int = SKIP_OVER
-    """Bytes: a test with a larger input is skipped, and told."""
-    all_tests: bool = False
-    """Whether the tests after the first failed one are run, too."""
-    file_seconds: float = FILE_SECONDS
-    solution_seconds: float | None = None
-    fresh: bool = False
-    """Whether nothing is taken from earlier evaluations of the same file."""
-    testlib: Path | None = None
+    examples: str
+    """Whether the examples of a statement are tests."""
+    skip_over: int
+    """Bytes: a test with a larger input is skipped, with a note."""
+    all_tests: bool
+    """Whether the tests after the first failed one are run."""
+    file_seconds: float
+    solution_seconds: float | None
+    fresh: bool
+    """Whether no verdict of an earlier run is reused."""
+    testlib: Path | None
 
     @property
     def sandbox_spec(self) -> str:
@@ -71,12 +75,12 @@ SCORERS = ("state", "calls", "reply", "clbench")
 DEFAULT_SCORERS = SCORERS[:3]
 
 INFLIGHT, MOST_INFLIGHT = 8, 256
-"""Cases that a worker plays at the same time with models, unless somebody says otherwise; and at most."""
+"""Cases that a worker plays at the same time with models by default, and the maximum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What this run is to do, decided once."""
+    """All options of a run."""
 
     agents: Sequence[str]
     named_agents: Mapping[str, str]
@@ -99,21 +103,29 @@ class Options:
     shard: "Shard | None"
     """The part of what is selected that this invocation plays; None: all of it."""
     durations: Path | None
-    """The report or journal that tells how long cases take, to balance shards by."""
+    """The report or journal whose durations balance the shards; None: their turns do."""
     run: str
     resumable: bool
     """Whether the user named the run: only then can there be an earlier part of it."""
     gates: Sequence["Gate"]
     baseline: str
-    """What somebody wants the run to be compared with; empty if nobody does."""
+    """The baseline of the command line; empty if it names none."""
     baseline_file: str
-    """Where the project keeps its baseline; empty if it does not say."""
+    """The baseline of the ini file; empty if it names none."""
     reports: Path
+    page: bool
+    """Whether the run ends with an HTML page."""
+    failures: int
+    """How many failed cases are shown with their dialogue at the end of the run."""
+    verbose: bool
+    """Whether all are shown, and the whole summary."""
+    overrides: Sequence[str]
+    """What ``--crmeval-set`` was given, as ``key=value``."""
     max_steps: int
     server_wait: int
     """Seconds to wait for an unreachable PostgreSQL."""
     inflight: int | None
-    """Cases that a worker plays at the same time; None if nobody has said."""
+    """Cases that a worker plays at the same time; None: the default."""
     judge: str
     """Spec of the judge; empty if there is none."""
     budget: float | None
@@ -128,7 +140,7 @@ class Options:
 
     @property
     def files(self) -> Mapping[str, Sequence[Path]]:
-        """What is played instead of what markers name, by option."""
+        """Files that replace those of markers, by option."""
         return {
             "--crmeval-conversations": self.conversations,
             "--crmeval-questions": self.questions,
@@ -143,9 +155,9 @@ class Options:
 
     @property
     def selection(self) -> str:
-        """Which cases were asked for, in words; nothing if all of them."""
+        """Which cases are selected, in words; empty if all are."""
         first = " of those that -k and -m select" if self.samples_later else " drawn before -k and -m" * self.narrowed
-        told = {
+        phrases = {
             f"suite {' or '.join(self.suites)}": self.suites,
             f"tag {' or '.join(self.tags)}": self.tags,
             f"split {self.split}": self.split,
@@ -153,7 +165,7 @@ class Options:
             f"shard {self.shard}": self.shard,
             f"{self.trials} trials of each": self.trials > 1,
         }
-        return ", ".join(words for words, asked in told.items() if asked)
+        return ", ".join(words for words, asked in phrases.items() if asked)
 
     @property
     def samples_later(self) -> bool:

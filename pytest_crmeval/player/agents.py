@@ -8,20 +8,20 @@ from pytest_crmeval.ports.scorer import Scorer
 
 
 def scorers_of(context: Context) -> Sequence[Scorer]:
-    """Return the scorers that were chosen. They are for conversations; a question has a grader of its own."""
+    """Return the configured scorers of conversations; each question has its own grader."""
     from pytest_crmeval.conversations.scorers.named import SCORERS
 
     return tuple(SCORERS[name] for name in context.options.scorers)
 
 
 def agent_of(context: Context, spec: str) -> Agent:
-    """Return the agent that ``spec`` names, made once per process; SetupError if there is none."""
+    """Return the agent of ``spec``, created once per process; SetupError if no plugin knows it."""
     made = context.once(_agents)
     if spec not in made:
         found = context.make_agent(spec)
         if found is None:
             raise SetupError(
-                f"no plugin knows the agent {spec!r}; try oracle, mute, claude, openai:MODEL, anthropic:MODEL, "
+                f"unknown agent {spec!r}; try oracle, mute, claude, openai:MODEL, anthropic:MODEL, "
                 "atlas, module:attr, or a name from the ini setting crmeval_agents"
             )
         made[spec] = found

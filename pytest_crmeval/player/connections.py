@@ -1,4 +1,4 @@
-"""Connections to the databases of this process: they are reopened after a loss, and wait for an unreachable server."""
+"""Connections to the databases of this process, which wait for an unreachable server."""
 
 import time
 from collections.abc import Callable

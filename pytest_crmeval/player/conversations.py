@@ -1,11 +1,11 @@
-"""A conversation from the dataset to its trial."""
+"""Evaluates a conversation: from the dataset to its trial."""
 
 import time
 from dataclasses import replace
 
 from pytest_crmeval.conversations.consistency import inconsistencies
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import observe, refer
+from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.conversations.scorers.outcomes import outcomes_of
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
@@ -15,22 +15,22 @@ from pytest_crmeval.domain.score import Verdict, verdict_of
 from pytest_crmeval.domain.trial import Labels, Trial
 from pytest_crmeval.models.usage_meter import opened
 from pytest_crmeval.player.evaluation import Evaluation
-from pytest_crmeval.player.learners import studied
+from pytest_crmeval.player.learners import begin_session
 from pytest_crmeval.player.models import judge_of
-from pytest_crmeval.player.outcome import Ending
+from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.subjects import HELD_OUT
 from pytest_crmeval.ports.chat_model import ModelError
 from pytest_crmeval.ports.crm import Crm, CrmConnectionLost, CrmUnavailable, SeedError
 
 
 class ConversationEvaluation(Evaluation[Conversation]):
-    """Plays a conversation with one agent on one CRM, scores it, and keeps its record."""
+    """Plays a conversation with one agent on one CRM, scores it, and writes its record."""
 
     _lesson: Lesson | None = None
     _seconds = _learning_seconds = 0.0
-    """What the conversation took, and learning from it."""
+    """Duration of the conversation, and of learning from it."""
 
-    def _evaluated(self, case: Conversation) -> Ending:
+    def _evaluated(self, case: Conversation) -> Outcome:
         """Play the conversation; repeat it once from the beginning if the connection to the database is lost."""
         try:
             try:
@@ -39,21 +39,21 @@ class ConversationEvaluation(Evaluation[Conversation]):
                 self._trial_record.begin_again(f"played again: {error}")
                 return self._attempted(case)
         except CrmUnavailable as error:
-            return Ending(skipped=f"not run: {error}")
+            return Outcome(skipped=f"not run: {error}")
 
-    def _attempted(self, case: Conversation) -> Ending:
+    def _attempted(self, case: Conversation) -> Outcome:
         try:
             reference = self._reference(case)
         except _InvalidError as error:
             reason = f"{self._setting.where}: {error}"
             trial = Trial.invalid(self._trial_record.planned, reason, _labels(case))
-            return Ending(trial=trial, skipped=f"invalid: {reason}")
+            return Outcome(trial=trial, skipped=f"invalid: {reason}")
         start = time.perf_counter()
         try:
             evidence = self._played(case, reference)
         except ModelError as error:
             return self._given_up(error, time.perf_counter() - start)
-        return self._kept(Ending(trial=self._scored(case, evidence)))
+        return self._kept(Outcome(trial=self._scored(case, evidence)))
 
     @property
     def _crm(self) -> Crm:
@@ -61,12 +61,12 @@ class ConversationEvaluation(Evaluation[Conversation]):
         return self._participants.crm
 
     def _reference(self, conversation: Conversation) -> Reference:
-        """Return what the reference calls do; _InvalidError if the answer key leads nowhere."""
+        """Return the effect of the reference calls; _InvalidError if the answer key can't be met."""
         options = self._setting.options
         if conversation.defects and not options.play_invalid:
             raise _InvalidError("; ".join(conversation.defects))
         try:
-            reference = refer(conversation, Oracle(conversation), self._crm)
+            reference = play_reference(conversation, Oracle(conversation), self._crm)
         except SeedError as error:
             raise _InvalidError(str(error)) from error
         if not options.play_invalid and (found := list(inconsistencies(conversation, reference))):
@@ -78,20 +78,20 @@ class ConversationEvaluation(Evaluation[Conversation]):
         context, trial_record = self._setting.context, self._trial_record
         with (
             opened(trial_record.open_meter()),
-            studied(context, trial_record, self._participants.agent, held_out=held_out) as study,
+            begin_session(context, trial_record, self._participants.agent, held_out=held_out) as session,
         ):
             start = time.perf_counter()
             evidence = observe(
                 conversation,
-                study.agent,
+                session.agent,
                 self._crm,
                 reference,
                 max_steps=self._setting.options.max_steps,
                 messages=trial_record.said,
             )
             over = time.perf_counter()
-            # Before it is scored: who learns is not to know what the answer key says.
-            self._lesson = study.finish(trial_record.said)
+            # Before it is scored, so that a learner can't know the answer key.
+            self._lesson = session.finish(trial_record.said)
             self._seconds = over - start
             self._learning_seconds = time.perf_counter() - over if self._lesson and self._lesson.learns else 0.0
         return evidence
@@ -117,13 +117,13 @@ class ConversationEvaluation(Evaluation[Conversation]):
         return replace(billed, notes=(*billed.notes, *self._lesson.trouble)) if self._lesson else billed
 
     def _second_opinion(self, conversation: Conversation, evidence: Evidence) -> Judgement | None:
-        """Return what the judge thinks; None if there is no judge."""
+        """Return the grade of the judge; None if there is no judge."""
         judge = judge_of(self._setting.context)
         return None if judge is None else self._judged(lambda: judge(conversation, evidence))
 
 
 class _InvalidError(Exception):
-    """Nobody can pass the case; the message says why."""
+    """The case is impossible to pass; the message has the reason."""
 
 
 def _labels(conversation: Conversation) -> Labels:

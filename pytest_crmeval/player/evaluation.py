@@ -1,4 +1,4 @@
-"""One case from the dataset to its trial: what all kinds of case have in common."""
+"""Evaluates one case: what all kinds of case have in common."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.models.usage_meter import opened
 from pytest_crmeval.player.context import Context
-from pytest_crmeval.player.outcome import Ending
+from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.trial_record import TrialRecord
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.chat_model import ModelError
@@ -23,18 +23,18 @@ CaseT = TypeVar("CaseT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Participants:
-    """Who takes part."""
+    """The agent, the CRM, the scorers and the sandbox of an evaluation."""
 
     agent: Agent
     crm: Crm | None
-    """None where a case needs none."""
+    """None if the kind of case needs no CRM."""
     scorers: Sequence[Scorer]
     sandbox: Sandbox | None = None
-    """None where a case needs none."""
+    """None if the kind of case needs no sandbox."""
 
 
 class Setting:
-    """Where a case is evaluated: the run, the record of the trial, and where the case is from."""
+    """The context of an evaluation: the run, the record of the trial, and the origin of the case."""
 
     def __init__(
         self, context: Context, trial_record: TrialRecord, where: str, marked: Mapping[str, Any] | None = None
@@ -44,63 +44,63 @@ class Setting:
         self.where = where
         """File, line and id of the case."""
         self.marked = marked or {}
-        """What the marker says beside the path."""
+        """Keyword arguments of the marker."""
         self.options = context.options
         self.colored = context.colored
 
 
 class Evaluation(ABC, Generic[CaseT]):
-    """Plays a case with one agent, scores it, and keeps its record."""
+    """Plays a case with one agent, scores it, and writes its record."""
 
-    def __init__(self, setting: Setting, cast: Participants) -> None:
+    def __init__(self, setting: Setting, participants: Participants) -> None:
         self._setting = setting
         self._trial_record = setting.trial_record
-        self._participants = cast
+        self._participants = participants
 
-    def __call__(self, case: CaseT) -> Ending:
-        """Play; a case that nobody can pass is not played, and a subject that can't be asked is nobody's failure."""
+    def __call__(self, case: CaseT) -> Outcome:
+        """Play and score the case, unless the control objects; an invalid case is not played."""
         if why := self._trial_record.objection:
-            return Ending(skipped=f"not run: {why}")
+            return Outcome(skipped=f"not run: {why}")
         try:
             return self._evaluated(case)
         finally:
             self._trial_record.end()
 
     @abstractmethod
-    def _evaluated(self, case: CaseT) -> Ending:
-        """Play a case that may be played now."""
+    def _evaluated(self, case: CaseT) -> Outcome:
+        """Play and score a case that the control permits."""
 
-    def _told(self, error: ModelError) -> str:
-        """Return what is told of a model that gave no answer."""
+    def _error_text(self, error: ModelError) -> str:
+        """Return the text that reports a model error."""
         return str(error)
 
-    def _given_up(self, error: ModelError, seconds: float) -> Ending:
-        """Return the end of a subject that could not be asked: the world's fault, and no traceback tells it better.
+    def _given_up(self, error: ModelError, seconds: float) -> Outcome:
+        """Return the outcome after a model error: ERRORED without a traceback, because infrastructure failed.
 
-        Of many that are in flight when a subject turns out to be hopeless, one tells why; who has heard nothing yet has
-        not really begun.
+        If a final error has already stopped the subject, a trial without any answer counts as not run: only the first
+        one reports the error.
         """
         if error.is_final and not self._trial_record.has_answers and (why := self._trial_record.objection):
-            return Ending(skipped=f"not run: {why}")
-        self._trial_record.stop_asking(error)
-        told = self._told(error)
-        return self._kept(Ending(trial=self._trial_record.broken(told, seconds), failed=f"errored: {told}"))
+            return Outcome(skipped=f"not run: {why}")
+        self._trial_record.stop_after(error)
+        text = self._error_text(error)
+        return self._kept(Outcome(trial=self._trial_record.broken(text, seconds), failed=f"errored: {text}"))
 
-    def _kept(self, ending: Ending) -> Ending:
-        """Write the trial's files; without its recording it is errored."""
-        assert ending.trial is not None  # noqa: S101 (else there is nothing to keep)
-        trial = self._trial_record.close(ending.trial)
-        lost = trial.verdict is Verdict.ERRORED and not ending.failed
-        return replace(ending, trial=trial, failed=f"errored: {trial.reason}" if lost else ending.failed)
+    def _kept(self, outcome: Outcome) -> Outcome:
+        """Return the outcome after writing the trial's files; ERRORED if its recording can't be written."""
+        assert outcome.trial is not None  # noqa: S101 (the callers have one)
+        trial = self._trial_record.close(outcome.trial)
+        lost = trial.verdict is Verdict.ERRORED and not outcome.failed
+        return replace(outcome, trial=trial, failed=f"errored: {trial.reason}" if lost else outcome.failed)
 
     def _judged(self, judge: Callable[[], Judgement]) -> Judgement:
-        """Return the judge's opinion with what it took."""
+        """Return the judgement with its usage and cost."""
         with opened(self._trial_record.open_meter(role="judge")) as meter:
             try:
                 judgement = judge()
-            except ModelError as error:  # nobody is graded any more
-                self._trial_record.stop_asking(error, everybody=True)
-                judgement = Judgement(trouble=self._told(error))
+            except ModelError as error:
+                self._trial_record.stop_after(error, all_agents=True)
+                judgement = Judgement(trouble=self._error_text(error))
         return replace(judgement, bill=meter.bill)
 
     def _billed(self, trial: Trial) -> Trial:

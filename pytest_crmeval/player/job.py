@@ -19,9 +19,9 @@ class Job:
     kind: Kind
     ref: Ref
     settings: Mapping[str, Any]
-    """What the marker says beside the path."""
+    """Keyword arguments of the marker."""
     file_name: str = ""
-    """What the files of the trial are called; empty: as the case."""
+    """Name of the trial's files; empty: the id of the case."""
 
     @property
     def where(self) -> str:
@@ -30,7 +30,7 @@ class Job:
 
 
 def agent_for(context: Context, kind: Kind, spec: str, case: Any) -> Agent:  # noqa: ANN401 (of this kind)
-    """Return the agent that plays a case; each case has an oracle of its own."""
+    """Return the agent that plays a case; each case has its own oracle."""
     if spec == "oracle" or not kind.has_agent:
         return kind.oracle(context.options, case)
     return kind.instructed(agent_of(context, spec))

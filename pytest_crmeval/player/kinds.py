@@ -1,4 +1,4 @@
-"""The kinds of case that a marker can bring: what is the same for all of them is written once, elsewhere."""
+"""The kinds of case: one marker each."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +21,11 @@ if TYPE_CHECKING:  # each kind is imported when a test of it is collected, or pl
 
 Case = Conversation | Question | SolutionFile
 Player = tuple[str, str, str]
-"""Who plays a case: the name and the spec, and what the item is called."""
+"""Name and spec of the subject that plays a case, and the id of its pytest item."""
 
 
 class Ref(Protocol):
-    """Where a case is, and what is known of it before it is read."""
+    """A reference to a case: its location, and what is known before it is read."""
 
     @property
     def path(self) -> Path:
@@ -34,47 +34,47 @@ class Ref(Protocol):
 
     @property
     def line(self) -> int:
-        """Where in the file it is, for people."""
+        """Line number of the case in the file."""
         ...
 
     @property
     def offset(self) -> int:
-        """Where in the file it is."""
+        """Byte offset of the case in the file."""
         ...
 
     @property
     def id(self) -> str:
-        """What it is called."""
+        """The id of the case."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """What changes when its content changes."""
+        """A digest of its content."""
         ...
 
     @property
     def turns(self) -> int:
-        """How long it is."""
+        """Number of turns."""
         ...
 
     @property
     def tags(self) -> Sequence[str]:
-        """What it is selected by."""
+        """Tags, which --crmeval-tag selects."""
         ...
 
     @property
     def split(self) -> str:
-        """What it may be used for."""
+        """``train``, ``test`` or empty."""
         ...
 
     @property
     def judged(self) -> bool:
-        """Whether only a judge can tell how it went."""
+        """Whether only a judge can grade it."""
         ...
 
     @property
     def confidential(self) -> bool:
-        """Whether nothing of it may be seen in plain text."""
+        """Whether its content must not appear in plain text."""
         ...
 
     def read(self) -> Case:
@@ -87,64 +87,64 @@ class Kind(ABC):
 
     marker: ClassVar[str]
     argument: ClassVar[str]
-    """What a test calls its case; a fixture by this name gives it."""
+    """Name of the fixture with the case."""
     example: ClassVar[str] = "'file.jsonl'"
-    """What a marker has for a path, as it is written."""
+    """An example of the marker's path, for messages."""
     settings: ClassVar[frozenset[str]] = frozenset({"suite"})
-    """What a marker may say beside the path."""
+    """Keyword arguments that the marker accepts."""
     needs_server: ClassVar[bool] = False
-    """Whether it is played in a PostgreSQL."""
+    """Whether its cases need PostgreSQL."""
     may_be_ahead: ClassVar[bool] = True
-    """Whether it waits for models, and not for this machine: then it may be played ahead of its item."""
+    """Whether its cases wait for models and not for this machine, so that they can be prefetched."""
     has_agent: ClassVar[bool] = True
-    """Whether somebody has to play it; else it is played once, whatever agents there are."""
-    home: ClassVar[str]
-    """The module that evaluates it, which is loaded when a case is to be played."""
+    """Whether an agent plays its cases; if not, each case is played once, whatever the agents."""
+    module: ClassVar[str]
+    """The module that evaluates its cases, imported before the first one is played."""
     case: ClassVar[type]
-    """What a test of this kind evaluates."""
+    """The type of its cases."""
 
     @abstractmethod
     def files(self, options: Options) -> Sequence[Path]:
-        """Return the files that replace the marker's; perhaps none."""
+        """Return the files that replace those of the marker; may be empty."""
 
     @abstractmethod
     def index(self, paths: Sequence[Path], settings: Mapping[str, Any], options: Options) -> Sequence[Ref]:
-        """Validate the files and return where the cases are; DatasetError if they can't be played."""
+        """Validate the files and return references to their cases; DatasetError if they are invalid."""
 
     @abstractmethod
     def oracle(self, options: Options, case: Any) -> "Agent":  # noqa: ANN401 (of this kind)
-        """Return who knows the answers of a case."""
+        """Return the agent that knows the answers of a case."""
 
     @abstractmethod
-    def evaluation(self, setting: "Setting", cast: "Participants") -> "Evaluation[Any]":
-        """Return what makes a trial of a case."""
+    def evaluation(self, setting: "Setting", participants: "Participants") -> "Evaluation[Any]":
+        """Return the evaluation of cases of this kind."""
 
     @abstractmethod
     def size(self, ref: Ref) -> "CaseSize":
-        """Return how much a case is, for who wants to know what it will take."""
+        """Return the size of a case, for estimates."""
 
     def instructed(self, agent: "Agent") -> "Agent":
-        """Return the agent as it is to play a case of this kind."""
+        """Return the agent with the prompt for this kind of case."""
         return agent
 
     def settled(self, settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-        """Return what a marker says beside the path, read from ``folder``; ValueError if it can't be read."""
+        """Return the marker's arguments, with paths relative to ``folder`` resolved; ValueError if one is invalid."""
         del folder
         return settings
 
     def players(self, sandbox: Callable[[], str], agents: Sequence[Player], ref: Ref, name: str) -> Sequence[Player]:
-        """Return who plays a case, and what the items are called; ``sandbox`` names the sandbox of programs."""
+        """Return the subjects that play a case, with the ids of their items; ``sandbox`` returns the sandbox's name."""
         del sandbox, ref
         return [(agent, spec, f"{label}-{name}") for agent, spec, label in agents]
 
     def place(self, planned: "PlannedCase", ref: Ref) -> tuple[str, ...]:
-        """Return what the files of a trial are kept under: two that have the same place need names of their own."""
+        """Return the path of a trial's files; trials with the same path need different file names."""
         del ref
         return planned.suite, planned.subject, planned.case
 
     def load(self) -> None:
-        """Load what evaluates it now, and not when the first case is played."""
-        import_module(self.home)
+        """Import the module that evaluates cases of this kind."""
+        import_module(self.module)
 
 
 class Conversations(Kind):
@@ -152,35 +152,35 @@ class Conversations(Kind):
 
     marker = "conversations"
     argument = "conversation"
-    home = "pytest_crmeval.player.conversations"
+    module = "pytest_crmeval.player.conversations"
     needs_server = True
     case = Conversation
 
     def files(self, options: Options) -> Sequence[Path]:
-        """Return what --crmeval-conversations says."""
+        """Return the files of --crmeval-conversations."""
         return options.conversations
 
     def index(self, paths: Sequence[Path], settings: Mapping[str, Any], options: Options) -> Sequence[Ref]:
-        """Read JSON Lines."""
+        """Index JSON Lines files."""
         del settings
         from pytest_crmeval.conversations.dataset.files import index, index_cache
 
         return index(paths, index_cache(options.reports / INDEXES, share_of_worker()))
 
     def oracle(self, options: Options, case: Conversation) -> "Agent":
-        """Return who makes the reference calls."""
+        """Return the agent that makes the reference calls."""
         from pytest_crmeval.conversations.oracle import Oracle
 
         return Oracle(case, recites="clbench" in options.scorers)
 
-    def evaluation(self, setting: "Setting", cast: "Participants") -> "Evaluation[Any]":
-        """Play on the CRM."""
+    def evaluation(self, setting: "Setting", participants: "Participants") -> "Evaluation[Any]":
+        """Return the evaluation that plays on the CRM."""
         from pytest_crmeval.player.conversations import ConversationEvaluation
 
-        return ConversationEvaluation(setting, cast)
+        return ConversationEvaluation(setting, participants)
 
     def size(self, ref: Ref) -> "CaseSize":
-        """Count what the user says."""
+        """Return the number of turns, and of characters that the user says."""
         from pytest_crmeval.report.loads import CaseSize
 
         case = ref.read()
@@ -193,36 +193,36 @@ class Questions(Kind):
 
     marker = "questions"
     argument = "question"
-    home = "pytest_crmeval.player.questions"
+    module = "pytest_crmeval.player.questions"
     settings = frozenset({"suite", "confidential"})
     case = Question
 
     def files(self, options: Options) -> Sequence[Path]:
-        """Return what --crmeval-questions says."""
+        """Return the files of --crmeval-questions."""
         return options.questions
 
     def index(self, paths: Sequence[Path], settings: Mapping[str, Any], options: Options) -> Sequence[Ref]:
-        """Read JSON Lines and tables."""
+        """Index JSON Lines files and tables."""
         del options
         from pytest_crmeval.questions.datasets import index
 
         return index(paths, confidential=bool(settings.get("confidential")))
 
     def oracle(self, options: Options, case: Question) -> "Agent":
-        """Return who says the right answer."""
+        """Return the agent that gives the right answer."""
         del options
-        from pytest_crmeval.questions.oracle import QuestionOracle
+        from pytest_crmeval.questions.question import QuestionOracle
 
         return QuestionOracle(case)
 
-    def evaluation(self, setting: "Setting", cast: "Participants") -> "Evaluation[Any]":
-        """Ask and grade."""
+    def evaluation(self, setting: "Setting", participants: "Participants") -> "Evaluation[Any]":
+        """Return the evaluation that asks and grades."""
         from pytest_crmeval.player.questions import QuestionEvaluation
 
-        return QuestionEvaluation(setting, cast)
+        return QuestionEvaluation(setting, participants)
 
     def size(self, ref: Ref) -> "CaseSize":
-        """Count what is asked."""
+        """Return the number of characters in the prompt."""
         from pytest_crmeval.agents.chat import question_prompt
         from pytest_crmeval.questions.play import prompt_of
         from pytest_crmeval.report.loads import CaseSize
@@ -238,51 +238,51 @@ class Questions(Kind):
         )
 
     def instructed(self, agent: "Agent") -> "Agent":
-        """Give a model the prompt for questions in place of the CRM's."""
+        """Return a chat agent with the prompt for questions instead of that for the CRM."""
         from pytest_crmeval.agents.chat import ChatAgent, for_questions
 
         return for_questions(agent) if isinstance(agent, ChatAgent) else agent
 
 
 class Solutions(Kind):
-    """Files of programs that a checkpoint has written. The checkpoint is who is evaluated; nobody is asked anything."""
+    """Files of programs that a checkpoint has written; the checkpoint is the subject, and no model is called."""
 
     marker = "solutions"
     argument = "solutions"
     example = "'checkpoints/'"
-    home = "pytest_crmeval.player.solutions"
+    module = "pytest_crmeval.player.solutions"
     settings = frozenset({"suite", "problems", "threshold"})
-    may_be_ahead = False  # it waits for this machine
+    may_be_ahead = False  # programs run on this machine
     has_agent = False
     case = SolutionFile
 
     def files(self, options: Options) -> Sequence[Path]:
-        """Return what --crmeval-solutions says."""
+        """Return the files of --crmeval-solutions."""
         return options.checkpoints.solutions
 
     def index(self, paths: Sequence[Path], settings: Mapping[str, Any], options: Options) -> Sequence[Ref]:
-        """Look for files, and for what they are judged by."""
+        """Find solution files and check that there are problems for them."""
         from pytest_crmeval.solutions.cases import index, problems_of
 
         return index(paths, problems_of(settings, options), options)
 
     def settled(self, settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-        """Return paths of problems, and a threshold."""
+        """Return the arguments with resolved paths of problems; ValueError if the threshold is invalid."""
         given, threshold = settings.get("problems", ()), settings.get("threshold", 0.0)
         named = [given] if isinstance(given, str | Path) else list(given)
         if not isinstance(threshold, int | float) or not 0.0 <= threshold <= 1.0:
-            raise ValueError(f"threshold={threshold!r}: give a share of solved problems, from 0 to 1")
+            raise ValueError(f"threshold={threshold!r}: must be a share of solved problems from 0 to 1")
         return {**settings, "problems": tuple(folder / name for name in named)}
 
     def players(self, sandbox: Callable[[], str], agents: Sequence[Player], ref: Ref, name: str) -> Sequence[Player]:
-        """Return the checkpoint, whoever else there is."""
+        """Return the checkpoint as the only subject."""
         del agents
         from pytest_crmeval.domain.trial import SANDBOX
 
         return [(self._of(ref).checkpoint.name, f"{SANDBOX}{sandbox()}", name)]
 
     def place(self, planned: "PlannedCase", ref: Ref) -> tuple[str, ...]:
-        """Return where the results go: suites and subjects are in no path there."""
+        """Return the path of the results, which has neither suite nor subject."""
         del planned
         from pytest_crmeval.journal.solutions.places import place_of
 
@@ -290,24 +290,25 @@ class Solutions(Kind):
         return place_of(found.checkpoint, found.found.id).parts
 
     def oracle(self, options: Options, case: SolutionFile) -> "Agent":
-        """Return who stands for the checkpoint, and can't be asked."""
+        """Return a placeholder for the checkpoint, which can't be called."""
         del options
         from pytest_crmeval.agents.scripted import Absent
 
         return Absent(name=case.checkpoint.name)
 
-    def evaluation(self, setting: "Setting", cast: "Participants") -> "Evaluation[Any]":
-        """Run programs."""
+    def evaluation(self, setting: "Setting", participants: "Participants") -> "Evaluation[Any]":
+        """Return the evaluation that runs the programs."""
         from pytest_crmeval.player.solutions import SolutionFileEvaluation
 
-        return SolutionFileEvaluation(setting, cast)
+        return SolutionFileEvaluation(setting, participants)
 
     def size(self, ref: Ref) -> "CaseSize":
-        """Count the programs; no model is called."""
+        """Return the estimated number of programs."""
         from pytest_crmeval.player.solutions import solutions_in
         from pytest_crmeval.report.loads import CaseSize
 
-        return CaseSize(turns=ref.turns, characters=0, judged=False, solutions=solutions_in(ref.path))
+        solutions = 0 if self._of(ref).broken else solutions_in(ref.path)
+        return CaseSize(turns=ref.turns, characters=0, judged=False, solutions=solutions)
 
     def _of(self, ref: Ref) -> "FileRef":
         from pytest_crmeval.solutions.cases import FileRef

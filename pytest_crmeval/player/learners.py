@@ -1,11 +1,11 @@
-"""One conversation of an agent that learns: what it begins with, and what becomes of what it has learnt."""
+"""Sessions of agents that learn: they start with the playbook so far and return the lesson."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from pytest_crmeval.agents.atlas.telemetry.careful import CarefulLog
+from pytest_crmeval.agents.atlas.telemetry.sessions import CarefulLog
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.messages import Message, shown_to_agent
 from pytest_crmeval.domain.playbook import Playbook
@@ -17,57 +17,59 @@ from pytest_crmeval.player.telemetry import telemetry_of
 from pytest_crmeval.player.trial_record import TrialRecord
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.chat_model import ChatModel, ModelError
-from pytest_crmeval.ports.learner import Learner, Occasion, Session
+from pytest_crmeval.ports.learner import Learner, Session, SessionSetup
 
 STUDENT = "student"
-"""Whose meter is the agent's own."""
+"""The role whose usage counts as the agent's own."""
 
 
-class Study(Protocol):
-    """A conversation that is being played."""
+class ConversationSession(Protocol):
+    """An agent in one conversation."""
 
     @property
     def agent(self) -> Agent:
-        """Who plays it."""
+        """The agent that plays the conversation."""
         ...
 
     def finish(self, messages: Sequence[Message]) -> Lesson | None:
-        """Return what was learnt from the dialogue as the agent's side has seen it; None if nobody learns."""
+        """Return what the agent learnt from the dialogue as it saw it; None if it does not learn."""
         ...
 
 
 @contextmanager
-def studied(context: Context, trial_record: TrialRecord, agent: Agent, *, held_out: bool) -> Iterator[Study]:
-    """Begin a conversation for an agent; what it learns is known before anybody scores it, and nothing of scores."""
+def begin_session(
+    context: Context, trial_record: TrialRecord, agent: Agent, *, held_out: bool
+) -> Iterator[ConversationSession]:
+    """Begin a conversation for an agent; it learns before the conversation is scored, and never sees a score."""
     if not isinstance(agent, Learner):
-        yield _Unlearned(agent)
+        yield _PlainSession(agent)
         return
     planned = trial_record.planned
     key = f"{planned.suite}/{planned.subject}"
     playbook = context.services().playbooks.find(key)
     with telemetry_of(context).session(planned, key) as log:
-        occasion = Occasion(
+        setup = SessionSetup(
             key=key,
             student=role_specs(context.options, planned.spec)[STUDENT],
             playbook=playbook,
             held_out=held_out,
-            models=_apart(context, trial_record),
+            models=_metered_models(context, trial_record),
             log=log,
         )
-        session = agent.begin(occasion)
+        session = agent.begin(setup)
         log.begun(session.lesson)
-        yield _Learning(session, playbook, trial_record, log)
+        yield _LearnerSession(session, playbook, trial_record, log)
 
 
-class _Unlearned:
+class _PlainSession:
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
 
     def finish(self, messages: Sequence[Message]) -> None:
-        """Learn nothing."""
+        """Return None: the agent does not learn."""
 
 
-class _Learning:
+class _LearnerSession:
     def __init__(self, session: Session, playbook: Playbook, trial_record: TrialRecord, log: CarefulLog) -> None:
         self.agent: Agent = session
         self._session = session
@@ -76,19 +78,19 @@ class _Learning:
         self._log = log
 
     def finish(self, messages: Sequence[Message]) -> Lesson:
-        """Learn; where a model can't be asked about it, the conversation was played all the same, and that is told."""
+        """Return the lesson; a model error while learning is noted in it, and the conversation still counts."""
         try:
             lesson = self._session.finished(tuple(map(shown_to_agent, messages)))
         except ModelError as error:
-            self._trial_record.stop_asking(error)
+            self._trial_record.stop_after(error)
             lesson = self._session.unlearned(f"nothing was learnt: {error}")
         self._log.finished(lesson, self._playbook.after(lesson))
-        untold = (self._log.trouble,) if self._log.trouble else ()
-        return replace(lesson, trouble=(*lesson.trouble, *untold))
+        log_errors = (self._log.trouble,) if self._log.trouble else ()
+        return replace(lesson, trouble=(*lesson.trouble, *log_errors))
 
 
-class _Apart:
-    """A model whose calls are on a meter of their own."""
+class _MeteredModel:
+    """A model that records its calls on its own meter."""
 
     def __init__(self, model: ChatModel, meter: UsageMeter) -> None:
         self._model = model
@@ -96,19 +98,19 @@ class _Apart:
 
     @property
     def identity(self) -> ModelIdentity:
-        """Which model this is."""
+        """The model and its settings."""
         return self._model.identity
 
     def complete(self, prompt: Prompt) -> Completion:
-        """Ask."""
+        """Call the model."""
         with opened(self._meter):
             return self._model.complete(prompt)
 
 
-def _apart(context: Context, trial_record: TrialRecord) -> Mapping[str, ChatModel]:
-    """Return the models of all roles, the student's on the meter of the agent, each other on its own."""
+def _metered_models(context: Context, trial_record: TrialRecord) -> Mapping[str, ChatModel]:
+    """Return the models by role; the student uses the meter of the agent, every other role its own."""
     models = role_models(context, trial_record.planned.spec)
     return {
-        role: model if role == STUDENT else _Apart(model, trial_record.open_meter(role))
+        role: model if role == STUDENT else _MeteredModel(model, trial_record.open_meter(role))
         for role, model in models.items()
     }

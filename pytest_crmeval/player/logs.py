@@ -1,4 +1,4 @@
-"""Log records of conversations that are played ahead: they go to their own item, not to the one that happens to run."""
+"""Log records of prefetched cases, which are shown with their own item and not with the one that is running."""
 
 import logging
 from collections.abc import Iterator
@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 _PLAYING: ContextVar[list[str] | None] = ContextVar("crmeval_log", default=None)
-"""Where the records of the conversation go that is being played; also what its SDK logs, in a thread of its own."""
+"""The log lines of the case that this context plays, including those of its SDK's thread."""
 
 
 @contextmanager
 def caught() -> Iterator[list[str]]:
-    """Catch what is logged in this context, as pytest would have shown it, line by line."""
+    """Collect the lines that are logged in this context, in the format of pytest."""
     lines: list[str] = []
     token = _PLAYING.set(lines)
     try:
@@ -21,16 +21,16 @@ def caught() -> Iterator[list[str]]:
 
 
 class Catcher(logging.Handler):
-    """Takes the records of cases that are played ahead."""
+    """Collects the log records of prefetched cases."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take a record of a conversation that is played ahead."""
+        """Add a record to the lines of its case, if it belongs to a prefetched one."""
         lines = _PLAYING.get()
         if lines is not None:
             lines.append(f"{self.format(record)}\n")
 
 
 def is_of_the_item(record: logging.LogRecord) -> bool:
-    """Whether a record belongs to the item that is running, and not to a case that is played ahead."""
+    """Whether a record belongs to the running item and not to a prefetched case."""
     del record
     return _PLAYING.get() is None

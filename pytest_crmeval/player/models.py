@@ -1,4 +1,4 @@
-"""From a spec to a model that can be asked: live, or from a cassette; and to agents and judges who ask it."""
+"""Creates models from specs, live or from a cassette, and the agents and judges that call them."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,8 +13,8 @@ from pytest_crmeval.agents.specs import AgentUnavailable, make_agent, secret_par
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.journal.ids import JUDGEMENTS
 from pytest_crmeval.models.backend import Backend
-from pytest_crmeval.models.patient_model import Model
 from pytest_crmeval.models.prices import Pricing, is_priced, price_of
+from pytest_crmeval.models.retrying_model import RetryingModel
 from pytest_crmeval.models.specs import ADDRESSES, ModelSpec, SpecError, address, is_model
 from pytest_crmeval.models.usage_meter import current
 from pytest_crmeval.options.values import Options
@@ -26,23 +26,23 @@ from pytest_crmeval.ports.chat_model import ChatModel
 
 if TYPE_CHECKING:
     from pytest_crmeval.conversations.judge.judge import Judge
-    from pytest_crmeval.models.judge.cache import Judgements
-    from pytest_crmeval.questions.judge.judge import QuestionJudge
+    from pytest_crmeval.models.judge import Judgements
+    from pytest_crmeval.questions.judge import QuestionJudge
 
 NO_KEY = "none"
-"""What a server of one's own is told, which asks for no key."""
+"""The key that is sent to a custom server that needs none."""
 
 
 def known_agent(context: Context, spec: str) -> Agent | None:
-    """Return the agent that ``spec`` names, if we know it: a model with our prompt, or somebody of the user's own.
+    """Return the agent of ``spec``: a model with our prompt, or the user's own agent; None if the spec is unknown.
 
-    SetupError if it is known and can't be had.
+    SetupError if the agent can't be created.
     """
     if is_model(spec):
         return ChatAgent(name=spec, model=_model(context, _parsed(spec)))
     if is_atlas(spec):
-        role_models(context, spec)  # whoever can't be had is refused before anything is played
-        return Atlas(name=spec, terms=_terms(spec))
+        role_models(context, spec)  # reports an invalid model before any case is played
+        return Atlas(name=spec, spec=_terms(spec))
     try:
         return make_agent(spec)
     except AgentUnavailable as error:
@@ -50,11 +50,11 @@ def known_agent(context: Context, spec: str) -> Agent | None:
 
 
 def role_models(context: Context, spec: str) -> Mapping[str, ChatModel]:
-    """Return the models of an atlas by their roles, made once per process; SetupError if one can't be had."""
+    """Return the models of an atlas by role, created once per process; SetupError if one can't be created."""
     made = context.once(_roles)
     if spec not in made:
         found = role_specs(context.options, spec)
-        made[spec] = {role: _model(context, _parsed(asked)) for role, asked in found.items()}
+        made[spec] = {role: _model(context, _parsed(model)) for role, model in found.items()}
     return made[spec]
 
 
@@ -63,13 +63,13 @@ def _roles(_: Context) -> dict[str, Mapping[str, ChatModel]]:
 
 
 def role_specs(options: Options, spec: str) -> Mapping[str, str]:
-    """Return the specs of the models of an atlas by their roles, names resolved; SetupError if one is none."""
+    """Return the specs of the models of an atlas by role, names resolved; SetupError if one is not a model."""
     terms = _terms(spec)
     found = {role: options.spec(terms.model(role)) for role in terms.roles}
-    for role, asked in found.items():
-        if not is_model(asked):
-            raise SetupError(f"crmeval: atlas: {role}={asked}: is not openai:MODEL or anthropic:MODEL")
-    return {role: settled(role, asked) for role, asked in found.items()}
+    for role, model in found.items():
+        if not is_model(model):
+            raise SetupError(f"crmeval: atlas: {role}={model}: must be openai:MODEL or anthropic:MODEL")
+    return {role: settled(role, model) for role, model in found.items()}
 
 
 def _terms(spec: str) -> AtlasSpec:
@@ -80,12 +80,12 @@ def _terms(spec: str) -> AtlasSpec:
 
 
 def check_models(context: Context, specs: Iterable[str]) -> None:
-    """Refuse what can't be had or can't be paid before anything is started: agents, judge, budget."""
+    """Raise SetupError before the run starts if an agent, the judge or the budget is invalid."""
     options, redactor = context.options, context.redactor
     for spec in [*specs, *options.agents, options.judge]:
         if redactor.text(spec) != spec:
             raise SetupError(
-                f"crmeval: {redactor.text(spec)}: a secret has no place in a spec, which is shown and kept; "
+                f"crmeval: {redactor.text(spec)}: specs are shown and stored, so they must not contain a secret; "
                 "let the agent read it from the environment"
             )
         _check_parameters(options.spec(spec))
@@ -97,7 +97,7 @@ def check_models(context: Context, specs: Iterable[str]) -> None:
 
 
 def _check_parameters(spec: str) -> None:
-    """Refuse a secret as a parameter of a user's own agent; models have parameters of their own."""
+    """Refuse a secret as a parameter of a user's own agent; the parameters of models are checked elsewhere."""
     if not is_model(spec) and not is_atlas(spec) and (name := secret_parameter(spec)):
         raise SetupError(
             f"crmeval: {spec.partition('?')[0]}: the parameter {name!r} looks like a secret, and specs are shown and "
@@ -106,67 +106,66 @@ def _check_parameters(spec: str) -> None:
 
 
 def _check_trials(options: Options, specs: Iterable[str]) -> None:
-    """Refuse a learner that would meet again what it has learnt from."""
+    """Refuse repeated trials of a learner, which would play conversations that it has learnt from."""
     if options.trials > 1 and any(map(learns, specs)):
         raise SetupError(
-            f"crmeval: --crmeval-trials {options.trials}: atlas learns from each conversation, and would know it when "
-            "it plays it again; play it in a run with one trial, or with learning=off, or with learning=frozen and "
-            "--crmeval-learning-from RUN"
+            f"crmeval: --crmeval-trials {options.trials}: atlas learns from each conversation, so it can't play one "
+            "twice; use one trial, or learning=off, or learning=frozen with --crmeval-learning-from RUN"
         )
 
 
 def judge_of(context: Context) -> "Judge | None":
-    """Return the judge of this run, made once per process; None if there is none."""
+    """Return the judge of conversations, created once per process; None if there is none."""
     return context.once(_judge)
 
 
 def question_judge_of(context: Context) -> "QuestionJudge | None":
-    """Return who grades questions in this run, made once per process; None if nobody does."""
+    """Return the judge of questions, created once per process; None if there is none."""
     return context.once(_question_judge)
 
 
 def _judge(context: Context) -> "Judge | None":
-    asked = _judging(context)
-    if asked is None:
+    arguments = _judge_arguments(context)
+    if arguments is None:
         return None
     from pytest_crmeval.conversations.judge.judge import Judge
 
-    return Judge(*asked)
+    return Judge(*arguments)
 
 
 def _question_judge(context: Context) -> "QuestionJudge | None":
-    asked = _judging(context)
-    if asked is None:
+    arguments = _judge_arguments(context)
+    if arguments is None:
         return None
-    from pytest_crmeval.questions.judge.judge import QuestionJudge
+    from pytest_crmeval.questions.judge import QuestionJudge
 
-    return QuestionJudge(*asked)
+    return QuestionJudge(*arguments)
 
 
 def _check_budget(options: Options) -> None:
-    """Refuse a budget that could not be kept, because nobody knows what a model costs."""
+    """Refuse a budget if the price of a model is unknown."""
     if options.budget is None or options.replay:
         return
     for spec in _specs(options):
         if not is_priced(_parsed(spec)):
             raise SetupError(
-                f"crmeval: --crmeval-budget: nobody knows the price of {spec.partition('?')[0]}; give it in dollars "
-                "for a million tokens: ?price=INPUT/OUTPUT or ?price=INPUT/CACHED/OUTPUT"
+                f"crmeval: --crmeval-budget: the price of {spec.partition('?')[0]} is unknown; give it in dollars "
+                "per million tokens: ?price=INPUT/OUTPUT or ?price=INPUT/CACHED/OUTPUT"
             )
 
 
 def pricing(spec: str) -> Pricing | None:
-    """Return what tells the price of usage; None for a spec that asks no model, or several."""
+    """Return the pricing of a spec; None if it is not a single model."""
     return price_of(_parsed(spec)) if is_model(spec) else None
 
 
 def judge_spec(options: Options) -> tuple[str, int]:
-    """Return the spec of the judge's model, and how often it is asked; SetupError if it is none."""
-    from pytest_crmeval.models.judge.specs import JudgeSpecError, parse_judge
+    """Return the spec of the judge's model, and the number of grades per case; SetupError if it is invalid."""
+    from pytest_crmeval.models.judge import JudgeSpecError, parse_judge
 
     spec = options.spec(options.judge)
     if not is_model(spec):
-        raise SetupError(f"crmeval: --crmeval-judge {options.judge!r}: is not openai:MODEL or anthropic:MODEL")
+        raise SetupError(f"crmeval: --crmeval-judge {options.judge!r}: must be openai:MODEL or anthropic:MODEL")
     try:
         return parse_judge(spec)
     except JudgeSpecError as error:
@@ -181,8 +180,8 @@ def _specs(options: Options) -> Iterator[str]:
         yield judge_spec(options)[0]
 
 
-def _judging(context: Context) -> "tuple[ChatModel, int, Judgements | None] | None":
-    """Return whom a judge asks, how often, and where it looks first; None if there is no judge."""
+def _judge_arguments(context: Context) -> "tuple[ChatModel, int, Judgements | None] | None":
+    """Return the judge's model, the number of grades and the cache; None if there is no judge."""
     options = context.options
     if not options.judge:
         return None
@@ -191,15 +190,15 @@ def _judging(context: Context) -> "tuple[ChatModel, int, Judgements | None] | No
 
 
 def _judgements(context: Context, options: Options) -> "Judgements | None":
-    """Return where judgements are found: a recording is complete, and a replay knows nothing but its recording."""
-    from pytest_crmeval.models.judge.cache import JudgementCache, ToldJudgements
+    """Return the cache of judgements: none while recording, the recorded ones while replaying."""
+    from pytest_crmeval.models.judge import JudgementCache, ReplayedJudgements
 
     if options.record:
         return None
     if folder := options.replay:
-        from pytest_crmeval.models.cassettes.files import told_judgement
+        from pytest_crmeval.models.cassettes.files import stored_judgement
 
-        return ToldJudgements(lambda: told_judgement(folder, current().purpose))
+        return ReplayedJudgements(lambda: stored_judgement(folder, current().purpose))
     return JudgementCache(options.reports / JUDGEMENTS, context.redactor.text)
 
 
@@ -207,20 +206,20 @@ def _model(context: Context, spec: ModelSpec) -> ChatModel:
     options = context.options
     price = _Price(spec)
     if options.replay:
-        from pytest_crmeval.models.cassettes import Replaying
+        from pytest_crmeval.models.cassettes import ReplayingModel
 
-        return Replaying(spec.identity, options.replay, price, context.redactor)
+        return ReplayingModel(spec.identity, options.replay, price, context.redactor)
     key = NO_KEY if context.is_dry_run else _key(spec, context.env_error)
-    model = Model(spec, lambda: _backend(spec, key), lambda: context.services().control, price)
+    model = RetryingModel(spec, lambda: _backend(spec, key), lambda: context.services().control, price)
     if options.record:
-        from pytest_crmeval.models.cassettes import Taped
+        from pytest_crmeval.models.cassettes import RecordingModel
 
-        return Taped(model, options.record, judged=bool(options.judge))
+        return RecordingModel(model, options.record, judged=bool(options.judge))
     return model
 
 
 class _Price:
-    """What a model costs, looked up when it is first wanted: the list takes 0.2 s to load."""
+    """The pricing of a model, looked up on first use because the price list takes 0.2 s to load."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self._spec = spec
@@ -234,7 +233,7 @@ class _Price:
 
 
 def _backend(spec: ModelSpec, key: str) -> Backend:
-    """Return the SDK's side of it; this imports the SDK."""
+    """Return the backend of a model; this imports its SDK."""
     if spec.provider == "openai":
         from pytest_crmeval.models.sdks.openai import openai_backend
 
@@ -245,7 +244,7 @@ def _backend(spec: ModelSpec, key: str) -> Backend:
 
 
 def _parsed(spec: str) -> ModelSpec:
-    """Read a spec; where it names no address the environment may."""
+    """Parse a spec; without an address in it, the environment's is used."""
     try:
         parsed = ModelSpec.parse(spec)
     except SpecError as error:
@@ -254,7 +253,7 @@ def _parsed(spec: str) -> ModelSpec:
 
 
 def _address(variable: str) -> str:
-    """Return the address that the environment gives; nothing if it gives none."""
+    """Return the address in an environment variable; empty if it is not set."""
     given = os.environ.get(variable, "").strip()
     try:
         return address(given) if given else ""
@@ -263,7 +262,7 @@ def _address(variable: str) -> str:
 
 
 def _key(spec: ModelSpec, trouble: str) -> str:
-    """Return the key; a server of one's own may do without. ``trouble`` is why it may be missing."""
+    """Return the key, which a custom server may not need; ``trouble`` is a possible reason why it is missing."""
     key = os.environ.get(spec.key_name, "").strip()
     if key:
         return key

@@ -1,21 +1,22 @@
-"""Playing cases ahead of their items: each slot of a worker has a seat, with a CRM of its own."""
+"""Plays cases ahead of their items: each slot of a worker has a seat with its own CRM."""
 
 import time
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 
+from pytest_crmeval.channel import Finished
 from pytest_crmeval.conversations.crm.postgres import PostgresCrm
-from pytest_crmeval.conversations.crm.reopening import ReopeningCrm
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.conversations.crm.reconnecting import ReconnectingCrm
 from pytest_crmeval.player.agents import scorers_of
 from pytest_crmeval.player.connections import WorkerDatabase
 from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.evaluation import Participants, Setting
 from pytest_crmeval.player.job import Job, agent_for
 from pytest_crmeval.player.logs import caught
-from pytest_crmeval.player.outcome import Ending, Outcome
+from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.trial_record import WITHHELD, TrialRecord
 
 
@@ -26,22 +27,22 @@ class Player:
         self._context = context
         self._jobs = jobs
         self._database = WorkerDatabase(context, "-ahead")
-        """One for all seats of this process, each of which has a schema of its own in it."""
+        """Shared by all seats of this process; each has its own schema in it."""
 
     def load(self) -> None:
-        """Load what it takes to play, in one thread: of two that load the same, one may meet it half loaded."""
+        """Import all needed modules in one thread: a second thread could see a module that is only half imported."""
         scorers_of(self._context)
         for kind in {job.kind for job in self._jobs.values()}:
             kind.load()
 
     @contextmanager
     def seat(self, number: int) -> Iterator["Seat"]:
-        """Lend a seat, without a CRM if no case needs one; psycopg.Error if the server refuses a connection."""
+        """Yield a seat, without a CRM if no case needs one; psycopg.Error if the server refuses a connection."""
         if not any(job.kind.needs_server for job in self._jobs.values()):
             yield Seat(self._context, self._jobs)
             return
         crm = partial(self._crm, f"ahead_{number}")
-        with closing(ReopeningCrm(crm, crm(again=False))) as made:
+        with closing(ReconnectingCrm(crm, crm(again=False))) as made:
             yield Seat(self._context, self._jobs, made)
 
     def _crm(self, schema: str, *, again: bool = True) -> PostgresCrm:
@@ -49,46 +50,44 @@ class Player:
 
 
 class Seat:
-    """A place to play at, with a CRM of its own: conversations in flight never wait for each other's rows."""
+    """Plays one case at a time with its own CRM, so that concurrent conversations never wait for each other's rows."""
 
-    def __init__(self, context: Context, jobs: Mapping[str, Job], crm: ReopeningCrm | None = None) -> None:
+    def __init__(self, context: Context, jobs: Mapping[str, Job], crm: ReconnectingCrm | None = None) -> None:
         self._context = context
         self._jobs = jobs
         self._crm = crm
 
-    def __call__(self, key: str) -> JsonObject:
-        """Play a case, and return its outcome, whatever happens."""
+    def __call__(self, key: str) -> Finished:
+        """Play a case and return its outcome; exceptions are part of the outcome."""
         job, start = self._jobs[key], time.perf_counter()
+        trial_record = TrialRecord(self._context, job.planned, job.file_name, confidential=job.ref.confidential)
         with caught() as log:
-            ending = self._played(job)
-        told = "" if job.ref.confidential else "".join(log)
-        outcome = Outcome(ending=ending, seconds=time.perf_counter() - start, log=told)
-        return outcome.to_dict(self._context.redactor)
+            outcome = self._played(job, trial_record)
+        text = "" if job.ref.confidential else "".join(log)
+        outcome = replace(outcome, seconds=time.perf_counter() - start, log=text)
+        return outcome.message(key, trial_record.files, self._context.redactor)
 
-    def _played(self, job: Job) -> Ending:
+    def _played(self, job: Job, trial_record: TrialRecord) -> Outcome:
         start, secret = time.perf_counter(), job.ref.confidential
-        trial_record = TrialRecord(self._context, job.planned, job.file_name, confidential=secret)
         try:
             return self._evaluated(job, trial_record)
         except self._context.skips as skipped:
-            return Ending(skipped=_withheld(skipped) if secret else str(skipped))
+            return Outcome(skipped=_withheld(skipped) if secret else str(skipped))
         except (KeyboardInterrupt, self._context.exits) as error:
-            return Ending(exited=str(error) or type(error).__name__)
-        except BaseException as error:  # noqa: BLE001 (an agent may raise anything: told in the item, with the traceback)
+            return Outcome(exited=str(error) or type(error).__name__)
+        except BaseException as error:  # noqa: BLE001 (an agent may raise anything; the item shows it)
             reason = _withheld(error) if secret else "".join(traceback.format_exception_only(error)).strip()
+            trace = "" if secret else f"\n\n{traceback.format_exc()}"
             trial = trial_record.closed_broken(reason, time.perf_counter() - start)
-            return Ending(trial=trial, failed=f"errored: {reason}{'' if secret else _trace()}")
+            return Outcome(trial=trial, failed=f"errored: {reason}{trace}")
 
-    def _evaluated(self, job: Job, trial_record: TrialRecord) -> Ending:
+    def _evaluated(self, job: Job, trial_record: TrialRecord) -> Outcome:
         context, case = self._context, job.ref.read()
         agent = agent_for(context, job.kind, job.planned.spec, case)
-        cast = Participants(agent=agent, crm=self._crm, scorers=scorers_of(context))
-        return job.kind.evaluation(Setting(context, trial_record, job.where, job.settings), cast)(case)
+        participants = Participants(agent=agent, crm=self._crm, scorers=scorers_of(context))
+        setting = Setting(context, trial_record, job.where, job.settings)
+        return job.kind.evaluation(setting, participants)(case)
 
 
 def _withheld(error: BaseException) -> str:
     return f"{type(error).__name__} ({WITHHELD})"
-
-
-def _trace() -> str:
-    return f"\n\n{traceback.format_exc()}"

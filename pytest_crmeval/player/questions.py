@@ -1,4 +1,4 @@
-"""A question from the dataset to its trial."""
+"""Evaluates a question: from the dataset to its trial."""
 
 import time
 import traceback
@@ -18,37 +18,37 @@ from pytest_crmeval.models.usage_meter import opened
 from pytest_crmeval.player.agents import scorers_of
 from pytest_crmeval.player.evaluation import Evaluation
 from pytest_crmeval.player.models import question_judge_of
-from pytest_crmeval.player.outcome import Ending
+from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.trial_record import WITHHELD
 from pytest_crmeval.ports.chat_model import ModelError
+from pytest_crmeval.questions.graders import graded
 from pytest_crmeval.questions.graders.final_answer import confidence_in, final_answer
-from pytest_crmeval.questions.graders.named import graded
 from pytest_crmeval.questions.play import ask
 from pytest_crmeval.questions.question import Question
 
 NAME = "answer"
 LONGEST = 200
-"""Characters of an answer that a reason quotes."""
-NO_JUDGE = "only a judge can tell, and there is none: give --crmeval-judge SPEC"
+"""Maximum number of characters of an answer in a reason."""
+NO_JUDGE = "only a judge can grade the answer; give --crmeval-judge SPEC"
 
 
 class QuestionEvaluation(Evaluation[Question]):
-    """Asks one agent a question, grades the answer, and keeps its record. Of a confidential one nothing is told."""
+    """Asks one agent a question, grades the answer, and writes its record without confidential content."""
 
-    def _evaluated(self, case: Question) -> Ending:
+    def _evaluated(self, case: Question) -> Outcome:
         start = time.perf_counter()
         try:
             transcript = self._asked(case)
-            ending = self._kept(Ending(trial=self._graded(case, transcript, time.perf_counter() - start)))
+            outcome = self._kept(Outcome(trial=self._graded(case, transcript, time.perf_counter() - start)))
         except ModelError as error:
-            ending = self._given_up(error, time.perf_counter() - start)
+            outcome = self._given_up(error, time.perf_counter() - start)
         except Exception as error:
             if not case.confidential:
                 raise
-            ending = self._broken(error, time.perf_counter() - start)
-        if case.confidential and ending.trial:
-            return replace(ending, trial=replace(ending.trial, transcript=Transcript()))
-        return ending
+            outcome = self._broken(error, time.perf_counter() - start)
+        if case.confidential and outcome.trial:
+            return replace(outcome, trial=replace(outcome.trial, transcript=Transcript()))
+        return outcome
 
     def _asked(self, question: Question) -> Transcript:
         with opened(self._trial_record.open_meter()):
@@ -61,8 +61,8 @@ class QuestionEvaluation(Evaluation[Question]):
 
     def _graded(self, question: Question, transcript: Transcript, seconds: float) -> Trial:
         reply, judgement = transcript.exchanges[0].reply, None
-        if tuple(self._participants.scorers) != scorers_of(self._setting.context):  # a conftest brings its own
-            scores = self._scored_otherwise(question, transcript)
+        if tuple(self._participants.scorers) != scorers_of(self._setting.context):  # a conftest overrides them
+            scores = self._scores_of_conftest(question, transcript)
             attempt: Attempt | None = _attempt(scores, reply)
         else:
             attempt = graded(question, reply)
@@ -84,24 +84,26 @@ class QuestionEvaluation(Evaluation[Question]):
         )
         return self._billed(trial)
 
-    def _scored_otherwise(self, question: Question, transcript: Transcript) -> Sequence[Score]:
-        """Let the scorers of a conftest decide; there is no CRM that they could look at."""
+    def _scores_of_conftest(self, question: Question, transcript: Transcript) -> Sequence[Score]:
+        """Return the scores of a conftest's scorers, which get evidence without a CRM."""
         scorers = cast("Sequence[Callable[[Question, Evidence], Score]]", self._participants.scorers)
         evidence = Evidence(transcript=transcript, after={}, reference=Reference())
         scores = [scorer(question, evidence) for scorer in scorers]
-        return [_without_words(score) for score in scores] if question.confidential else scores
+        if not question.confidential:
+            return scores
+        return [replace(score, reason=WITHHELD) if score.reason else score for score in scores]
 
-    def _told(self, error: ModelError) -> str:
-        """Return why there is no answer; a server may repeat what it was asked, unless it was never asked."""
+    def _error_text(self, error: ModelError) -> str:
+        """Return the text of a model error; it is withheld if the server may quote a confidential question."""
         return (
             f"{error.cause} ({WITHHELD})" if self._trial_record.is_confidential and not error.is_final else str(error)
         )
 
-    def _broken(self, error: Exception, seconds: float) -> Ending:
-        """Return the end of an agent that raised something, without what it says."""
+    def _broken(self, error: Exception, seconds: float) -> Outcome:
+        """Return the outcome for an exception of the agent, without its message."""
         place = traceback.extract_tb(error.__traceback__)[-1]
-        told = f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno} ({WITHHELD})"
-        return Ending(trial=self._trial_record.closed_broken(told, seconds), failed=f"errored: {told}")
+        text = f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno} ({WITHHELD})"
+        return Outcome(trial=self._trial_record.closed_broken(text, seconds), failed=f"errored: {text}")
 
 
 def _score(question: Question, reply: str, attempt: Attempt, *, only_thoughts: bool) -> Score:
@@ -113,10 +115,6 @@ def _score(question: Question, reply: str, attempt: Attempt, *, only_thoughts: b
     return Score(name=NAME, value=0.0, reason=f"wrong, expected {question.answer!r}, actual {cut(said, LONGEST)!r}")
 
 
-def _without_words(score: Score) -> Score:
-    return replace(score, reason=WITHHELD) if score.reason else score
-
-
 def _attempt(scores: Sequence[Score], reply: str) -> Attempt:
     if verdict_of(scores) is Verdict.PASSED:
         return Attempt.CORRECT
@@ -124,6 +122,6 @@ def _attempt(scores: Sequence[Score], reply: str) -> Attempt:
 
 
 def _outcome(attempt: Attempt, reply: str, judgement: Judgement | None) -> AnswerOutcome:
-    """Return how it was answered; a confidence that nobody can read in the reply the judge may have found."""
-    sure = confidence_in(reply)
-    return AnswerOutcome(attempt=attempt, confidence=judgement.confidence if judgement and sure is None else sure)
+    """Return the outcome of an answer; if the reply states no readable confidence, the judge's reading counts."""
+    stated = confidence_in(reply)
+    return AnswerOutcome(attempt=attempt, confidence=judgement.confidence if judgement and stated is None else stated)

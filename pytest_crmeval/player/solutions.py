@@ -1,8 +1,9 @@
-"""A solution file from its checkpoint to its trial."""
+"""Evaluates a solution file: from its checkpoint to its trial."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path, PurePath
@@ -10,91 +11,105 @@ from pathlib import Path, PurePath
 from pytest_crmeval.domain.checkpoints import PASS_AT_1, FileOutcome
 from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.json_lines import count_lines
 from pytest_crmeval.domain.score import Score, Verdict, verdict_of
 from pytest_crmeval.domain.solution import Extraction, SolutionFile
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.journal.solutions.places import found_before, place_of, run_of
-from pytest_crmeval.journal.solutions.results import Earlier, Results
+from pytest_crmeval.journal.solutions.places import distrust, found_before, place_of, run_of
+from pytest_crmeval.journal.solutions.records import Count
+from pytest_crmeval.journal.solutions.results import EarlierResults, ResultsWriter
 from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.evaluation import Evaluation
-from pytest_crmeval.player.outcome import Ending
+from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
 from pytest_crmeval.render.solution_results import listed, write_text
 from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.cases import open_problems, problems_of, terms_of
 from pytest_crmeval.solutions.files import digest, read
 from pytest_crmeval.solutions.play.solution import Judge, Rules
-from pytest_crmeval.solutions.play.solution_file import Clock, Judged, Timed, bench, judge_file
+from pytest_crmeval.solutions.play.solution_file import Clock, Judged, Timed, judge_file, judging_by
 from pytest_crmeval.solutions.problems import Problems
 
 EVERY = 0.5
-"""Seconds, at least, between two words about how far a file is."""
-_CHUNK = 2**20
-JUDGING = 3
-"""Goes up when we take out programs, compare outputs or read checkers in another way, which could change a verdict."""
+"""Minimum seconds between two progress reports of a file."""
+JUDGING = 4
+"""Version of extraction, comparison and checkers; increased when a change could affect verdicts."""
 
 
 class SolutionFileEvaluation(Evaluation[SolutionFile]):
-    """Judges the solutions of a file, as many at a time as the sandbox can run, and keeps what it finds."""
+    """Judges the solutions of a file, as many at a time as the sandbox can run, and writes the results."""
 
-    def __call__(self, case: SolutionFile) -> Ending:
-        """Judge; whatever is decided about models, nobody asks one here."""
+    def __call__(self, case: SolutionFile) -> Outcome:
+        """Judge the file; the limits on model calls don't apply, because no model is called."""
         return self._evaluated(case)
 
-    def _evaluated(self, case: SolutionFile) -> Ending:
+    def _evaluated(self, case: SolutionFile) -> Outcome:
         start = time.monotonic()
         try:
-            outcome, trouble = self._judged_file(case)
+            outcome, count = self._judged_file(case)
         except (DatasetError, SandboxError, OSError) as error:
             reason = self._reason(error)
             trial = Trial.errored(self._trial_record.planned, reason, time.monotonic() - start)
-            return Ending(trial=trial, failed=f"errored: {reason}")
-        return self._ending(outcome, trouble, time.monotonic() - start)
+            return Outcome(trial=trial, failed=f"errored: {reason}")
+        ended = self._outcome(outcome, count.trouble, time.monotonic() - start)
+        notes = (*getattr(self._sandbox, "notes", ()), *sorted(count.notes))
+        assert ended.trial is not None  # noqa: S101 (it has one)
+        return replace(ended, trial=replace(ended.trial, notes=notes))
 
     def _reason(self, error: DatasetError | SandboxError | OSError) -> str:
-        """Return the error with its file: the solution file, or the file that results could not be written to."""
+        """Return the error with the name of the solution file or of the file that can't be written."""
         if isinstance(error, OSError) and error.filename:
             return f"{error.filename}: {error.strerror}"
         return f"{self._setting.where}: {error}"
 
-    def _judged_file(self, case: SolutionFile) -> tuple[FileOutcome, str]:
-        """Return how the solutions were judged, and what kept the first of those without a verdict from one."""
+    def _judged_file(self, case: SolutionFile) -> tuple[FileOutcome, Count]:
+        """Return the outcome of the file, and the count of its verdicts."""
+        if case.broken:
+            raise DatasetError(case.broken)
         problems, place = self._problems(), self._place(case)
         head = self._head(case, problems)
         kept = self._kept_results(place, str(head["fingerprint"]))
-        whole = bool(kept and (kept.end() or {}).get("complete"))  # now: it may be what is written anew
-        with closing(Results.begin(self._setting.options.folder / place, head, kept)) as results:
+        whole = bool(kept and (kept.end() or {}).get("complete"))  # before the file is written again
+        with closing(ResultsWriter.begin(self._setting.options.folder / place, head, kept)) as results:
             reused = results.count.lines
+            known_before = self._distrusted
             missing = 0 if whole else self._judge(case, problems, results)
+            found = {server: why for server, why in self._distrusted.items() if server not in known_before}
+            distrust(self._setting.options.reports, found)
             source = self._source(kept) if kept and reused else ""
             facts = {"missing": missing, "reused": reused if source else 0, "reused_from": source}
             outcome = results.count.outcome(step=case.checkpoint.step, results=place.as_posix(), **facts)
             results.end({"complete": not outcome.unjudged, "missing": missing, "ended": _now()})
-        write_text(Earlier(results.path), outcome)
-        return outcome, results.count.trouble
+        write_text(EarlierResults(results.path), outcome)
+        return outcome, results.count
 
-    def _judge(self, case: SolutionFile, problems: Problems, results: Results) -> int:
-        """Judge what has no verdict yet; return how many solutions there was no time for."""
-        asked, known = self._setting.options.checkpoints, results.known()
-        clock = Clock(asked.file_seconds)
+    def _judge(self, case: SolutionFile, problems: Problems, results: ResultsWriter) -> int:
+        """Judge the lines without a verdict; return how many were not reached in time."""
+        options, known = self._setting.options.checkpoints, results.known()
+        clock = Clock(options.file_seconds)
         sandbox = Timed(self._sandbox, clock)
         progress = _Progress(self._setting.context, self._trial_record.planned.key, results.lines)
 
-        def tell(judged: Judged) -> None:
-            results.tell(judged)
+        def record(judged: Judged) -> None:
+            results.add(judged)
             progress.show(results)
 
-        rules = Rules(all_tests=asked.all_tests, solution_seconds=asked.solution_seconds)
-        lines = read(case.path, extraction=Extraction(asked.extraction))
+        rules = Rules(all_tests=options.all_tests, solution_seconds=options.solution_seconds, factors=options.factors)
+        lines = read(case.path, extraction=Extraction(options.extraction))
         with Judge(sandbox, referee, rules) as judge:
             left = (line for line in lines if line.line not in known)
-            judging = bench(problems.get, judge, sandbox)
-            return judge_file(left, judging, tell, slots=sandbox.slots, clock=clock)
+            judging = judging_by(problems.get, judge, sandbox)
+            return judge_file(left, judging, record, slots=sandbox.slots, clock=clock)
 
     @property
     def _sandbox(self) -> Sandbox:
         assert self._participants.sandbox is not None  # noqa: S101 (a solution file has one)
         return self._participants.sandbox
+
+    @property
+    def _distrusted(self) -> Mapping[str, str]:
+        """The servers that gave wrong results, with the reasons; empty if the sandbox does not report any."""
+        return dict(getattr(self._sandbox, "distrusted", {}))
 
     def _problems(self) -> Problems:
         """Return the problems, opened once per process."""
@@ -105,12 +120,12 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
         return opened[paths]
 
     def _place(self, case: SolutionFile) -> PurePath:
-        """Return where the results go; a file that another test of the run judges, too, has its own there."""
+        """Return the path of the results, which is different for each test that judges the same file."""
         name = self._trial_record.name.removeprefix(f"{case.checkpoint.name}-")
         return place_of(case.checkpoint, name)
 
     def _head(self, case: SolutionFile, problems: Problems) -> JsonObject:
-        """Return what was judged by what."""
+        """Return the first line of the results, which describes the evaluation."""
         paths = problems_of(self._setting.marked, self._setting.options)
         terms, content = terms_of(self._setting.options), digest(case.path)
         judge = f"{JUDGING} {self._sandbox.identity}"
@@ -120,42 +135,43 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
             "checkpoint": case.checkpoint.name,
             "step": case.checkpoint.step,
             "file": str(case.path),
-            "lines": _lines_in(case.path),
+            "lines": count_lines(case.path),
             "content": content,
             "problems": [str(path) for path in paths],
             "sandbox": self._sandbox.name,
             "identity": self._sandbox.identity,
+            "servers": list(getattr(self._sandbox, "servers", ())),
             "judging": JUDGING,
             "terms": terms,
             "started": _now(),
         }
 
-    def _kept_results(self, place: PurePath, fingerprint: str) -> Earlier | None:
-        """Return what an earlier evaluation has found; one that is to be fresh takes nothing but from its own run."""
+    def _kept_results(self, place: PurePath, fingerprint: str) -> EarlierResults | None:
+        """Return earlier results that can be reused; with --crmeval-fresh, only those of this run."""
         options = self._setting.options
         found = found_before(options.reports, options.run, place, fingerprint)
         fresh = options.checkpoints.fresh and found is not None and run_of(options.reports, found) != options.run
         return None if fresh else found
 
-    def _source(self, kept: Earlier) -> str:
-        """Return the run that verdicts are from; nothing if it is this one."""
+    def _source(self, kept: EarlierResults) -> str:
+        """Return the run of the reused verdicts; empty if it is this run."""
         options = self._setting.options
         run = run_of(options.reports, kept)
         return "" if run == options.run else run
 
-    def _ending(self, outcome: FileOutcome, trouble: str, seconds: float) -> Ending:
-        """Return the trial: without a verdict for each solution the world broke; without any there is no case."""
+    def _outcome(self, outcome: FileOutcome, trouble: str, seconds: float) -> Outcome:
+        """Return the outcome: ERRORED if a solution has no verdict, INVALID if no solution can be judged."""
         if outcome.unjudged:
             reason = f"{outcome.unjudged} of {outcome.lines} solutions were not judged: {_why(outcome, trouble)}"
             trial = self._trial(Verdict.ERRORED, outcome, seconds, reason=reason)
-            return Ending(trial=trial, failed=f"errored: {reason}")
+            return Outcome(trial=trial, failed=f"errored: {reason}")
         if not outcome.judged:
-            what = listed(outcome.ungradable) or "it is empty"
-            reason = f"{self._setting.where}: there is nothing to judge: {what}"
+            what = listed(outcome.ungradable) or "the file is empty"
+            reason = f"{self._setting.where}: no solution can be judged: {what}"
             trial = self._trial(Verdict.INVALID, outcome, seconds, reason=reason)
-            return Ending(trial=trial, skipped=f"invalid: {reason}")
+            return Outcome(trial=trial, failed=f"invalid: {reason}")
         score = self._score(outcome)
-        return Ending(trial=self._trial(verdict_of([score]), outcome, seconds, scores=(score,)))
+        return Outcome(trial=self._trial(verdict_of([score]), outcome, seconds, scores=(score,)))
 
     def _score(self, outcome: FileOutcome) -> Score:
         reason = f"{outcome.solved} of {outcome.judged} solved"
@@ -173,7 +189,6 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
             reason=reason,
             seconds=seconds,
             solutions=outcome,
-            notes=tuple(getattr(self._sandbox, "notes", ())),
             colored=self._setting.colored,
         )
 
@@ -183,43 +198,34 @@ def _opened_problems(_: Context) -> dict[Sequence[Path], Problems]:
 
 
 class _Progress:
-    """Tells whoever shows it how far a file is, but not too often."""
+    """Reports the progress of a file at most every EVERY seconds."""
 
     def __init__(self, context: Context, key: str, lines: int) -> None:
         self._report = context.services().progress
         self._key = key
         self._lines = lines
-        self._told = 0.0
+        self._reported = 0.0
 
-    def show(self, results: Results) -> None:
-        """Tell, if it is time."""
+    def show(self, results: ResultsWriter) -> None:
+        """Report the progress, if the last report is old enough."""
         now = time.monotonic()
-        if now - self._told >= EVERY:
-            self._told = now
+        if now - self._reported >= EVERY:
+            self._reported = now
             self._report(self._key, results.count.lines, self._lines, results.count.solved)
 
 
 def _why(outcome: FileOutcome, trouble: str) -> str:
-    """Say what kept solutions from a verdict, and what to do."""
-    told = [trouble] if trouble else []
+    """Return why solutions have no verdict, and what to do."""
+    reasons = [trouble] if trouble else []
     if outcome.missing:
-        resume = "the same --crmeval-run again does only those, and --crmeval-file-timeout gives more time"
-        told.insert(0, f"{outcome.missing} were not come to in time ({resume})")
-    return "; ".join(told)
+        resume = "resume with the same --crmeval-run, or raise crmeval_file_timeout"
+        reasons.insert(0, f"{outcome.missing} not reached in time ({resume})")
+    return "; ".join(reasons)
 
 
 def solutions_in(path: Path) -> int:
     """Return the estimated number of solutions in a file before it is read: one per line, and at least one."""
-    return max(1, _lines_in(path))
-
-
-def _lines_in(path: Path) -> int:
-    """Return how many lines a file has; the last one may end without a line break."""
-    lines, last = 0, b"\n"
-    with path.open("rb") as file:
-        for chunk in iter(lambda: file.read(_CHUNK), b""):
-            lines, last = lines + chunk.count(b"\n"), chunk[-1:]
-    return lines + (last != b"\n")
+    return max(1, count_lines(path))
 
 
 def _now() -> str:

@@ -1,4 +1,4 @@
-"""What the spec of a subject tells of it before it is made."""
+"""Properties of a subject that follow from its spec."""
 
 from functools import lru_cache
 
@@ -6,19 +6,19 @@ from pytest_crmeval.agents.atlas.specs import AtlasSpec, AtlasSpecError, is_atla
 from pytest_crmeval.models.specs import is_model
 
 HELD_OUT = "test"
-"""The split that is for measuring: nobody learns from it."""
+"""The split for measuring; learners don't learn from it."""
 
 
 def asks_models(spec: str) -> bool:
-    """Whether a subject asks language models that we know how to ask."""
+    """Whether a subject calls language models through us."""
     return is_model(spec) or is_atlas(spec)
 
 
 @lru_cache(256)
 def learns(spec: str) -> bool:
-    """Whether a subject plays its cases one after the other, because it learns from each; one that can't be, does not.
+    """Whether a subject learns, so that its cases are played one after the other.
 
-    Whoever makes it says what is wrong with its spec.
+    False for an invalid spec; the error is reported when the subject is created.
     """
     try:
         return is_atlas(spec) and AtlasSpec.parse(spec).learns
@@ -26,6 +26,7 @@ def learns(spec: str) -> bool:
         return False
 
 
+@lru_cache(256)
 def refusal(spec: str, marker: str) -> str:
-    """Return why a subject is not given cases of a kind; nothing if it is."""
+    """Return why a subject can't play the cases of a marker; empty if it can."""
     return "atlas plays conversations only" if is_atlas(spec) and marker != "conversations" else ""

@@ -1,47 +1,46 @@
-"""Where learners write down what they do: a database that the user gives, or one beside the workers' own."""
+"""The telemetry of learners, in a database of the user or on the run's server."""
 
 import os
 from typing import TYPE_CHECKING
 
 from pytest_crmeval.player.context import Context, SetupError
 
-if TYPE_CHECKING:  # psycopg takes 0.3 s and is wanted only when a case is played
-    from pytest_crmeval.agents.atlas.telemetry.database import Telemetry
+if TYPE_CHECKING:  # psycopg takes 0.3 s and is needed only when a case is played
+    from pytest_crmeval.agents.atlas.telemetry import Telemetry
 
 VARIABLE = "CRMEVAL_ATLAS_DSN"
 
 
 def given_database() -> str:
-    """Return the address that the user gave; nothing if he gave none."""
+    """Return the address of the user's database; empty if there is none."""
     return os.environ.get(VARIABLE, "")
 
 
 def telemetry_of(context: Context) -> "Telemetry":
-    """Return it, made once per process; the database is looked for when something is written down."""
+    """Return the telemetry, created once per process; it connects on the first write."""
     return context.once(_telemetry)
 
 
 def check_telemetry(context: Context) -> None:
-    """Make its tables before anything is played, and paid; SetupError if there is no such database."""
+    """Create the tables before any case is played and paid for; SetupError if the database is unreachable."""
     import psycopg
 
     try:
         telemetry_of(context).open()
     except psycopg.Error as error:
-        where = VARIABLE if given_database() else f"no database for telemetry on the run's server, give {VARIABLE}"
-        told = context.redactor.text(str(error).strip().splitlines()[0])
-        raise SetupError(f"crmeval: {where}: {told}") from None
+        where = VARIABLE if given_database() else f"no database for telemetry on the run's server; set {VARIABLE}"
+        text = context.redactor.text(str(error).strip().splitlines()[0])
+        raise SetupError(f"crmeval: {where}: {text}") from None
 
 
 def kept(context: Context) -> str:
-    """Export what learners have written down, if it would go with an embedded server; say where it is.
+    """Export the telemetry if it would be lost with an embedded server; return a line that says where it is.
 
-    What can't be exported is told, and no more: what was learnt is in the journal.
+    An error is only reported in that line, because the lessons are also in the journal.
     """
     import psycopg
 
-    from pytest_crmeval.agents.atlas.telemetry.database import NAME
-    from pytest_crmeval.agents.atlas.telemetry.export import export
+    from pytest_crmeval.agents.atlas.telemetry import NAME, export
     from pytest_crmeval.render.summary import short
 
     options = context.options
@@ -56,7 +55,7 @@ def kept(context: Context) -> str:
 
 
 def _telemetry(context: Context) -> "Telemetry":
-    from pytest_crmeval.agents.atlas.telemetry.database import NAME, Telemetry
+    from pytest_crmeval.agents.atlas.telemetry import NAME, Telemetry
     from pytest_crmeval.postgres.databases import Address
 
     given = given_database()

@@ -1,13 +1,12 @@
-"""The record of one trial: what it asked of models, whether it may begin, and what is left of it on disk."""
+"""The record of one trial: its model calls, whether it may start, and its files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
+from pytest_crmeval.channel import SharedFiles
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.messages import Message
-from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.transcript import broken_off
 from pytest_crmeval.domain.trial import PlannedCase, Trial
@@ -19,7 +18,7 @@ from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.subjects import asks_models
 from pytest_crmeval.ports.chat_model import ModelError
 
-WITHHELD = "what it says is withheld: the suite is confidential"
+WITHHELD = "details withheld: the suite is confidential"
 
 
 class TrialRecord:
@@ -28,37 +27,40 @@ class TrialRecord:
     def __init__(self, context: Context, planned: PlannedCase, name: str = "", *, confidential: bool = False) -> None:
         self.planned = planned
         self.is_confidential = confidential
-        """Whether nothing of what was said may be seen in plain text."""
+        """Whether the dialogue must not appear in plain text."""
         self.said: list[Message] = []
-        """The dialogue as far as it has come."""
+        """The dialogue so far."""
         self._name = name or planned.case
         self._meters: list[UsageMeter] = []
         self._lost: list[UsageMeter] = []
-        """Those of a dialogue that was lost: paid for, and neither recorded nor shown."""
+        """The meters of a lost dialogue, which was paid for but is neither recorded nor shown."""
+        self.files: dict[str, bytes] = {}
+        """The transcript, by its path in the folder of transcripts."""
         self._notes: list[str] = []
+        self._context = context
         self._options = context.options
         self._redactor = context.redactor
         self._services = context.services
 
     @property
     def name(self) -> str:
-        """What the files of the trial are called."""
+        """The name of the trial's files."""
         return self._name
 
     @property
     def objection(self) -> str:
-        """Why the trial may not begin any more; whoever asks no model may always."""
+        """Why the trial must not start; empty if it may, as always without model calls."""
         if not (self._options.judge or asks_models(self.planned.spec)) or self._options.replay:
             return ""
         return self._services().control.objection(self.planned.spec)
 
     @property
     def has_answers(self) -> bool:
-        """Whether a model has answered anything."""
-        return any(meter.askings for meter in self._meters)
+        """Whether a model has answered any call."""
+        return any(meter.calls for meter in self._meters)
 
     def open_meter(self, role: str = "agent") -> UsageMeter:
-        """Return a fresh meter of the trial; the agent's comes first."""
+        """Return a new meter of the trial; the agent's is opened first."""
         planned = self.planned
         purpose = CallPurpose(
             suite=planned.suite, subject=planned.subject, case=self._name, trial=planned.trial, role=role
@@ -75,11 +77,11 @@ class TrialRecord:
         self.said.clear()
         self._notes.append(why)
 
-    def stop_asking(self, error: ModelError, *, everybody: bool = False) -> None:
-        """Have no further trial of this subject, or of anybody, begun, if there is no use in it."""
+    def stop_after(self, error: ModelError, *, all_agents: bool = False) -> None:
+        """Start no further trial of this subject, or of all agents, if the error is final."""
         if error.is_final:
-            who = EVERYBODY if everybody else self.planned.spec
-            self._services().control.stop(who, self._redactor.text(str(error)))
+            agent = EVERYBODY if all_agents else self.planned.spec
+            self._services().control.stop(agent, self._redactor.text(str(error)))
 
     def end(self) -> None:
         """Release the money that the budget has reserved for the trial."""
@@ -87,63 +89,87 @@ class TrialRecord:
             self._services().control.end(self.planned.key)
 
     def billed(self, trial: Trial) -> Trial:
-        """Return the trial with what the subject took, and what its reader has to know."""
+        """Return the trial with the usage and cost of the subject, and with notes for the reader."""
         meters = self._meters
         if not meters:
             return trial
         replayed = self._options.replay and asks_models(trial.planned.spec)
         judgement = trial.judgement or Judgement()
         ungraded = [f"not graded: {judgement.trouble}"] if judgement.trouble else []
-        noted = (note for meter in meters for note in meter.notes)
-        told = [*self._notes, *noted, *judgement.notes, *ungraded]
-        asked = [meter for meter in (*self._lost, *meters) if meter.purpose.role != "judge"]
-        bill = total(meter.bill for meter in asked) or (Bill(replayed=True) if replayed else None)
-        return replace(trial, bill=bill, roles=_roles(asked), notes=tuple(dict.fromkeys(told)))
+        from_meters = (note for meter in meters for note in meter.notes)
+        notes = [*self._notes, *from_meters, *judgement.notes, *ungraded]
+        subject = [meter for meter in (*self._lost, *meters) if meter.purpose.role != "judge"]
+        bill = total(meter.bill for meter in subject) or (Bill(replayed=True) if replayed else None)
+        return replace(trial, bill=bill, roles=_roles(subject), notes=tuple(dict.fromkeys(notes)))
 
     def broken(self, reason: str, seconds: float) -> Trial:
-        """Return the trial of a dialogue that broke off, with what was said until then."""
+        """Return the errored trial of an interrupted dialogue, with the dialogue so far."""
         trial = Trial.errored(self.planned, reason, seconds)
         return self.billed(replace(trial, transcript=broken_off(self.said)))
 
     def closed_broken(self, reason: str, seconds: float) -> Trial:
-        """Return the same after writing its files."""
+        """Return the errored trial after creating its files."""
         return self.close(self.broken(reason, seconds))
 
     def close(self, trial: Trial) -> Trial:
-        """Write the recording and the transcript, and return the trial for the journal.
+        """Write the recording, make the transcript, and return the trial for the journal.
 
-        If the transcript can't be written, the trial counts, with a note: it was played and paid for. If the recording
-        can't be written, the trial is errored, so that a resumed run records it, and no further trial starts.
+        If the recording can't be written, the trial is errored, so that a resumed run records it, and no further trial
+        starts.
         """
         meters, self._meters = self._meters, []
         if self._options.record and not self.is_confidential:
             try:
-                _record(self._options.record, _whole(trial, meters), self._redactor)
+                from pytest_crmeval.models.cassettes import write
+
+                for meter in _complete(trial, meters):
+                    write(self._options.record, meter, self._redactor)
             except (OSError, CassetteError) as error:
                 why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
                 self._services().control.stop(EVERYBODY, why)
                 reasons = [trial.reason, f"not recorded: {why}"]
                 trial = replace(trial, verdict=Verdict.ERRORED, reason="\n".join(filter(None, reasons)))
         canary = f"crmeval {self.planned.fingerprint}" if self.is_confidential else ""
-        folder = self._options.folder / "transcripts"
-        try:
-            _write_transcript(folder, self._name, trial, meters, redactor=self._redactor, canary=canary)
-        except OSError as error:
-            # The folder, not the file: equal notes are merged into one in the report.
-            trial = replace(trial, notes=(*trial.notes, f"transcript not written: {folder}: {error.strerror}"))
+        self.files = self._transcript(trial, meters, canary)
         self._check_costs(trial)
         return trial
 
+    def _transcript(self, trial: Trial, meters: Sequence[UsageMeter], canary: str) -> dict[str, bytes]:
+        """Return the transcript of the trial with all model calls; prompts are sent separately."""
+        from pytest_crmeval.journal.transcripts import content_of, name_of
+
+        redactor = self._redactor
+        lines: dict[str, Sequence[JsonObject]] = {}
+        if any(meter.calls for meter in meters):
+            from pytest_crmeval.models.cassettes import lines_of, prompt_files
+
+            for meter in meters:
+                self._share(prompt_files(meter.calls, redactor, self._context.once(_sent_files)))
+                lines[meter.purpose.role] = lines_of(meter.calls, meter.purpose.trial, redactor)
+        exchanges, judged = lines.pop("agent", ()), lines.pop("judge", ())
+        content = content_of(trial, exchanges=exchanges, judged=judged, roles=lines, redactor=redactor, canary=canary)
+        return {name_of(trial, name=self._name): content}
+
+    def _share(self, files: Mapping[str, bytes]) -> None:
+        """Send files that other transcripts refer to as well: this trial may not be the one that is recorded."""
+        if files:
+            self._services().channel.tell(SharedFiles(files))
+            self._context.once(_sent_files).update(files)
+
     def _check_costs(self, trial: Trial) -> None:
-        """Have nothing more begun that takes from a budget nobody knows how much."""
+        """Start no further trial if there is a budget and the cost of this one is unknown."""
         judged = trial.judgement.bill if trial.judgement else None
-        for bill, who in ((trial.bill, self.planned.spec), (judged, EVERYBODY)):
+        for bill, agent in ((trial.bill, self.planned.spec), (judged, EVERYBODY)):
             if self._options.budget and bill and bill.cost is None and not bill.replayed:
-                self._services().control.stop(who, "nobody knows what it costs, so no budget can be kept")
+                self._services().control.stop(agent, "its cost is unknown, so the budget can't be enforced")
+
+
+def _sent_files(_: Context) -> set[str]:
+    return set()
 
 
 def _roles(meters: Sequence[UsageMeter]) -> dict[str, Bill]:
-    """Return what each role took; nothing where the agent is one."""
+    """Return usage and cost by role; empty if the agent has only one role."""
     by_role: dict[str, list[Bill | None]] = {}
     for meter in meters:
         role = meter.purpose.role
@@ -152,41 +178,9 @@ def _roles(meters: Sequence[UsageMeter]) -> dict[str, Bill]:
     return found if len(by_role) > 1 else {}
 
 
-def _whole(trial: Trial, meters: Sequence[UsageMeter]) -> Sequence[UsageMeter]:
-    """Return the meters that were brought to their end: half a recording must not take the place of a whole one."""
-    # A question that the judge could not grade was answered all the same.
+def _complete(trial: Trial, meters: Sequence[UsageMeter]) -> Sequence[UsageMeter]:
+    """Return the meters of completed dialogues, so that no partial recording replaces a complete one."""
+    # A question was answered even if the judge could not grade it.
     played = bool(trial.turns or trial.answer or trial.judgement)
     graded = bool(trial.judgement and trial.judgement.score)
     return [meter for meter in meters if (graded if meter.purpose.role == "judge" else played)]
-
-
-def _record(folder: Path, meters: Sequence[UsageMeter], redactor: Redactor) -> None:
-    from pytest_crmeval.models.cassettes import write
-
-    for meter in meters:
-        write(folder, meter, redactor)
-
-
-def _write_transcript(  # noqa: PLR0913 (what a transcript is made of)
-    folder: Path, name: str, trial: Trial, meters: Sequence[UsageMeter], *, redactor: Redactor, canary: str
-) -> None:
-    """Write the trial with what was asked of models, as a cassette has it."""
-    from pytest_crmeval.journal.transcripts import write
-
-    lines: dict[str, Sequence[JsonObject]] = {}
-    if any(meter.askings for meter in meters):
-        from pytest_crmeval.models.cassettes import lines_of, write_prompts
-
-        for meter in meters:
-            write_prompts(folder, meter.askings, redactor)
-            lines[meter.purpose.role] = lines_of(meter.askings, meter.purpose.trial, redactor)
-    write(
-        folder,
-        trial,
-        name=name,
-        exchanges=lines.pop("agent", ()),
-        judged=lines.pop("judge", ()),
-        roles=lines,
-        redactor=redactor,
-        canary=canary,
-    )

@@ -1,1 +1,1 @@
-"""What the engine asks of the world: one Protocol each."""
+"""The interfaces to the outside: one Protocol each."""

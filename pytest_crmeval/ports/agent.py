@@ -1,4 +1,4 @@
-"""Who talks."""
+"""The interface of agents."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -8,7 +8,7 @@ from pytest_crmeval.domain.messages import Message, Reply, Tool
 
 @runtime_checkable
 class Agent(Protocol):
-    """Somebody who answers a user with the help of tools.
+    """Answers a user with the help of tools.
 
     An agent sees the dialogue and the tools, never a turn or an expectation.
     """

@@ -13,35 +13,35 @@ class Cause(StrEnum):
     """Why a model gave no answer."""
 
     AUTHENTICATION = "authentication"
-    """401, 403: the key is wrong, or may not."""
+    """401, 403: the key is wrong or lacks permission."""
     UNKNOWN_MODEL = "unknown model"
     """404: there is no such model, or no such address."""
     BAD_REQUEST = "bad request"
     """400, 413, 422 and the like: the same request would be refused again."""
     FILTERED = "filtered"
-    """The provider's filter took the request or the answer away."""
+    """The provider's filter blocked the request or the answer."""
     RATE_LIMITED = "rate limited"
     """429."""
     OVERLOADED = "server error"
     """408, 409, 5xx, 529."""
     CONNECTION = "connection"
-    """No connection, or it broke off."""
+    """No connection, or it was lost."""
     TIMEOUT = "timeout"
-    """No whole answer within the deadline."""
+    """No complete answer within the deadline."""
     MALFORMED = "malformed answer"
-    """What came back is no answer: no JSON, no choice."""
+    """The answer can't be used: it is not JSON, or has no choice."""
     TOO_LARGE = "too large an answer"
     QUOTA = "out of credit"
-    """429 that no waiting helps: the account has no money left."""
+    """429 because the account is out of money, so that waiting does not help."""
     LATER = "asked to come back later"
-    """429 with a longer time to wait than anybody has."""
+    """429 with a longer wait than our patience."""
     UNREACHABLE = "unreachable"
-    """The way there does not exist: a certificate, a proxy, an address that has never answered."""
+    """The server can't be reached: a certificate or proxy is invalid, or the address has never answered."""
     GIVEN_UP = "given up"
     """No call is allowed any more: the model has stopped answering, or the budget is used up."""
     NOT_RECORDED = "not in the cassette"
     NO_RECORDING = "can't be recorded"
-    """Where the answer is to be written is something that must not be written over."""
+    """The recording would overwrite a file that must be kept."""
 
 
 _RETRIED = frozenset({Cause.RATE_LIMITED, Cause.OVERLOADED, Cause.CONNECTION, Cause.TIMEOUT, Cause.MALFORMED})
@@ -54,7 +54,7 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class ModelError(Exception):
-    """A model gave no answer: the world's fault, never the subject's."""
+    """A model gave no answer; this is an infrastructure failure, never the subject's."""
 
     def __init__(  # noqa: PLR0913 (all that is known of a failure)
         self,
@@ -69,18 +69,18 @@ class ModelError(Exception):
         super().__init__(message)
         self.cause = cause
         self.overloaded = overloaded
-        """Whether a server error is one of too much work: 503, 529."""
+        """Whether a server error reports overload: 503, 529."""
         self.too_long = False
         """Whether a request was refused because the dialogue does not fit into the model's context."""
         self.retry_after = retry_after
         """Seconds that the server wants us to wait."""
         self.headers = headers
-        """What the server said about its limits, names in lower case."""
+        """Response headers about rate limits, names in lower case."""
         self.usage = usage
-        """What an answer that can't be used has cost, which was paid for; None if there was none, or it did not say."""
+        """The usage of an unusable answer, which was paid for; None if unknown, or if there was no answer."""
 
     def __str__(self) -> str:
-        """Say what happened, the cause first."""
+        """Return the cause and the message."""
         return f"{self.cause}: {self.args[0]}"
 
     @property
@@ -90,12 +90,12 @@ class ModelError(Exception):
 
     @property
     def is_throttling(self) -> bool:
-        """Whether the server has more to do than it can: ask less of it."""
+        """Whether the server is overloaded, so that fewer calls should be made."""
         return self.cause is Cause.RATE_LIMITED or self.overloaded
 
     @property
     def is_silence(self) -> bool:
-        """Whether nothing came back that speaks of a server."""
+        """Whether there was no response at all."""
         return self.cause in _SILENT
 
     @property
@@ -105,18 +105,18 @@ class ModelError(Exception):
 
     @property
     def is_final(self) -> bool:
-        """Whether no request to this model will be answered: it is no use to go on."""
+        """Whether no further request to this model will be answered."""
         return self.cause in _FINAL
 
 
 class ChatModel(Protocol):
-    """Somebody who completes prompts, patiently: what can be repeated has been."""
+    """A language model that completes prompts, including any retries."""
 
     @property
     def identity(self) -> ModelIdentity:
-        """Which model this is."""
+        """The model and its settings."""
         ...
 
     def complete(self, prompt: Prompt) -> Completion:
-        """Answer; ModelError if there is no answer to be had."""
+        """Return the completion; ModelError if there is none after all retries."""
         ...

@@ -1,4 +1,4 @@
-"""The world that agents act in."""
+"""The interface of the CRM."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ from pytest_crmeval.domain.state import State
 
 
 class SeedError(Exception):
-    """The rows that a case starts with don't fit the schema: the case is broken, not the agent."""
+    """The initial rows of a case don't fit the schema, so the case is invalid."""
 
 
 class CrmConnectionLost(Exception):  # noqa: N818 (what happened)
@@ -23,23 +23,23 @@ class CrmUnavailable(Exception):  # noqa: N818 (what it is)
 
 
 class Crm(Protocol):
-    """A CRM that starts each trial with given rows and forgets everything at its end."""
+    """A CRM that starts each trial with given rows and discards all changes at its end."""
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """What can be called."""
+        """The tools that agents can call."""
         ...
 
     def seeded(self, seed: Seed, now: datetime, salt: str = "") -> AbstractContextManager[None]:
-        """Hold exactly the rows of ``seed`` while the context lasts, and let the clock stand at ``now``.
+        """Have exactly the rows of ``seed`` at the start of the context, and a clock that is fixed at ``now``.
 
-        New rows get the same ids, in order, whenever the ``salt`` is the same: what an agent is shown can be repeated.
-        SeedError if the rows can't be held.
+        With the same ``salt``, new rows get the same ids in the same order, so that a trial can be repeated.
+        SeedError if the rows don't fit the schema.
         """
         ...
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Do what an agent asks. A refusal is a result and changes nothing; CrmConnectionLost if there is no answer."""
+        """Execute a call. A refusal is a result and changes nothing; CrmConnectionLost if there is no answer."""
         ...
 
     def snapshot(self) -> State:

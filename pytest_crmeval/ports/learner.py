@@ -1,4 +1,4 @@
-"""Who learns from what he has played."""
+"""Agents that learn from the conversations they play."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,42 +12,42 @@ from pytest_crmeval.ports.chat_model import ChatModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """One proposal of a student, and what its teacher said."""
+class ReviewedProposal:
+    """One proposal of a student, and its teacher's review."""
 
     turn: int
     number: int
-    """Which attempt at the same step it is, from 1."""
+    """Number of the attempt at the same step, from 1."""
     calls: Sequence[ToolCall]
     review: str
     guidance: str = ""
     instead: Sequence[ToolCall] = ()
-    """What the teacher did, if he took over."""
+    """The calls of the teacher, if it took over."""
 
 
 class LearningLog(Protocol):
-    """Where it is written down, as it happens."""
+    """Records proposals and rewards as they happen."""
 
-    def attempted(self, attempt: Attempt) -> None:
-        """Note a proposal and its review."""
+    def attempted(self, attempt: ReviewedProposal) -> None:
+        """Record a proposal and its review."""
         ...
 
     def rewarded(self, reward: Reward) -> None:
-        """Note what the conversation was worth."""
+        """Record the reward of the conversation."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Occasion:
-    """What an agent that learns is given for one conversation: nothing about the case."""
+class SessionSetup:
+    """The input of a learner for one conversation, without any information about the case."""
 
     key: str
     student: str
-    """Spec of the student's model, for those who compare."""
+    """Spec of the student's model, for comparisons."""
     playbook: Playbook
     held_out: bool
     models: Mapping[str, ChatModel]
-    """Role -> the model that plays it."""
+    """Role -> its model."""
     log: LearningLog
 
 
@@ -56,27 +56,27 @@ class Session(Agent, Protocol):
 
     @property
     def lesson(self) -> Lesson:
-        """What is known of the conversation so far."""
+        """The lesson so far."""
         ...
 
     def finished(self, messages: Sequence[Message]) -> Lesson:
-        """Learn from the dialogue as it was seen on the agent's side; ModelError if a model can't be asked."""
+        """Return the lesson from the dialogue as the agent saw it; ModelError if a model gives no answer."""
         ...
 
     def unlearned(self, why: str) -> Lesson:
-        """Return what is known of the conversation though not all was learnt from it."""
+        """Return an incomplete lesson with the reason ``why`` learning failed."""
         ...
 
 
 @runtime_checkable
 class Learner(Agent, Protocol):
-    """An agent that plays each conversation with what it has learnt from those before."""
+    """An agent that uses in each conversation what it has learnt from earlier ones."""
 
     @property
     def learns(self) -> bool:
-        """Whether its conversations are to be played one after the other."""
+        """Whether its conversations must be played one after the other."""
         ...
 
-    def begin(self, occasion: Occasion) -> Session:
+    def begin(self, setup: SessionSetup) -> Session:
         """Return the agent for one conversation."""
         ...

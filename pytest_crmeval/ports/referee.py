@@ -1,18 +1,22 @@
-"""Who knows whether an output is right."""
+"""The interface that decides whether an output is right."""
 
 from typing import Protocol
 
-from pytest_crmeval.domain.problem import CheckerStyle, Comparison, Finding
+from pytest_crmeval.domain.problem import CheckerFinding, CheckerStyle, OutputComparison
 from pytest_crmeval.domain.program import Execution
 
 
 class Referee(Protocol):
-    """Looks at what programs and checkers have said; runs nothing."""
+    """Compares the outputs of programs and checkers; runs nothing."""
 
-    def difference(self, expected: bytes, found: bytes, comparison: Comparison) -> str:
-        """Return the first difference of an output from the right one; nothing if there is none."""
+    def difference(self, expected: bytes, found: bytes, comparison: OutputComparison) -> str:
+        """Return the first difference between the expected and the found output; empty if there is none."""
         ...
 
-    def finding_of(self, style: CheckerStyle, execution: Execution) -> Finding:
-        """Return what a checker has found, from how its run ended."""
+    def value_difference(self, accepted: str, found: object, tolerance: float | None) -> str:
+        """Return how a function's result differs from the accepted values, a JSON list; empty if it is one of them."""
+        ...
+
+    def finding_of(self, style: CheckerStyle, execution: Execution) -> CheckerFinding:
+        """Return the finding of a checker from its execution."""
         ...

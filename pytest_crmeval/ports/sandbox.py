@@ -1,55 +1,58 @@
-"""Where programs run that nobody trusts."""
+"""The interface of sandboxes for untrusted programs."""
 
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
-from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
+from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput
 
 
 class SandboxError(Exception):
-    """The judge's own trouble, which no patience has helped: it says nothing about the program."""
+    """The sandbox failed, also after retries; this says nothing about the program."""
 
 
 class Prepared(Protocol):
-    """A program that is ready to run, as often as there are tests; used by several threads at once."""
+    """A program that is ready to run any number of times; thread-safe."""
 
     @property
     def refused(self) -> Execution | None:
-        """How the compiler ended when it refused the program; None if it can be run."""
+        """The execution of the compiler that refused the program; None if the program can run."""
         ...
 
-    def run(self, feed: Feed, limits: Limits) -> Execution:
-        """Run once, with nothing left of any earlier run; wait for a free core first. SandboxError if it can't be."""
+    def run(self, feed: ProgramInput, limits: Limits) -> Execution:
+        """Wait for a free core and run once, without traces of earlier runs; SandboxError if that fails."""
         ...
 
 
 @runtime_checkable
 class Sandbox(Protocol):
-    """Runs programs that may be hostile: nothing escapes, nothing hangs, nothing is left."""
+    """Runs programs that may be hostile, isolated, with limits, and without leaving traces."""
 
     @property
     def name(self) -> str:
-        """What the header tells: which one, and how strong it is."""
+        """Its name and isolation, for the header of a run."""
         ...
 
     @property
     def identity(self) -> str:
-        """What a verdict depends on: kind, level, versions of the languages. No address, no time."""
+        """Everything that verdicts depend on: kind, level and language versions, but no address or time."""
         ...
 
     @property
     def slots(self) -> int:
-        """How many runs it is worth to have under way at once."""
+        """Useful number of concurrent runs."""
         ...
 
-    def missing(self, language: Language) -> str:
-        """Return why programs in this language can't be run here; nothing if they can."""
+    def missing(self, language: Language, version: str = "") -> str:
+        """Return why programs in this language, and in this version of it, can't be run here; empty if they can.
+
+        ``version`` is what a solution names: 20 for C++20, 3.8 for Python 3.8. A sandbox honours it, or refuses it.
+        """
         ...
 
     def prepared(self, program: Program) -> AbstractContextManager[Prepared]:
-        """Make a program ready: what is to be compiled is compiled once. SandboxError if that can't be tried."""
+        """Prepare a program, and compile it once if necessary; SandboxError if the compiler can't be run."""
         ...
 
     def close(self) -> None:
-        """Let go of everything; whatever still runs is ended."""
+        """Release all resources and end all running programs."""
         ...

@@ -1,4 +1,4 @@
-"""Who scores."""
+"""The interface of scorers."""
 
 from typing import Protocol
 
@@ -8,8 +8,8 @@ from pytest_crmeval.domain.score import Score
 
 
 class Scorer(Protocol):
-    """A pure function from a case and what happened to a score."""
+    """A pure function from a case and its evidence to a score."""
 
     def __call__(self, case: Conversation, evidence: Evidence, /) -> Score:
-        """Score what happened."""
+        """Return the score."""
         ...

@@ -1,4 +1,4 @@
-"""The databases of a run on a server: a template, one clone per worker, and none left behind."""
+"""The databases of a run on a server: a template, and one clone per worker; all are dropped at the end."""
 
 import os
 import re
@@ -23,8 +23,8 @@ SCHEMA = Path(__file__).with_name("schema.sql")
 CONNECT_SECONDS = 3
 PREFIX = "crmeval_"
 MARK = "made by pytest-crmeval for one run; may be dropped when that run is over"
-"""The comment of every database that we make. What carries neither it nor the name of one that is being made is
-somebody else's and is left alone."""
+"""The comment of every database that we create. A database without it, and without the name of one that is being
+created, is not ours and never dropped."""
 
 _NO_LIMITS = {
     "idle_in_transaction_session_timeout": 90_600,
@@ -34,30 +34,30 @@ _NO_LIMITS = {
 """Session time-outs that a server may set, with the version that introduced them. We turn them off: a trial waits for
 models, and the connection that marks a run as alive is idle until the run ends."""
 
-_NOTICED = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
-"""A host that is gone without a word (no power, no network) is noticed within a minute, not after two hours."""
+_KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
+"""A host that disappears (no power, no network) is noticed within a minute, not after two hours."""
 
 Connection = psycopg.Connection[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a database is."""
+    """The address of a database."""
 
     conninfo: str
     embedded: bool = False
-    """Whether it is our own: then the PG* variables of the user's environment, which libpq reads, don't concern it."""
+    """Whether it is on the embedded server: then the PG* variables, which libpq reads, are hidden."""
 
     def __str__(self) -> str:
-        """Return what may be printed: no password."""
+        """Return host and port, without the password."""
         try:
             parts = conninfo_to_dict(self.conninfo)
         except (psycopg.ProgrammingError, UnicodeError):
-            return "PostgreSQL at an address that is no conninfo"
+            return _INVALID
         return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)}"
 
     def connect(self, *, dbname: str | None = None, name: str | None = None) -> Connection:
-        """Connect in autocommit mode; closing is the caller's."""
+        """Connect in autocommit mode; the caller closes the connection."""
         parts = self._parts()
         asked = {"dbname": dbname, "application_name": name}
         parts.update({key: value for key, value in asked.items() if value is not None})
@@ -79,17 +79,17 @@ class Address:
             try:
                 psycopg.connect(conninfo).close()
             except psycopg.errors.ConnectionTimeout:
-                return False  # a ping would block the whole process for as long again
+                return False  # a ping would block the whole process for the same time again
             except psycopg.OperationalError:
                 return psycopg.pq.PGconn.ping(conninfo.encode()) == psycopg.pq.Ping.OK
         return True
 
     def _parts(self) -> dict[str, Any]:
         given = conninfo_to_dict(self.conninfo)
-        return {"dbname": "postgres", **_NOTICED, **given, "connect_timeout": CONNECT_SECONDS}
+        return {"dbname": "postgres", **_KEEPALIVE, **given, "connect_timeout": CONNECT_SECONDS}
 
     def connect_apart(self, schema: str) -> Connection:
-        """Connect to a copy of the CRM's tables in a schema of its own, which is made anew."""
+        """Connect to a copy of the CRM's tables in its own schema, which is created anew."""
         connection = self.connect()
         try:
             name = sql.Identifier(schema)
@@ -107,7 +107,7 @@ class Address:
 
 
 class Janitor(DatabaseJanitor):
-    """pytest-postgresql's janitor on any address: it knows host, port, user and password, but no ``sslmode``."""
+    """pytest-postgresql's janitor for any address: the original has no ``sslmode`` and other parameters."""
 
     def __init__(
         self, address: Address, dbname: str, *, template: str | None = None, as_template: bool = False
@@ -116,9 +116,9 @@ class Janitor(DatabaseJanitor):
         self._address = address
 
     def init(self) -> None:
-        """Make the database under a name that is nobody else's, mark it as ours, and only then give it its own name.
+        """Create the database under a unique name, mark it as ours, and only then rename it.
 
-        Whatever is killed in between leaves a database that the next run knows and drops.
+        A process that is killed in between leaves a database that the next run recognizes and drops.
         """
         final, self.dbname = self.dbname, f"{_prefix(self.dbname)}new-{secrets.token_hex(4)}"
         super().init()
@@ -129,21 +129,21 @@ class Janitor(DatabaseJanitor):
 
     @contextmanager
     def cursor(self, dbname: str | None = None) -> Iterator[psycopg.Cursor[Any]]:
-        """Return a cursor outside any transaction: databases can't be made inside one."""
+        """Return a cursor outside of a transaction: databases can't be created inside one."""
         with self._address.connect(dbname=dbname) as connection, connection.cursor() as cursor:
             yield cursor
 
 
 @dataclass(frozen=True, slots=True)
 class RunDatabases:
-    """Names and life of one run's databases."""
+    """The databases of one run."""
 
     address: Address
     run: str
 
     @property
     def prefix(self) -> str:
-        """What all names of the run start with."""
+        """The prefix of all database names of the run."""
         return f"{PREFIX}{self.run}_"
 
     @property
@@ -152,27 +152,27 @@ class RunDatabases:
         return f"{self.prefix}template"
 
     def open(self) -> Connection:
-        """Sweep what dead runs left, make the template, and return the connection that says: this run is alive."""
+        """Drop the databases of dead runs, create the template, return the connection that marks this run as alive."""
         try:
-            alive = self._reached()
+            alive = self._connected()
         except (psycopg.Error, UnicodeError) as error:
-            raise ServerUnavailable(f"{self.address} can't be reached: {self._told(error)}") from error
+            raise ServerUnavailable(f"{self.address} can't be reached: {self._reason(error)}") from error
         try:
-            self._fit(alive)
+            self._check(alive)
             self._sweep(alive)
             Janitor(self.address, self.template, as_template=True).init()
             with self.address.connect(dbname=self.template) as connection:
                 connection.execute(SCHEMA.read_bytes())
         except psycopg.Error as error:
             alive.close()
-            raise ServerUnavailable(f"{self.address} can't be used: {self._told(error)}") from error
+            raise ServerUnavailable(f"{self.address} can't be used: {self._reason(error)}") from error
         except ServerUnavailable:
             alive.close()
             raise
         return alive
 
     def clone(self, worker: str) -> Address:
-        """Make the database of one worker and return its address."""
+        """Create the database of one worker and return its address."""
         name = f"{self.prefix}{worker.replace('_', '-')}"
         with self.address.connect() as connection:
             if name in _databases(connection):  # a plugin that repeats the last test of a session sets up again
@@ -181,7 +181,7 @@ class RunDatabases:
         return self.address.at(name)
 
     def close(self, alive: Connection) -> None:
-        """Drop every database of the run, also those of workers that crashed, unless the server goes with them."""
+        """Drop every database of the run, also those of crashed workers; an embedded server is removed as a whole."""
         if self.address.embedded:
             alive.close()
             return
@@ -191,7 +191,7 @@ class RunDatabases:
                     if _prefix(name) == self.prefix:
                         self._drop(name)
         except psycopg.Error as error:
-            sys.stderr.write(f"crmeval: databases {self.prefix}* are left for the next run: {self._told(error)}\n")
+            sys.stderr.write(f"crmeval: databases {self.prefix}* are left for the next run: {self._reason(error)}\n")
 
     def reopened(self, alive: Connection) -> Connection:
         """Return the connection that marks this run as alive, or a new one if it was lost."""
@@ -199,11 +199,11 @@ class RunDatabases:
             alive.execute("SELECT 1")
         except psycopg.Error:
             alive.close()
-            return self._reached()
+            return self._connected()
         return alive
 
-    def _reached(self) -> Connection:
-        """Connect within the deadline, however many hosts the address names: libpq's own deadline is for each."""
+    def _connected(self) -> Connection:
+        """Connect within the deadline for all hosts of the address together: libpq's own deadline is for each."""
         if self.address.embedded:
             return self.address.connect(name=self.prefix)
         connected: Future[Connection] = Future()
@@ -211,7 +211,7 @@ class RunDatabases:
         def call() -> None:
             try:
                 connected.set_result(self.address.connect(name=self.prefix))
-            except Exception as error:  # noqa: BLE001 (handed over whole)
+            except Exception as error:  # noqa: BLE001 (raised in the caller)
                 connected.set_exception(error)
 
         threading.Thread(target=call, daemon=True).start()
@@ -220,8 +220,8 @@ class RunDatabases:
         except TimeoutError as error:
             raise psycopg.OperationalError(f"no answer within {CONNECT_SECONDS} s") from error
 
-    def _fit(self, connection: Connection) -> None:
-        """Refuse a role that may not create databases, and a locale that would make searches differ."""
+    def _check(self, connection: Connection) -> None:
+        """Refuse a role that may not create databases, and a locale that would change the results of searches."""
         role, may, lower = connection.execute(
             "SELECT rolname, rolcreatedb OR rolsuper, lower('Ü') FROM pg_roles WHERE rolname = current_user"
         ).fetchone() or ("?", False, "")
@@ -230,35 +230,39 @@ class RunDatabases:
                 f"{self.address}: the role {role!r} may not create databases; ask for: ALTER ROLE {role} CREATEDB"
             )
         if lower != "ü":
-            raise ServerUnavailable(f"{self.address}: its locale knows no letters beyond ASCII; give one with UTF-8")
+            raise ServerUnavailable(f"{self.address}: its locale only supports ASCII letters; use a UTF-8 locale")
 
     def _sweep(self, connection: Connection) -> None:
-        """Drop the databases of runs that nobody is connected for any more."""
-        connection.execute("SELECT pg_advisory_lock(hashtext(%s))", [PREFIX])  # one sweeper at a time
-        living = _living(connection)
-        if self.prefix in living:
+        """Drop the databases of runs that have no connection, and to whose databases there is none."""
+        connection.execute("SELECT pg_advisory_lock(hashtext(%s))", [PREFIX])  # one process at a time
+        rows = connection.execute(
+            "SELECT application_name, datname FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        )
+        alive = {_prefix(name) for row in rows for name in row if name and name.startswith(PREFIX)}
+        if self.prefix in alive:
             raise ServerUnavailable(f"{self.address}: run {self.run!r} is already using it")
         for name in _databases(connection):
-            if _prefix(name) not in living:
+            if _prefix(name) not in alive:
                 self._drop(name)
         connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", [PREFIX])
 
     def _drop(self, name: str) -> None:
-        Janitor(self.address, name, as_template=True).drop()  # as_template: whether it is one or not
+        Janitor(self.address, name, as_template=True).drop()  # as_template works for both kinds
 
-    def _told(self, error: Exception) -> str:
-        """Return the first line of what went wrong; what libpq says of a conninfo may quote a password."""
-        if "is no conninfo" in str(self.address):
+    def _reason(self, error: Exception) -> str:
+        """Return the first line of an error; libpq's message on an invalid address may contain a password."""
+        if str(self.address) == _INVALID:
             return "write postgresql://user@host:port/ or host=... user=..."
         return str(error).strip().splitlines()[0]
 
 
+_INVALID = "PostgreSQL at an invalid address"
 _HIDING = threading.Lock()
 
 
 @contextmanager
 def _no_environment() -> Iterator[None]:
-    """Take the PG* variables away for a moment; libpq looks at them while it connects. One at a time."""
+    """Hide the PG* variables, which libpq reads while it connects. One thread at a time."""
     with _HIDING:
         hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("PG")}
         try:
@@ -268,7 +272,7 @@ def _no_environment() -> Iterator[None]:
 
 
 def _databases(connection: Connection) -> list[str]:
-    """Return our databases: those of this role that carry our mark, or the name of one that is being made."""
+    """Return our databases: those of this role with our comment, or with the name of one that is being created."""
     rows = connection.execute(
         "SELECT datname FROM pg_database JOIN pg_roles ON pg_roles.oid = datdba "
         "WHERE rolname = current_user AND starts_with(datname, %s) AND datname <> current_database() "
@@ -277,12 +281,6 @@ def _databases(connection: Connection) -> list[str]:
         [PREFIX, MARK],
     )
     return [name for (name,) in rows]
-
-
-def _living(connection: Connection) -> set[str]:
-    """Return the prefixes of the runs that somebody else is connected for, or to a database of."""
-    rows = connection.execute("SELECT application_name, datname FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
-    return {_prefix(name) for row in rows for name in row if name and name.startswith(PREFIX)}
 
 
 def _prefix(name: str) -> str:

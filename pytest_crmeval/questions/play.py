@@ -31,14 +31,14 @@ def prompt_of(question: Question) -> str:
     """Return what the agent is asked: the question, its choices, and in which form to answer."""
     choices = [f"{letter}) {choice}" for letter, choice in question.lettered]
     abstaining = [_DONT_GUESS] if question.may_abstain else []
-    told = [*choices, "", _LAST_LINE[question.grader], *abstaining]
-    return "\n".join([question.text, "", *told] if choices else [question.text, *told])
+    rest = [*choices, "", _LAST_LINE[question.grader], *abstaining]
+    return "\n".join([question.text, "", *rest] if choices else [question.text, *rest])
 
 
 def ask(question: Question, agent: Agent, *, max_steps: int, messages: list[Message] | None = None) -> Transcript:
-    """Ask ``agent`` and return the transcript; who calls tools, which there are not, is told so.
+    """Ask ``agent`` and return the transcript; a tool call is answered with an error, because there are no tools.
 
-    ``messages``, an empty list, holds the dialogue as it grows: what is left if it breaks off.
+    ``messages``, an empty list, is filled as the dialogue grows, so that it survives an exception.
     """
     messages = [] if messages is None else messages
     messages.append(user_says(prompt_of(question)))

@@ -1,11 +1,13 @@
 """A comparison as a person wants to read it in a terminal."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.render.fitting import fitted, wrapped
 from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
-from pytest_crmeval.report.tables import Row, aligned
+from pytest_crmeval.report.tables import Row, aligned, p_value
 
 LONGEST = 160
 _HEAD = (
@@ -21,6 +23,8 @@ _HEAD = (
     "p",
     "detectable",
 )
+_SPARE = ("detectable", "paired", "95 % interval", "better", "worse")
+"""Columns that a narrow table does without, the least important first."""
 
 
 def lines(comparison: Comparison, most: int | None = None) -> Iterator[str]:
@@ -36,6 +40,28 @@ def lines(comparison: Comparison, most: int | None = None) -> Iterator[str]:
         yield from _scores(contrast)
         for name in LISTS:
             yield from _changes(contrast, name, most)
+
+
+def brief(comparison: Comparison, width: int) -> Iterator[str]:
+    """Yield the same on a few lines that are no wider: the table, and for each list its length and an example."""
+    yield from wrapped(f"compared with {_named(comparison)}", width)
+    if comparison.contrasts:
+        yield from fitted([_HEAD, *map(_row, comparison.contrasts)], names=2, width=width, spare=_SPARE)
+    for line in (
+        *([f"p-values are corrected: {comparison.correction}"] if comparison.correction else ()),
+        *comparison.cautions,
+        *comparison.missing,
+    ):
+        yield from wrapped(line, width)
+    for contrast in comparison.contrasts:
+        for name in LISTS:
+            if changes := getattr(contrast, name):
+                head = f"{name.replace('_', ' ')} in {contrast.suite}, {subjects(contrast)}: {len(changes)}"
+                shown = _printable(f"{head} (for example {changes[0].case})")
+                yield shown if len(shown) <= width else cut(shown, width - 1)
+    if any(len(getattr(contrast, name)) > 1 for contrast in comparison.contrasts for name in LISTS):
+        source = shlex.quote(str(comparison.baseline.get("source", comparison.baseline["id"])))
+        yield f"all changes: crmeval compare {source} {comparison.run['id']}"
 
 
 def _named(comparison: Comparison) -> str:
@@ -57,7 +83,7 @@ def _row(contrast: Contrast) -> Row:
         _interval(difference),
         str(contrast.better),
         str(contrast.worse),
-        f"{_told(contrast.p_holm)}{star}",
+        f"{p_value(contrast.p_holm)}{star}",
         _told(contrast.detectable),
     )
 
@@ -95,5 +121,9 @@ def _told(number: float | None) -> str:
 
 
 def _cut(line: str) -> str:
-    shown = line if line.isprintable() else ascii(line)[1:-1]
+    shown = _printable(line)
     return shown if len(shown) <= LONGEST else cut(shown, LONGEST - 1)
+
+
+def _printable(line: str) -> str:
+    return line if line.isprintable() else ascii(line)[1:-1]

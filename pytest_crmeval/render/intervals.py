@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pytest_crmeval.domain.figures import Figure
-from pytest_crmeval.report.report import Standing
+from pytest_crmeval.report.report import SubjectSummary
 from pytest_crmeval.report.tables import Row
 
 SHOWN = 10
@@ -11,23 +11,23 @@ SHOWN = 10
 NOTHING = "-"
 
 
-def figures(suite: str, standings: Sequence[Standing]) -> Iterator[Row]:
+def figures(suite: str, summaries: Sequence[SubjectSummary]) -> Iterator[Row]:
     """Yield a row per figure of a suite, a column per subject; nothing if there are none."""
-    names = list(dict.fromkeys(name for standing in standings for name in standing.figures))
+    names = list(dict.fromkeys(name for summary in summaries for name in summary.figures))
     if names:
-        yield (f"{suite} with 95 % intervals", *(standing.subject for standing in standings))
+        yield (f"{suite} with 95 % intervals", *(summary.subject for summary in summaries))
     for name in names:
-        yield (name.replace("_", " "), *(_told(standing.figures.get(name)) for standing in standings))
+        yield (name.replace("_", " "), *(_told(summary.figures.get(name)) for summary in summaries))
 
 
-def reasons(standing: Standing) -> Iterator[str]:
+def reasons(summary: SubjectSummary) -> Iterator[str]:
     """Yield why trials of a subject did not pass, the most frequent first."""
-    if standing.reasons:
-        yield f"why trials of {standing.subject} in {standing.suite} did not pass:"
-    for reason in standing.reasons[:SHOWN]:
+    if summary.reasons:
+        yield f"why trials of {summary.subject} in {summary.suite} did not pass:"
+    for reason in summary.reasons[:SHOWN]:
         yield f"{reason.count:6} {reason.verdict}: {_line(reason.text)} (for example {_line(reason.cases[0])})"
-    if len(standing.reasons) > SHOWN:
-        yield f"       ... and {len(standing.reasons) - SHOWN} more: see the JSON report"
+    if len(summary.reasons) > SHOWN:
+        yield f"       ... and {len(summary.reasons) - SHOWN} more: see the JSON report"
 
 
 def _told(figure: Figure | None) -> str:

@@ -5,19 +5,19 @@ from collections.abc import Iterator, Sequence
 from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.report.costs import dollars
-from pytest_crmeval.report.learning_curve import Comparison, Learning, Share, Window
-from pytest_crmeval.report.report import Report, Standing
-from pytest_crmeval.report.tables import Row, aligned
+from pytest_crmeval.report.learning_curve import Learning, PlaybookEffect, Share, Window
+from pytest_crmeval.report.report import Report, SubjectSummary
+from pytest_crmeval.report.tables import Row, aligned, equation
 
 _BAR = 20
 
 
 def lines(report: Report) -> Iterator[str]:
     """Yield a few lines for each subject that has learnt; nothing if nobody has."""
-    for standing in report.standings:
-        if standing.learning and standing.learning.learning != "off":
-            yield f"learning of {standing.subject} ({standing.suite}): {'; '.join(_told(standing.learning))}"
-            yield from measured(standing)
+    for summary in report.standings:
+        if summary.learning and summary.learning.learning != "off":
+            yield f"learning of {summary.subject} ({summary.suite}): {'; '.join(_told(summary.learning))}"
+            yield from measured(summary)
 
 
 def curve(learning: Learning) -> Iterator[str]:
@@ -46,10 +46,10 @@ def playbook_lines(playbook: Playbook) -> Iterator[str]:
 def _rows(windows: Sequence[Window]) -> Iterator[Row]:
     yield ("conversations", "passed", "rate", "95 %", "")
     for window in windows:
-        rate = window.share.rate
+        rate = window.rate
         bar = "" if rate is None else "█" * round(rate * _BAR)
-        shown = f"{window.share.passed}/{window.share.scored}"
-        yield (f"{window.first}-{window.last}", shown, _rate(rate), _interval(window.share), bar.ljust(_BAR))
+        shown = f"{window.passed}/{window.scored}"
+        yield (f"{window.first}-{window.last}", shown, _rate(rate), _interval(window), bar.ljust(_BAR))
 
 
 def _told(learning: Learning) -> Iterator[str]:
@@ -58,7 +58,7 @@ def _told(learning: Learning) -> Iterator[str]:
 
 
 def _halves(learning: Learning) -> str:
-    return ", then ".join(f"{_share(half.share)} in {half.first}-{half.last}" for half in learning.halves)
+    return ", then ".join(f"{_share(half)} in {half.first}-{half.last}" for half in learning.halves)
 
 
 def _late(learning: Learning) -> str:
@@ -104,9 +104,9 @@ def _timed(learning: Learning) -> str:
     return f"time: {learning.seconds_to_play:.1f} s to play, {learning.seconds_to_learn:.1f} s to learn"
 
 
-def measured(standing: Standing) -> Iterator[str]:
+def measured(summary: SubjectSummary) -> Iterator[str]:
     """Yield the honest figure of a learner, or what is missing for it; nothing for others."""
-    learning = standing.learning
+    learning = summary.learning
     if learning is None or learning.learning == "off":
         return
     after = f" (after {_numbers(learning.measured_after)} of {learning.learnt_from} conversations)"
@@ -116,7 +116,7 @@ def measured(standing: Standing) -> Iterator[str]:
     elif learning.held_out:
         yield (
             f"{held_out}: {_share(learning.held_out)} with the frozen playbook; to hold the student alone against "
-            f"{standing.subject}, add --crmeval-agent '{learning.student}'"
+            f"{summary.subject}, add --crmeval-agent '{learning.student}'"
         )
     else:
         yield 'held out: nothing was played; what was learnt is measured with cases of "split": "test"'
@@ -126,11 +126,11 @@ def _numbers(found: Sequence[int]) -> str:
     return f"{found[0]} to {found[-1]}" if len(found) > 1 else "".join(map(str, found))
 
 
-def _compared(found: Comparison) -> str:
+def _compared(found: PlaybookEffect) -> str:
     odd = f"{found.only_frozen} only with it, {found.only_alone} only without"
     return (
-        f"{_share(found.frozen_share)} with the frozen playbook, {_share(found.alone_share)} without ({found.alone}); "
-        f"{odd}, p = {found.p_value:.3f}"
+        f"{_share(found.with_playbook)} with the frozen playbook, {_share(found.without)} without ({found.alone}); "
+        f"{odd}, p {equation(found.p_value)}"
     )
 
 

@@ -10,8 +10,9 @@ from pytest_crmeval.report.compare import commit_told
 from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
 from pytest_crmeval.report.costs import dollars
 from pytest_crmeval.report.outcome import outcome_of
-from pytest_crmeval.report.report import Report, Standing
+from pytest_crmeval.report.report import Report, SubjectSummary
 from pytest_crmeval.report.ruling import Ruling
+from pytest_crmeval.report.tables import p_value
 
 _COUNTS = ("passed", "failed", "errored", "invalid", "not run")
 _TRIES = ("pass@1", "solved_of_all")
@@ -72,8 +73,8 @@ def _gates(rulings: Sequence[Ruling]) -> Iterator[str]:
 
 def _table(report: Report) -> Iterator[str]:
     """Yield a row per suite and subject; columns without values are omitted (checkpoints have no pass rate)."""
-    rows = [_row(standing) for standing in report.standings]
-    always = _ALWAYS if any(standing.checkpoint for standing in report.standings) else {*_ALWAYS, _RATE}
+    rows = [_row(summary) for summary in report.standings]
+    always = _ALWAYS if any(summary.checkpoint for summary in report.standings) else {*_ALWAYS, _RATE}
     names = [name for name in _COLUMNS if name in always or any(row.get(name, "0") not in {"0", "-"} for row in rows)]
     yield f"| {' | '.join(names)} |"
     yield f"|---|---|{'--:|' * (len(names) - 2)}"
@@ -82,34 +83,34 @@ def _table(report: Report) -> Iterator[str]:
     yield ""
 
 
-def _row(standing: Standing) -> Mapping[str, str]:
-    figures = standing.figures
+def _row(summary: SubjectSummary) -> Mapping[str, str]:
+    figures = summary.figures
     rate, slow = figures.get("pass_rate"), figures.get("latency_p95")
-    cost, per_pass = standing.cost, standing.cost_per_pass
+    cost, per_pass = summary.cost, summary.cost_per_pass
     return {
-        "suite": escaped(standing.suite),
-        "subject": escaped(standing.subject),
-        "cases": str(standing.planned if standing.cases is None else standing.cases),
-        **{name: str(getattr(standing, name.replace(" ", "_"))) for name in _COUNTS},
-        _RATE: told(standing.pass_rate, rate.interval if rate else None),
+        "suite": escaped(summary.suite),
+        "subject": escaped(summary.subject),
+        "cases": str(summary.planned if summary.cases is None else summary.cases),
+        **{name: str(getattr(summary, name.replace(" ", "_"))) for name in _COUNTS},
+        _RATE: told(summary.pass_rate, rate.interval if rate else None),
         **{f"{name} (95 %)": told(each.value, each.interval) for name in _TRIES if (each := figures.get(name))},
-        **({"cost": dollars(cost)} if standing.bill else {}),
-        **({"per pass": dollars(per_pass)} if standing.bill and per_pass is not None else {}),
+        **({"cost": dollars(cost)} if summary.bill else {}),
+        **({"per pass": dollars(per_pass)} if summary.bill and per_pass is not None else {}),
         **({"p95": f"{slow.value:.3g} s"} if slow else {}),
     }
 
 
 def _reasons(report: Report) -> Iterator[str]:
     """Yield why trials did not pass, folded: the reader knows already how many."""
-    for standing in report.standings:
-        if standing.reasons:
-            count = sum(reason.count for reason in standing.reasons)
-            whose = f"{_in_html(standing.subject)} in {_in_html(standing.suite)}"
+    for summary in report.standings:
+        if summary.reasons:
+            count = sum(reason.count for reason in summary.reasons)
+            whose = f"{_in_html(summary.subject)} in {_in_html(summary.suite)}"
             yield f"<details><summary>why {count} trials of {whose} did not pass</summary>"
             yield ""
-            for reason in standing.reasons[:SHOWN]:
+            for reason in summary.reasons[:SHOWN]:
                 yield f"- {reason.count} × {reason.verdict}: {escaped(reason.text)}"
-            yield from _more(len(standing.reasons))
+            yield from _more(len(summary.reasons))
             yield from ["", "</details>", ""]
 
 
@@ -168,7 +169,7 @@ def _contrast(contrast: Contrast) -> Sequence[str]:
         told(difference.value, difference.interval) if difference else "-",
         str(contrast.better),
         str(contrast.worse),
-        told(contrast.p_holm) + (" **significant**" if contrast.significant else ""),
+        p_value(contrast.p_holm) + (" **significant**" if contrast.significant else ""),
         told(contrast.detectable),
     )
 

@@ -38,7 +38,7 @@ _DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class ProgressTable:
     """A table: the names to the left, the numbers to the right of them; or, without heads, lines."""
 
     heads: Sequence[str]
@@ -56,10 +56,10 @@ class Sheet:
             yield GAP.join([name + " " * (widths[0] - cells(name)), *padded]).rstrip()
 
 
-def sheet(rows: Sequence[Progress], whole: Progress, width: int | None = None) -> Sheet:
+def sheet(rows: Sequence[Progress], whole: Progress, width: int | None = None) -> ProgressTable:
     """Return how far each is, and all together if there are several, as wide as is given; None: as it likes."""
     if not rows:
-        return Sheet(heads=(), rows=())
+        return ProgressTable(heads=(), rows=())
     names, figures = [named(row) for row in rows], [_figures(row) for row in rows]
     if len(rows) > 1:
         names.append(ALL)
@@ -67,16 +67,16 @@ def sheet(rows: Sequence[Progress], whole: Progress, width: int | None = None) -
     return _sheet(names, figures, width)
 
 
-def _sheet(names: Sequence[str], figures: Sequence[Mapping[str, str]], width: int | None) -> Sheet:
+def _sheet(names: Sequence[str], figures: Sequence[Mapping[str, str]], width: int | None) -> ProgressTable:
     shown = [head for head in _IMPORTANCE if _says_something(head, figures)]
     chosen = shown if width is None else _fitting(shown, figures, names, width)
     if len(chosen) < min(_NEEDED, len(shown)):
         told = zip(names, figures, strict=True)
-        return Sheet(heads=(), rows=[list(_told(name, found, width or 80)) for name, found in told])
+        return ProgressTable(heads=(), rows=[list(_told(name, found, width or 80)) for name, found in told])
     heads = [head for head in _ORDER if head in chosen]
     room = None if width is None else width - sum(_wide(head, figures) for head in heads)
     table = [[cut(name, room), *(found[head] for head in heads)] for name, found in zip(names, figures, strict=True)]
-    return Sheet(heads=[cut(NAME, room), *heads], rows=table)
+    return ProgressTable(heads=[cut(NAME, room), *heads], rows=table)
 
 
 def in_words(row: Progress) -> str:

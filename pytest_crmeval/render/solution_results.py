@@ -5,10 +5,10 @@ from pathlib import Path
 
 from pytest_crmeval.domain.checkpoints import CheckpointFigures, FileOutcome
 from pytest_crmeval.journal.solutions.records import MIB, Record, harmless
-from pytest_crmeval.journal.solutions.results import Earlier
+from pytest_crmeval.journal.solutions.results import EarlierResults
 
 
-def write_text(found: Earlier, outcome: FileOutcome) -> Path:
+def write_text(found: EarlierResults, outcome: FileOutcome) -> Path:
     """Write ``eval_<file>.txt`` beside the JSON lines, and return where."""
     path = found.path.with_suffix(".txt")
     with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
@@ -18,10 +18,10 @@ def write_text(found: Earlier, outcome: FileOutcome) -> Path:
 
 def shares(outcome: FileOutcome) -> Iterator[str]:
     """Yield the figures of a file in sentences."""
-    figures = CheckpointFigures(files=1, whole=outcome)
+    figures = CheckpointFigures.of(outcome, 1)
     yield f"{outcome.lines} lines: {outcome.judged} judged, {outcome.solved} solved"
-    for k, (rate, problems) in figures.pass_at.items():
-        yield f"pass@{k}: {rate:.3f} ({problems} problem{'s' * (problems != 1)})"
+    for k, found in figures.pass_at.items():
+        yield f"pass@{k}: {found.value:.3f} ({found.problems} problem{'s' * (found.problems != 1)})"
     if (interval := figures.interval) is not None:
         yield f"95 % interval of pass@1: {interval[0]:.3f}-{interval[1]:.3f}"
     if figures.solved_of_all is not None and outcome.judged != outcome.lines:
@@ -41,7 +41,7 @@ def listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
 
-def _text(found: Earlier, outcome: FileOutcome) -> Iterator[str]:
+def _text(found: EarlierResults, outcome: FileOutcome) -> Iterator[str]:
     head = found.head
     yield f"{head['checkpoint']}: {head['file']}"
     yield f"problems: {', '.join(head['problems'])}"

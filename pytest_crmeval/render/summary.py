@@ -10,13 +10,14 @@ from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import listed
-from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.render import checkpoints
 from pytest_crmeval.render import intervals as certainty
+from pytest_crmeval.render.fitting import fitted, wrapped
+from pytest_crmeval.render.progress_table import cut as cut_name
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report.gate import EACH, Gate
 from pytest_crmeval.report.metrics import KINDS, Group, reading_order
-from pytest_crmeval.report.report import Report, Standing
+from pytest_crmeval.report.report import Report, SubjectSummary
 from pytest_crmeval.report.ruling import Ruling
 from pytest_crmeval.report.scope import left_out_of
 from pytest_crmeval.report.tables import Row, aligned
@@ -32,6 +33,8 @@ _ANSWERS = (
     "confidences",
     "calibration_error",
 )
+_SPARE = ("replayed", "cached", "calls", "tokens out", "tokens in", "trials", "95 % interval", "passed")
+"""Columns that a narrow table does without, the least important first."""
 _PLACE = re.compile(r"(.+?):\d+: ")
 """How the reason of an invalid trial begins: file and line of its case."""
 LONGEST = 200
@@ -41,33 +44,44 @@ WIDEST = 40
 """How much of a label is shown."""
 
 
-def table(report: Report) -> Iterator[str]:
+def table(report: Report, width: int | None = None) -> Iterator[str]:
     """Yield one line per suite and subject, under a head; checkpoints have a table of their own.
 
-    Invalid cases and bills have columns when there are any.
+    Invalid cases and bills have columns when there are any. A table that is too wide has fewer columns.
     """
-    standings = [standing for standing in report.standings if not standing.checkpoint]
-    if standings or not report.standings:
-        yield from _table(standings)
-    yield from checkpoints.table(report.standings)
+    summaries = [summary for summary in report.standings if not summary.checkpoint]
+    if summaries or not report.standings:
+        yield from _table(summaries, width)
+    yield from checkpoints.table(report.standings, width)
 
 
-def _table(standings: Sequence[Standing]) -> Iterator[str]:
-    some_invalid = any(standing.invalid for standing in standings)
+def _table(summaries: Sequence[SubjectSummary], width: int | None) -> Iterator[str]:
+    some_invalid = any(summary.invalid for summary in summaries)
     counts = ["passed", "failed", "errored", *(["invalid"] if some_invalid else []), "not_run"]
-    money = bills.columns(standings)
-    repeated = any(standing.cases not in {None, standing.planned} for standing in standings)
+    money = bills.columns(summaries)
+    repeated = any(summary.cases not in {None, summary.planned} for summary in summaries)
     sizes = ["cases", "trials"] if repeated else ["cases"]
     head = ["suite", "subject", *sizes, *map(_words, counts), "pass rate", "95 % interval", *money]
-    rows = [(*_row(standing, len(sizes), counts), *bills.cells(standing, money)) for standing in standings]
-    yield from aligned([head, *rows], names=2)
+    rows = [(*_row(summary, len(sizes), counts), *bills.cells(summary, money)) for summary in summaries]
+    nothing = [_words(name) for name in counts[2:] if not any(getattr(each, name) for each in summaries)]
+    yield from fitted([head, *rows], names=2, width=width, spare=(*nothing, *_SPARE))
 
 
-def gates(rulings: Sequence[Ruling]) -> Iterator[str]:
-    """Yield a line per ruling: the value, its interval, its margin, and how many more cases would settle it."""
+def gates(rulings: Sequence[Ruling], width: int | None = None) -> Iterator[str]:
+    """Yield each ruling: the value, its interval, its margin, and how many more cases are needed.
+
+    A gate that holds has one line, with as much of this as there is room for.
+    """
     for ruling in rulings:
-        whose = f" ({ruling.subject})" if ruling.subject and f"[{ruling.subject}]" not in ruling.gate else ""
-        yield f"gate {ruling.gate}{whose}: {'holds' if ruling.holds else 'BREACHED'} ({found(ruling)})"
+        subject = ruling.subject if width is None else cut_name(ruling.subject, WIDEST // 2)
+        whose = f" ({subject})" if subject and f"[{ruling.subject}]" not in ruling.gate else ""
+        head, phrases = f"gate {ruling.gate}{whose}", [ruling.explanation, *_certainty(ruling)]
+        if ruling.holds:
+            lines = [f"{head}: holds ({'; '.join(phrases[:count])})" for count in range(len(phrases), 0, -1)]
+            fitting = (line for line in lines if width is None or len(line) <= width)
+            yield next(fitting, None) or cut(lines[-1], (width or 0) - 1)
+        else:
+            yield from wrapped(f"{head}: BREACHED ({'; '.join(phrases)})", width)
 
 
 def found(ruling: Ruling) -> str:
@@ -81,11 +95,11 @@ def _certainty(ruling: Ruling) -> Iterator[str]:
     if ruling.margin is not None and ruling.p is None:
         yield f"margin {ruling.margin:+.3g}"
     if ruling.needed:
-        yield f"open: {ruling.needed} more case{'s' * (ruling.needed != 1)} like these would settle it"
+        yield f"inconclusive: about {ruling.needed} more case{'s' * (ruling.needed != 1)} needed"
 
 
 def idle(gates: Sequence[Gate]) -> Iterator[str]:
-    """Yield one line per gate that says nothing about the run."""
+    """Yield one line per gate that was not judged."""
     for gate in gates:
         what = f"{gate.subject} in {gate.suite}" if gate.subject.removeprefix(EACH) else gate.suite
         yield f"gate {gate.text}: not judged (there is no {what} in this run)"
@@ -96,7 +110,11 @@ def invalid(report: Report) -> Iterator[str]:
 
     An example, because what only the CRM can tell is not to be found by looking at the file.
     """
-    broken = {(trial.planned.suite, trial.planned.case): trial.reason for trial in report.trials if _is_broken(trial)}
+    broken = {
+        (trial.planned.suite, trial.planned.case): trial.reason
+        for trial in report.trials
+        if trial.verdict is Verdict.INVALID and trial.solutions is None
+    }
     if broken:
         places = [match[1] for reason in broken.values() if (match := _PLACE.match(reason))]
         files = [shlex.quote(short(Path(place))) for place in dict.fromkeys(places)] or ["FILE"]
@@ -119,22 +137,22 @@ def omissions(report: Report) -> Iterator[str]:
 
 def details(report: Report) -> Iterator[str]:
     """Yield what the table leaves out, suite by suite: the metrics of its subjects side by side, then breakdowns."""
-    for suite in dict.fromkeys(standing.suite for standing in report.standings):
-        standings = [standing for standing in report.standings if standing.suite == suite]
-        if any(standing.metrics.turn_success is not None for standing in standings):
-            yield from ["", *aligned(list(_metrics(suite, standings)), names=1)]
-        if any(map(_is_of_questions, standings)):
-            yield from ["", *aligned(list(_figures(suite, standings, _ANSWERS)), names=1)]
-        if sure := list(certainty.figures(suite, standings)):
+    for suite in dict.fromkeys(summary.suite for summary in report.standings):
+        summaries = [summary for summary in report.standings if summary.suite == suite]
+        if any(summary.metrics.turn_success is not None for summary in summaries):
+            yield from ["", *aligned(list(_metrics(suite, summaries)), names=1)]
+        if any(map(_is_of_questions, summaries)):
+            yield from ["", *aligned(list(_figures(suite, summaries, _ANSWERS)), names=1)]
+        if sure := list(certainty.figures(suite, summaries)):
             yield from ["", *aligned(sure, names=1)]
-        if paid := list(bills.details(suite, standings)):
+        if paid := list(bills.details(suite, summaries)):
             yield from ["", *aligned(paid, names=1)]
-        for kind in (kind for kind in KINDS if any(kind in standing.by for standing in standings)):
-            yield from ["", *aligned(list(_breakdown(suite, kind, standings)), names=2)]
-            yield from _left_out(kind, standings)
-        yield from checkpoints.details(standings)
-        for standing in standings:
-            if told := list(certainty.reasons(standing)):
+        for kind in (kind for kind in KINDS if any(kind in summary.by for summary in summaries)):
+            yield from ["", *aligned(list(_breakdown(suite, kind, summaries)), names=2)]
+            yield from _left_out(kind, summaries)
+        yield from checkpoints.details(summaries)
+        for summary in summaries:
+            if told := list(certainty.reasons(summary)):
                 yield from ["", *told]
 
 
@@ -143,28 +161,24 @@ def answers(report: Report) -> Iterator[str]:
 
     And what there is to know of checkpoints.
     """
-    for standing in report.standings:
-        if _is_of_questions(standing):
-            found = standing.metrics
+    for summary in report.standings:
+        if _is_of_questions(summary):
+            found = summary.metrics
             told = [", ".join(f"{_words(name)} {_told(getattr(found, name))}" for name in _ANSWERS[:3])]
             told.append(f"{_told(found.accuracy_given_attempted)} of the attempted, F1 {_told(found.f1)}")
             if found.confidences:
                 told.append(f"calibration error {_told(found.calibration_error)} ({found.confidences} confidences)")
-            yield f"answers of {standing.subject} ({standing.suite}): {'; '.join(told)}"
+            yield f"answers of {summary.subject} ({summary.suite}): {'; '.join(told)}"
     yield from checkpoints.notes(report)
 
 
-def _is_of_questions(standing: Standing) -> bool:
-    return standing.metrics.correct is not None
+def _is_of_questions(summary: SubjectSummary) -> bool:
+    return summary.metrics.correct is not None
 
 
 def short(path: Path) -> str:
     """Return a path as it is called from here."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def _is_broken(trial: Trial) -> bool:
-    return trial.verdict is Verdict.INVALID and trial.solutions is None
 
 
 def _cut(reason: str) -> str:
@@ -175,10 +189,15 @@ def _cut(reason: str) -> str:
     return line if len(line) <= LONGEST else cut(line, LONGEST - 1)
 
 
-def _row(standing: Standing, sizes: int, counts: Sequence[str]) -> Row:
-    cases = standing.planned if standing.cases is None else standing.cases
-    numbers = [*(cases, standing.planned)[:sizes], *(getattr(standing, name) for name in counts), standing.pass_rate]
-    return (standing.suite, standing.subject, *map(_told, numbers), interval(standing.figures.get("pass_rate")))
+def _row(summary: SubjectSummary, sizes: int, counts: Sequence[str]) -> Row:
+    cases = summary.planned if summary.cases is None else summary.cases
+    numbers = [*(cases, summary.planned)[:sizes], *(getattr(summary, name) for name in counts), summary.pass_rate]
+    return (summary.suite, marked(summary), *map(_told, numbers), interval(summary.figures.get("pass_rate")))
+
+
+def marked(summary: SubjectSummary) -> str:
+    """Return the name of a subject; a control is marked as such."""
+    return f"{summary.subject} (control)" if summary.is_control else summary.subject
 
 
 def interval(figure: Figure | None) -> str:
@@ -186,38 +205,38 @@ def interval(figure: Figure | None) -> str:
     return f"{figure.low:.3f} to {figure.high:.3f}" if figure and figure.interval else "-"
 
 
-def _metrics(suite: str, standings: Sequence[Standing]) -> Iterator[Row]:
+def _metrics(suite: str, summaries: Sequence[SubjectSummary]) -> Iterator[Row]:
     """Yield a row per metric, and one per turn in which anybody went wrong first; a column per subject."""
-    yield from _figures(suite, standings, _FIGURES)
-    wrong = [standing.metrics.first_failed_turn for standing in standings]
+    yield from _figures(suite, summaries, _FIGURES)
+    wrong = [summary.metrics.first_failed_turn for summary in summaries]
     for turn in sorted({turn for turns in wrong for turn in turns or ()}):
         counts = (None if turns is None else turns.get(turn, 0) for turns in wrong)
         yield (f"first failed in turn {turn}", *map(_told, counts))
 
 
-def _figures(suite: str, standings: Sequence[Standing], names: Sequence[str]) -> Iterator[Row]:
-    yield (suite, *(standing.subject for standing in standings))
+def _figures(suite: str, summaries: Sequence[SubjectSummary], names: Sequence[str]) -> Iterator[Row]:
+    yield (suite, *(summary.subject for summary in summaries))
     for name in names:
-        yield (_words(name), *(_told(getattr(standing.metrics, name)) for standing in standings))
+        yield (_words(name), *(_told(getattr(summary.metrics, name)) for summary in summaries))
 
 
-def _breakdown(suite: str, kind: str, standings: Sequence[Standing]) -> Iterator[Row]:
+def _breakdown(suite: str, kind: str, summaries: Sequence[SubjectSummary]) -> Iterator[Row]:
     """Yield a row per label and subject, the subjects of a label one below the other."""
-    some_turns = not all(map(_is_of_questions, standings))  # a question has none
+    some_turns = not all(map(_is_of_questions, summaries))  # a question has none
     columns = (*(["turns"] if kind == "tool" else ["cases", "pass_rate"]), *(_SUCCESSES if some_turns else ()))
     yield (f"{suite} by {kind}", "subject", *(_words(column).replace("success", "ok") for column in columns))
-    groups = {standing.subject: standing.by.get(kind, {}) for standing in standings}
-    for label in sorted(_most(_sizes(kind, standings)), key=reading_order):
+    groups = {summary.subject: summary.by.get(kind, {}) for summary in summaries}
+    for label in sorted(_most(_sizes(kind, summaries)), key=reading_order):
         for subject, found in groups.items():
             group = found.get(label, Group())
             yield (_label(label), subject, *(_told(getattr(group, column)) for column in columns))
 
 
-def _sizes(kind: str, standings: Sequence[Standing]) -> Counter[str]:
+def _sizes(kind: str, summaries: Sequence[SubjectSummary]) -> Counter[str]:
     """Count what each label of a kind was scored in: cases, or turns of a tool."""
     sizes: Counter[str] = Counter()
-    for standing in standings:
-        for label, group in standing.by.get(kind, {}).items():
+    for summary in summaries:
+        for label, group in summary.by.get(kind, {}).items():
             sizes[label] += group.cases or group.turns or 0
     return sizes
 
@@ -227,9 +246,9 @@ def _most(sizes: Counter[str]) -> Sequence[str]:
     return sorted(sizes, key=lambda label: (-sizes[label], label))[:LABELS]
 
 
-def _left_out(kind: str, standings: Sequence[Standing]) -> Iterator[str]:
+def _left_out(kind: str, summaries: Sequence[SubjectSummary]) -> Iterator[str]:
     """Yield how many labels are not shown, if any."""
-    more = len(_sizes(kind, standings)) - LABELS
+    more = len(_sizes(kind, summaries)) - LABELS
     if more > 0:
         yield f"... and {more} more with no more of them: see the JSON report"
 

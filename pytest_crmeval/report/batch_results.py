@@ -1,23 +1,24 @@
-"""``batch_eval_results.json``: what became of each checkpoint of a run, by step, for scripts that read such files."""
+"""``batch_eval_results.json``: the results of each checkpoint of a run, by step, for scripts that read such files."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.trial import Trial, is_of_checkpoint
+from pytest_crmeval.domain.trial import PlannedCase, Trial, is_of_checkpoint
 from pytest_crmeval.journal.solutions.places import results_in
-from pytest_crmeval.journal.solutions.results import Earlier
-from pytest_crmeval.report.report import Report, Standing, checkpoints_in_order
+from pytest_crmeval.journal.solutions.results import EarlierResults
+from pytest_crmeval.report.files import build
+from pytest_crmeval.report.report import Report, SubjectSummary, checkpoints_in_order
 
 NAME = "batch_eval_results.json"
-_DONE = frozenset({Verdict.PASSED, Verdict.FAILED, Verdict.INVALID})
+_DONE = frozenset({Verdict.PASSED, Verdict.FAILED})
 
 
 def write_batch(report: Report, folder: Path, home: Path | None = None) -> None:
-    """Write what became of the checkpoints of a run into its folder; nothing if it has none.
+    """Write the results of the checkpoints of a run so far into its folder; nothing if it has none.
 
     ``home`` is where that folder will be, if that is elsewhere.
     """
@@ -26,15 +27,25 @@ def write_batch(report: Report, folder: Path, home: Path | None = None) -> None:
         return
     results = {each.path.relative_to(folder).as_posix(): each for each in results_in(folder)}
     trials = [trial for trial in report.trials if is_of_checkpoint(trial.planned)]
-    rows = [_result(standing, _of(standing, trials), results, home or folder) for standing, _ in found]
+    rows = [_result(summary, _of(summary, trials), results, home or folder) for summary, _ in found]
     draft = folder / f"{NAME}.part"
     document = {"args": _args(report), "summary": _summary(rows), "results": rows}
     draft.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     draft.replace(folder / NAME)
 
 
-def _of(standing: Standing, trials: Sequence[Trial]) -> Sequence[Trial]:
-    place = (standing.suite, standing.subject)
+def write_batch_so_far(
+    run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[PlannedCase], folder: Path
+) -> None:
+    """Write the results of the checkpoints of a run that goes on; nothing if it has none."""
+    cases = [case for case in planned if is_of_checkpoint(case)]
+    if cases:
+        found = {key: trial for key, trial in trials.items() if is_of_checkpoint(trial.planned)}
+        write_batch(build(run, found, cases), folder)
+
+
+def _of(summary: SubjectSummary, trials: Sequence[Trial]) -> Sequence[Trial]:
+    place = (summary.suite, summary.subject)
     return [trial for trial in trials if (trial.planned.suite, trial.planned.subject) == place]
 
 
@@ -56,12 +67,14 @@ def _summary(rows: Sequence[JsonObject]) -> JsonObject:
     }
 
 
-def _result(standing: Standing, trials: Sequence[Trial], results: Mapping[str, Earlier], home: Path) -> JsonObject:
-    """Return what became of one checkpoint: the usual fields, then ours."""
+def _result(
+    summary: SubjectSummary, trials: Sequence[Trial], results: Mapping[str, EarlierResults], home: Path
+) -> JsonObject:
+    """Return the results of one checkpoint: the usual fields, then ours."""
     places = [trial.solutions.results for trial in trials if trial.solutions and trial.solutions.results in results]
     files = [results[place] for place in places]
-    errors = [*(trial.reason for trial in trials if trial.verdict not in _DONE), *_not_run(standing)]
-    assert standing.checkpoint is not None  # noqa: S101 (it is one)
+    errors = [*(trial.reason for trial in trials if trial.verdict not in _DONE), *_not_run(summary)]
+    assert summary.checkpoint is not None  # noqa: S101 (it is one)
     return {
         "solution_dir": str(Path(str(files[0].head["file"])).parent) if files else "",
         "output_dir": str(home / Path(places[0]).parent) if places else str(home),
@@ -72,23 +85,23 @@ def _result(standing: Standing, trials: Sequence[Trial], results: Mapping[str, E
         "duration": round(sum(trial.seconds for trial in trials), 3),
         "solution_files": [str(each.head["file"]) for each in files],
         "evaluation_files": [str(home / path) for place in places for path in _evaluations(place, results[place])],
-        "suite": standing.suite,
-        "checkpoint": standing.subject,
-        **standing.checkpoint.to_dict(),
+        "suite": summary.suite,
+        "checkpoint": summary.subject,
+        **summary.checkpoint.to_dict(),
     }
 
 
-def _not_run(standing: Standing) -> Iterator[str]:
-    if standing.not_run:
-        yield f"{standing.not_run} file{'s were' if standing.not_run > 1 else ' was'} not come to before the run ended"
+def _not_run(summary: SubjectSummary) -> Iterator[str]:
+    if summary.not_run:
+        yield f"{summary.not_run} file{'s have' if summary.not_run > 1 else ' has'} not been judged yet"
 
 
-def _evaluations(place: str, found: Earlier) -> Iterator[Path]:
+def _evaluations(place: str, found: EarlierResults) -> Iterator[Path]:
     yield Path(place)
     if found.path.with_suffix(".txt").exists():
         yield Path(place).with_suffix(".txt")
 
 
 def _time(told: object) -> float:
-    """Return a time as seconds since 1970; 0 if nobody knows."""
+    """Return a time as seconds since 1970; 0 if it is unknown."""
     return datetime.fromisoformat(told).timestamp() if isinstance(told, str) else 0.0

@@ -10,11 +10,11 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import objects
 from pytest_crmeval.domain.trial import Trial, is_of_checkpoint
-from pytest_crmeval.report.comparison import CaseChange, Comparison, Contrast
+from pytest_crmeval.report.comparison import SIGNIFICANT, CaseChange, Comparison, Contrast
 from pytest_crmeval.report.figures import case_values
 from pytest_crmeval.report.metrics import SCORED
 from pytest_crmeval.report.outliers import reason_of
-from pytest_crmeval.report.paired import Pair, difference_of, holm, mean_difference
+from pytest_crmeval.report.paired import Pair, difference_of, fisher, holm, mean_difference
 from pytest_crmeval.report.report import Report
 
 Group = tuple[str, str]
@@ -167,8 +167,19 @@ def _list_of(match: Match, pair: Pair | None) -> str:
     if pair is None:
         return "unscored"
     if pair.difference < 0:
-        return "newly_failing" if pair.before == 1.0 else "passes_less_often"
-    return "" if not pair.difference else "newly_passing" if pair.before == 0.0 else "passes_more_often"
+        return "newly_failing" if _is_significant(match) else "passes_less_often"
+    return "" if not pair.difference else "newly_passing" if _is_significant(match) else "passes_more_often"
+
+
+def _is_significant(match: Match) -> bool:
+    """Whether the change of a case is more than chance would make, at 5 %: Fisher's exact test of its repeats.
+
+    A case that was tried once in each run has passed or failed, and is not tested.
+    """
+    before, after = _scored(match.before), _scored(match.after)
+    if len(before) == len(after) == 1:
+        return True
+    return fisher(_passed(before), len(before), _passed(after), len(after)) < SIGNIFICANT
 
 
 def _change(match: Match, pair: Pair | None) -> CaseChange:
@@ -189,6 +200,10 @@ def _why(trials: Sequence[Trial]) -> str:
 def _rate(trials: Sequence[Trial]) -> float | None:
     scored = _scored(trials)
     return sum(trial.passed for trial in scored) / len(scored) if scored else None
+
+
+def _passed(trials: Sequence[Trial]) -> int:
+    return sum(trial.passed for trial in trials)
 
 
 def _scored(trials: Sequence[Trial]) -> list[Trial]:

@@ -1,13 +1,13 @@
 """What models took, as a person wants to read it."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.usage import Usage, money, total
 from pytest_crmeval.report.judge_agreement import Agreement
-from pytest_crmeval.report.learning_curve import Learning
-from pytest_crmeval.report.report import Report, Standing
+from pytest_crmeval.report.report import Report, SubjectSummary
 
 Row = Sequence[str]
 UNKNOWN = "unknown"
@@ -18,51 +18,53 @@ LONGEST = 200
 _CONFUSION = ("both_pass", "both_fail", "only_judge", "only_scorers")
 
 
-def columns(standings: Sequence[Standing]) -> Row:
+def columns(summaries: Sequence[SubjectSummary]) -> Row:
     """Return the heads of what a table tells of bills; none when nobody has one."""
-    if all(standing.bill is None for standing in standings):
+    if all(summary.bill is None for summary in summaries):
         return ()
-    replayed = ["replayed"] if any(standing.replayed for standing in standings) else []
+    replayed = ["replayed"] if any(summary.replayed for summary in summaries) else []
     return ("calls", "tokens in", "cached", "tokens out", "cost", *replayed)
 
 
-def cells(standing: Standing, heads: Row) -> Row:
+def cells(summary: SubjectSummary, heads: Row) -> Row:
     """Return what a table tells of one bill below ``heads``; who has none has dashes."""
-    if standing.bill is None:
+    if summary.bill is None:
         return [NOTHING] * len(heads)
-    usage = standing.bill.usage
+    usage = summary.bill.usage
     counts = [number(count) for count in (usage.calls, usage.input, usage.cached, usage.output)]
-    told = [*counts, dollars(standing.cost), number(standing.replayed)]
+    told = [*counts, dollars(summary.cost), number(summary.replayed)]
     return told[: len(heads)]
 
 
 def lines(report: Report) -> Iterator[str]:
     """Yield what a run took as a whole, whose price is unknown, the judge, and the notes; nothing without models."""
-    bill = total(standing.bill for standing in report.standings)
+    bill = total(summary.bill for summary in report.standings)
     if bill:
-        costs = together([standing.cost for standing in report.standings])
+        costs = together([summary.cost for summary in report.standings])
         yield "; ".join([f"total: {used(bill.usage)}, {costs}", *_spent(report)])
     elif report.run.get("spent") or _has_paid_more(report):
         yield from _spent(report)
-    missing = [standing for standing in report.standings if _has_no_price(standing)]
-    yield from unpriced(standing.subject for standing in missing if not standing.learning)
-    for standing in missing:
-        if standing.learning:
-            yield from unpriced_roles(standing.subject, _unpriced_in(standing.learning))
-    for standing in report.standings:
-        if standing.judge:
-            is_alone = standing.metrics.correct is not None  # of questions: there is no scorer to agree with
-            told = _graded(standing.judge) if is_alone else _judged(standing.judge)
-            yield f"judge of {standing.subject} ({standing.suite}): {told}"
+    missing = [summary for summary in report.standings if _has_no_price(summary)]
+    yield from unpriced(summary.subject for summary in missing if not summary.learning)
+    for summary in missing:
+        if summary.learning:
+            yield from unpriced_roles(
+                summary.subject, [role for role, bill in summary.learning.roles.items() if bill.cost is None]
+            )
+    for summary in report.standings:
+        if summary.judge:
+            is_alone = summary.metrics.correct is not None  # of questions: there is no scorer to agree with
+            told = _graded(summary.judge) if is_alone else _judged(summary.judge)
+            yield f"judge of {summary.subject} ({summary.suite}): {told}"
     yield from _notes(report.standings)
 
 
-def details(suite: str, standings: Sequence[Standing]) -> Iterator[Row]:
+def details(suite: str, summaries: Sequence[SubjectSummary]) -> Iterator[Row]:
     """Yield all that is known of the bills of a suite: a row per figure, a column per subject; perhaps nothing."""
-    if all(standing.bill is None for standing in standings):
+    if all(summary.bill is None for summary in summaries):
         return
-    yield (f"{suite} bill", *(standing.subject for standing in standings))
-    found = [dict(_figures(standing)) for standing in standings]
+    yield (f"{suite} bill", *(summary.subject for summary in summaries))
+    found = [dict(_figures(summary)) for summary in summaries]
     names = dict.fromkeys(name for figures in found for name in figures)
     for name in names:
         yield (name, *(figures.get(name, NOTHING) for figures in found))
@@ -106,19 +108,15 @@ def unpriced_roles(subject: str, roles: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _unpriced_in(learning: Learning) -> Sequence[str]:
-    return [role for role, bill in learning.roles.items() if bill.cost is None]
-
-
-def _has_no_price(standing: Standing) -> bool:
+def _has_no_price(summary: SubjectSummary) -> bool:
     """Whether a price is missing; where nobody counts tokens, none helps."""
-    return standing.cost is None and bool(standing.bill and standing.bill.usage.input)
+    return summary.cost is None and bool(summary.bill and summary.bill.usage.input)
 
 
-def _figures(standing: Standing) -> Iterator[tuple[str, str]]:
-    if standing.bill is None:
+def _figures(summary: SubjectSummary) -> Iterator[tuple[str, str]]:
+    if summary.bill is None:
         return
-    usage = standing.bill.usage
+    usage = summary.bill.usage
     yield "calls", number(usage.calls)
     yield "retries", number(usage.retries)
     yield "tokens in", number(usage.input)
@@ -126,16 +124,16 @@ def _figures(standing: Standing) -> Iterator[tuple[str, str]]:
     yield "put into the cache", number(usage.cache_written)
     yield "tokens out", number(usage.output)
     yield "reasoning", number(usage.reasoning)
-    yield "cost", dollars(standing.cost)
-    yield "cost per trial", _per(standing, standing.cost_per_trial)
-    yield "cost per pass", _per(standing, standing.cost_per_pass)
-    tokens = standing.tokens_per_pass
+    yield "cost", dollars(summary.cost)
+    yield "cost per trial", _per(summary, summary.cost_per_trial)
+    yield "cost per pass", _per(summary, summary.cost_per_pass)
+    tokens = summary.tokens_per_pass
     yield "tokens per pass", NOTHING if tokens is None else number(round(tokens))
-    yield "replayed trials", number(standing.replayed)
+    yield "replayed trials", number(summary.replayed)
 
 
-def _per(standing: Standing, cost: float | None) -> str:
-    return NOTHING if cost is None and standing.cost is not None else dollars(cost)
+def _per(summary: SubjectSummary, cost: float | None) -> str:
+    return NOTHING if cost is None and summary.cost is not None else dollars(cost)
 
 
 def _at_least(known: float) -> str:
@@ -178,8 +176,13 @@ def _rate(rate: float | None) -> str:
     return NOTHING if rate is None else f"{rate:.3f}"
 
 
-def _notes(standings: Sequence[Standing]) -> Iterator[str]:
-    notes = [(count, standing.subject, note) for standing in standings for note, count in standing.notes.items()]
+def _notes(summaries: Sequence[SubjectSummary]) -> Iterator[str]:
+    counts: Counter[tuple[str, str]] = Counter()
+    for summary in summaries:
+        # What concerns several checkpoints is said once.
+        who = summary.suite if summary.checkpoint else summary.subject
+        counts.update({(who, note): count for note, count in summary.notes.items()})
+    notes = [(count, who, note) for (who, note), count in counts.items()]
     notes.sort(key=lambda note: (-note[0], *note[1:]))
     for count, subject, note in notes[:NOTES]:
         yield f"note: {subject}: {_line(note)} ({number(count)} trial{'s' * (count != 1)})"

@@ -9,29 +9,29 @@ from pytest_crmeval.domain.checkpoints import by_step, step_of
 from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.journal.history import Played, case_of
+from pytest_crmeval.journal.history import PastTrial, case_of
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report.file_times import QUEUE, FileGround, FileTimes, assumed_solution, file_times
 from pytest_crmeval.report.loads import (
     OPINION,
     CaseSize,
-    Load,
-    Pace,
+    Throughput,
+    UsageEstimate,
     assumed_opinion,
     assumptions,
     clock,
     guessed,
     together,
 )
-from pytest_crmeval.report.role_costs import STUDENT, Cast, assumed_roles
+from pytest_crmeval.report.role_costs import STUDENT, LearnerRoles, assumed_roles
 from pytest_crmeval.report.tables import aligned
-from pytest_crmeval.report.usage_history import Memory, load_of
+from pytest_crmeval.report.usage_history import UsageHistory, load_of
 
 Pricing = Callable[[Usage], float | None]
 Ground = Literal["played", "alike", "lent", "guessed", "judged", "unjudged", "unasked"] | FileGround
 """How a case is known: by itself, by others of the same model, by other models, not at all; for a judge: by earlier
 opinions, not at all; for who stands beside a student: not at all."""
-Known = tuple[Ground, Load, Sequence[str]]
+Known = tuple[Ground, UsageEstimate, Sequence[str]]
 """What a case will take: how that is known, and from which other models."""
 
 
@@ -55,7 +55,7 @@ class Forecast:
     subject: str
     spec: str
     cases: int
-    load: Load = field(default_factory=Load)
+    load: UsageEstimate = field(default_factory=UsageEstimate)
     cost: float | None = 0.0
     """None if nobody knows the price."""
     grounds: Mapping[Ground, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Estimate:
     """What a run will take."""
 
     forecasts: Sequence[Forecast]
-    pace: Pace
+    pace: Throughput
 
     @property
     def cost(self) -> float | None:
@@ -95,14 +95,14 @@ class Estimate:
 
 def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
     planned: Sequence[PlannedCase],
-    history: Iterable[Played],
+    history: Iterable[PastTrial],
     sizes: Mapping[str, CaseSize],
     price: Callable[[str], Pricing | None],
     *,
     overhead: int,
-    pace: Pace,
+    pace: Throughput,
     judge: Judging | None = None,
-    casts: Mapping[str, Cast] | None = None,
+    casts: Mapping[str, LearnerRoles] | None = None,
     addresses: Mapping[str, str] | None = None,
 ) -> Estimate:
     """Return what the planned cases will take.
@@ -111,7 +111,7 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
     characters of prompt and tools, which are sent with each call; ``casts`` are learners' models, by spec;
     ``addresses`` are addresses of providers other than their own: a model there is a different one.
     """
-    memory, key = Memory(history), partial(asked, addresses=addresses)
+    memory, key = UsageHistory(history), partial(asked, addresses=addresses)
     groups, forecasts = dict[tuple[str, str], list[PlannedCase]](), list[Forecast]()
     for case in planned:
         groups.setdefault((case.suite, case.subject), []).append(case)
@@ -122,7 +122,7 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
         if sizes[cases[0].key].solutions:
             forecasts.append(_file_forecast(cases, file_times(cases, memory, sizes), pace))
         elif cast := (casts or {}).get(cases[0].spec):
-            troupe = _Troupe(cast, memory, sizes, overhead, expected, key)
+            troupe = _LearnerHistory(cast, memory, sizes, overhead, expected, key)
             forecasts += [_role_forecast(cases, role, troupe, price, pace) for role in troupe.wanted(cases)]
         else:
             forecasts.append(_forecast(cases, expected, price, pace))
@@ -161,7 +161,7 @@ def _forecast(
     cases: Sequence[PlannedCase],
     expected: Callable[[PlannedCase], Known],
     price: Callable[[str], Pricing | None],
-    pace: Pace,
+    pace: Throughput,
 ) -> Forecast:
     """Return what the cases of one subject will take: they all have its spec."""
     suite, subject, spec = cases[0].suite, cases[0].subject, cases[0].spec
@@ -172,7 +172,7 @@ def _forecast(
     return _added_up(Forecast(suite=suite, subject=subject, spec=spec, cases=len(cases)), known, pricing, pace)
 
 
-def _file_forecast(cases: Sequence[PlannedCase], times: FileTimes, pace: Pace) -> Forecast:
+def _file_forecast(cases: Sequence[PlannedCase], times: FileTimes, pace: Throughput) -> Forecast:
     """Return the time that the solution files of one checkpoint will take."""
     seconds, grounds = times
     return Forecast(
@@ -186,7 +186,7 @@ def _file_forecast(cases: Sequence[PlannedCase], times: FileTimes, pace: Pace) -
     )
 
 
-def _added_up(forecast: Forecast, known: Sequence[Known], pricing: Pricing, pace: Pace) -> Forecast:
+def _added_up(forecast: Forecast, known: Sequence[Known], pricing: Pricing, pace: Throughput) -> Forecast:
     load = together(load for _, load, _ in known)
     grounds = [ground for ground, _, _ in known]
     return replace(
@@ -199,11 +199,11 @@ def _added_up(forecast: Forecast, known: Sequence[Known], pricing: Pricing, pace
 
 
 @dataclass(frozen=True, slots=True)
-class _Troupe:
+class _LearnerHistory:
     """A learner's cast, and what is known of its cases."""
 
-    cast: Cast
-    memory: Memory
+    cast: LearnerRoles
+    memory: UsageHistory
     sizes: Mapping[str, CaseSize]
     overhead: int
     expected: Callable[[PlannedCase], Known]
@@ -234,7 +234,11 @@ class _Troupe:
 
 
 def _role_forecast(
-    cases: Sequence[PlannedCase], role: str, troupe: _Troupe, price: Callable[[str], Pricing | None], pace: Pace
+    cases: Sequence[PlannedCase],
+    role: str,
+    troupe: _LearnerHistory,
+    price: Callable[[str], Pricing | None],
+    pace: Throughput,
 ) -> Forecast:
     """Return what one role of a learner will take: it has a model, and a price, of its own."""
     suite, subject, spec = cases[0].suite, cases[0].subject, troupe.cast.specs[role]
@@ -253,7 +257,7 @@ def _role_forecast(
 
 
 def _expected(
-    case: PlannedCase, memory: Memory, sizes: Mapping[str, CaseSize], overhead: int, key: Callable[[str], str]
+    case: PlannedCase, memory: UsageHistory, sizes: Mapping[str, CaseSize], overhead: int, key: Callable[[str], str]
 ) -> Known:
     """Return what a case will take."""
     spec = key(case.spec)
@@ -270,9 +274,9 @@ def _expected(
     return "guessed", guessed(size, overhead, spec), ()
 
 
-def _judged(judge: Judging, cases: int, memory: Memory, pace: Pace) -> Forecast:
+def _judged(judge: Judging, cases: int, memory: UsageHistory, pace: Throughput) -> Forecast:
     opinion = memory.opinion()
-    load = (opinion or Load.of(OPINION)).times(judge.samples * cases)
+    load = (opinion or UsageEstimate.of(OPINION)).times(judge.samples * cases)
     return Forecast(
         suite="judge",
         subject=judge.name,
@@ -284,7 +288,7 @@ def _judged(judge: Judging, cases: int, memory: Memory, pace: Pace) -> Forecast:
     )
 
 
-def _cost(load: Load, price: Pricing, pace: Pace) -> float | None:
+def _cost(load: UsageEstimate, price: Pricing, pace: Throughput) -> float | None:
     """Return so many times the price of an average call: the price of a token may depend on the length of a call."""
     if pace.replayed or not load.calls:
         return 0.0
@@ -342,7 +346,7 @@ def _guesses(grounds: Collection[Ground]) -> Iterator[str]:
         yield assumed_solution()
 
 
-def _speed(pace: Pace) -> str:
+def _speed(pace: Throughput) -> str:
     """Say what the time is made from."""
     if pace.replayed:
         return "nothing is paid: replayed"

@@ -26,6 +26,8 @@ PERCENTILES = (50, 90, 95, 99)
 MOST = 10
 """Up to so many trials of a case pass@k and pass^k are told for every k; beyond that for all of them."""
 _Measured = Callable[[Trial], Part | None]
+_Units = Sequence[tuple[str, Trial]]
+"""Trials with what is independent: their chain or case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,21 +89,23 @@ class _Taker:
         for name in sorted({score.name for trial in scored for score in trial.scores}):
             measured[f"score:{name}"] = _score_named(name)
         wanted = {name: measure for name, measure in measured.items() if self._only in {"", name}}
-        return {name: self._share(_taken(scored, measure)) for name, measure in wanted.items()}
+        observed = _with_units(scored)
+        return {name: self._share(_taken(observed, measure)) for name, measure in wanted.items()}
 
     def means(self, scored: Sequence[Trial], played: Sequence[Trial]) -> dict[str, Figure | None]:
         """Return what has no bounds: steps, seconds, dollars, tokens."""
         if self._only in _RATIOS:
             return {}
+        observed = _with_units(scored)
         found = {
-            "steps_per_turn": self._mean(_taken(scored, _steps)),
-            "latency_mean": self._mean(_taken(scored, lambda trial: (trial.seconds, 1))),
+            "steps_per_turn": self._mean(_taken(observed, _steps)),
+            "latency_mean": self._mean(_taken(observed, lambda trial: (trial.seconds, 1))),
         }
         bills = [trial.bill for trial in played if trial.bill]
         if bills and all(bill.cost is not None for bill in bills):
-            found["cost_per_trial"] = self._mean(_taken(played, _cost))
+            found["cost_per_trial"] = self._mean(_taken(_with_units(played), _cost))
         if bills:
-            found["tokens_per_trial"] = self._mean(_taken(played, _tokens))
+            found["tokens_per_trial"] = self._mean(_taken(_with_units(played), _tokens))
         return found
 
     def latency(self, scored: Sequence[Trial]) -> dict[str, Figure]:
@@ -182,21 +186,24 @@ class _Exact(_Taker):
 
 
 def _figure(value: float, interval: Interval | None, method: str, *, n: int, units: int | None = None) -> Figure:
-    """Return a figure; of one that has no interval nobody asks how it was found."""
-    low, high = interval or (None, None)
+    """Return a figure; one without an interval has no method, either."""
     fewer = units if units is not None and units < n else None
-    return Figure(value=value, low=low, high=high, n=n, units=fewer, method=method if interval else "")
+    return Figure(value=value, interval=interval, n=n, units=fewer, method=method if interval else "")
 
 
-def _taken(trials: Sequence[Trial], measure: _Measured) -> _Taken:
+def _with_units(trials: Sequence[Trial]) -> _Units:
+    return [(trial.unit, trial) for trial in trials]
+
+
+def _taken(observed: _Units, measure: _Measured) -> _Taken:
     """Measure trials, and add up what belongs to one unit."""
     units: dict[str, Part] = {}
     n = 0.0
-    for trial in trials:
+    for unit, trial in observed:
         part = measure(trial)
         if part is not None:
-            hits, size = units.get(trial.unit, (0.0, 0.0))
-            units[trial.unit] = (hits + part[0], size + part[1])
+            before = units.get(unit)
+            units[unit] = (before[0] + part[0], before[1] + part[1]) if before else part
             n += part[1]
     return _Taken(units=units, n=round(n))
 
@@ -260,7 +267,7 @@ def _tokens(trial: Trial) -> Part:
 
 def _calibration(scored: Sequence[Trial]) -> dict[str, Figure]:
     """Return how far stated confidences are off; what its interval is, nobody says."""
-    found = metrics_of(scored)
+    found = metrics_of([trial for trial in scored if trial.answer])
     if found.calibration_error is None or not found.confidences:
         return {}
     return {"calibration_error": Figure(value=found.calibration_error, n=found.confidences)}

@@ -7,7 +7,7 @@ from typing import Literal
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.journal.history import case_of
 from pytest_crmeval.report.loads import CaseSize
-from pytest_crmeval.report.usage_history import Memory
+from pytest_crmeval.report.usage_history import UsageHistory
 
 SECONDS_PER_SOLUTION = 1.0
 QUEUE = "solution files"
@@ -20,7 +20,7 @@ FileTimes = tuple[float, Mapping[FileGround, int]]
 """The seconds that some files will take, one after the other, and how many have which source."""
 
 
-def file_times(cases: Sequence[PlannedCase], memory: Memory, sizes: Mapping[str, CaseSize]) -> FileTimes:
+def file_times(cases: Sequence[PlannedCase], memory: UsageHistory, sizes: Mapping[str, CaseSize]) -> FileTimes:
     """Return how long some files will take."""
     usual = memory.seconds_per_solution()
     seconds, grounds = 0.0, Counter[FileGround]()

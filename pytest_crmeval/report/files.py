@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from pytest_crmeval.domain.checkpoints import by_step, with_lost
+from pytest_crmeval.domain.gc_pause import gc_paused
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import missing_shards
-from pytest_crmeval.domain.trial import PlannedCase, Trial, is_of_checkpoint
-from pytest_crmeval.domain.wire import parsed
+from pytest_crmeval.domain.trial import PlannedCase, Trial, flat, is_of_checkpoint
+from pytest_crmeval.domain.wire import encoded_quickly, parsed
 from pytest_crmeval.journal.ids import LATEST
 from pytest_crmeval.journal.index import point
 from pytest_crmeval.report.comparison import Comparison
 from pytest_crmeval.report.figures import figures_of
 from pytest_crmeval.report.learning import met_in, with_learning
-from pytest_crmeval.report.report import SCHEMA, Report, Standing, standing_of
+from pytest_crmeval.report.report import SCHEMA, Report, SubjectSummary, summary_of
 from pytest_crmeval.report.ruling import Ruling
-
-_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class ReportError(Exception):
     """A report that can't be read; the message says which and why."""
 
 
+@gc_paused()
 def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[PlannedCase]) -> Report:
     """Sum up a run: every planned case counts, played or not."""
     groups: dict[tuple[str, str], list[Trial]] = {}
@@ -40,27 +40,27 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
     for case in cases:
         if case.key not in trials:
             missing.setdefault((case.suite, case.subject), []).append(case)
-    standings = [
-        _standing(*group, groups.get(group, []), missing.get(group, []))
+    summaries = [
+        _summary(*group, groups.get(group, []), missing.get(group, []))
         for group in sorted(groups.keys() | missing.keys())
     ]
     order = {case.key: number for number, case in enumerate(cases)}
-    learned = with_learning(sorted(standings, key=_by_step), groups, order, met_in(run.get("parts")))
+    learned = with_learning(sorted(summaries, key=_by_step), groups, order, met_in(run.get("parts")))
     return Report(run=run, standings=learned, trials=ordered)
 
 
-def _by_step(standing: Standing) -> tuple[str, float, str]:
-    """Return what standings are sorted by: checkpoints by their steps, others by name."""
-    step = standing.checkpoint.whole.step if standing.checkpoint else None
-    return (standing.suite, *by_step(standing.subject, step))
+def _by_step(summary: SubjectSummary) -> tuple[str, float, str]:
+    """Return what summaries are sorted by: checkpoints by their steps, others by name."""
+    step = summary.checkpoint.whole.step if summary.checkpoint else None
+    return (summary.suite, *by_step(summary.subject, step))
 
 
-def _standing(suite: str, subject: str, trials: Sequence[Trial], missing: Sequence[PlannedCase]) -> Standing:
+def _summary(suite: str, subject: str, trials: Sequence[Trial], missing: Sequence[PlannedCase]) -> SubjectSummary:
     """Sum up a subject in a suite, with figures that can be believed."""
     cases = {case.case for case in (*(trial.planned for trial in trials), *missing)}
-    standing = standing_of(suite, subject, trials, len(missing))
-    found = with_lost(standing.checkpoint, subject, _lost(trials, missing))
-    return replace(standing, cases=len(cases), figures=figures_of(trials), checkpoint=found)
+    summary = summary_of(suite, subject, trials, len(missing))
+    found = with_lost(summary.checkpoint, subject, _lost(trials, missing))
+    return replace(summary, cases=len(cases), figures=figures_of(trials), checkpoint=found)
 
 
 def _lost(trials: Sequence[Trial], missing: Sequence[PlannedCase]) -> int:
@@ -105,7 +105,7 @@ def _text(report: Report) -> Iterator[str]:
 def _listed(trials: Iterable[Trial]) -> Iterator[str]:
     separator = "["
     for trial in trials:
-        yield f"{separator}\n  {_encode(trial.to_dict())}"
+        yield f"{separator}\n  {encoded_quickly(flat(trial)).decode()}"
         separator = ","
     yield "[]" if separator == "[" else "\n ]"
 
@@ -116,6 +116,7 @@ def point_latest(folder: Path, run: str) -> None:
     point(folder / f"{LATEST}.json", f"{run}.json")
 
 
+@gc_paused()
 def load(path: Path) -> Report:
     """Return a stored report."""
     try:
@@ -139,25 +140,25 @@ def read(document: Mapping[str, Any]) -> Report:
     if document["schema"] != SCHEMA:
         raise ValueError(f"its schema is {document['schema']!r}")
     run = document["run"]
-    standings = [Standing.from_dict(result) for result in document["results"]]
+    summaries = [SubjectSummary.from_dict(result) for result in document["results"]]
     trials = [Trial.from_dict(trial) for trial in document["trials"]]
-    _check_counts(standings, trials)
+    _check_counts(summaries, trials)
     facts = {**run, "id": run["id"], "started": run["started"]}
     missing_shards(facts.get("parts"))  # what it tells of shards can be read
     return Report(
         run=facts,
-        standings=standings,
+        standings=summaries,
         trials=trials,
         rulings=tuple(map(Ruling.from_dict, document.get("gates", ()))),
         comparison=Comparison.from_dict(document["comparison"]) if "comparison" in document else None,
     )
 
 
-def _check_counts(standings: Sequence[Standing], trials: Sequence[Trial]) -> None:
+def _check_counts(summaries: Sequence[SubjectSummary], trials: Sequence[Trial]) -> None:
     """Refuse results that are not those of the trials: gates count by the ones, and take rates from the others."""
     counted = Counter((trial.planned.suite, trial.planned.subject, trial.verdict) for trial in trials)
     told = {
-        (each.suite, each.subject, verdict): getattr(each, str(verdict)) for each in standings for verdict in Verdict
+        (each.suite, each.subject, verdict): getattr(each, str(verdict)) for each in summaries for verdict in Verdict
     }
     for suite, subject, verdict in sorted(told.keys() | counted.keys()):
         says, has = told.get((suite, subject, verdict), 0), counted[suite, subject, verdict]

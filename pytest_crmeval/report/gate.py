@@ -2,16 +2,19 @@
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from pytest_crmeval.agents import ORACLE
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.scope import is_unasked, left_out_of, may_be_unasked, nobody_chose
 
 COUNTS = ("planned", "passed", "failed", "errored", "invalid", "not_run")
 MONEY = ("cost", "cost_usd", "cost_per_pass", "tokens_per_pass")
-"""What is counted, or added up, and is no estimate."""
+"""What is counted, or added up, and is not an estimate."""
+ADDED_UP = frozenset({*COUNTS, "cost", "cost_usd"})
+"""What a gate without a subject adds up over the subjects of a suite."""
 SHARES = (
     "pass_rate",
     "strict_success",
@@ -95,7 +98,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """A rule on a metric of a suite: ``crm.pass_rate >= 0.60``; of all its subjects together, of one, or of each."""
+    """A rule on a metric of a suite, for one of its subjects or for each: ``crm[gpt-4.1].pass_rate >= 0.60``."""
 
     text: str
     suite: str
@@ -105,7 +108,7 @@ class Gate:
     bound: float = 0.0
     """A number; of a rule on the baseline, what is added to it."""
     subject: str = ""
-    """Whose: a name, EACH for every one by itself, empty for all together."""
+    """Whose: a name, EACH for every one, empty for every one that is not a control."""
     baseline: bool = False
     """Whether the bound is what the baseline has."""
     confidence: float | None = None
@@ -213,31 +216,49 @@ def _confidence(reader: _Reader) -> float | None:
     return percent / 100
 
 
-def concerned(gates: Sequence[Gate], report: Report) -> tuple[Sequence[Gate], Sequence[Gate]]:
-    """Return the gates that a run has to pass, and those that say nothing about it.
+def concerned(
+    gates: Sequence[Gate], report: Report, known: Collection[str] = ()
+) -> tuple[Sequence[Gate], Sequence[Gate]]:
+    """Return the gates that are judged for a run, and those that are not, because it does not have their subject.
 
-    Who asks for suites by name is not judged by gates of the others, nor by those of a suite of which all was left
-    out; who asks for some of the tests neither, as long as any gate is left; nor who asks for agents by name by gates
-    of other agents. Who asks for everything is: a misspelt suite is a breach, and so is a misspelt subject.
+    - A run of some suites, named by their names, is not judged by gates on the others, nor by those of a suite of which
+      all was left out; a run of some of the tests neither, as long as another gate is left.
+    - A gate on an agent that the run does not have is not judged if the agent is ``known`` by this name, or if the
+      suite has only controls; a run of named agents is not judged by gates on others if another gate is left.
+    - Any other gate on something that is not there is judged, and breached: it may be misspelt.
     """
     absent = [gate for gate in gates if is_absent(gate, report)]
+    elsewhere = [gate for gate in absent if _is_of_another_run(gate, report, known)]
     unasked = is_unasked if len(absent) == len(gates) else may_be_unasked
     left_out = left_out_of(report.run)
     idle = [gate for gate in absent if gate.suite in left_out or _is_unasked(gate, report, unasked)]
-    if len(idle) == len(gates) and any(report.suite(gate.suite) for gate in idle):
-        idle = [gate for gate in idle if report.suite(gate.suite) is None]  # somebody has to judge
+    if len({*idle, *elsewhere}) == len(gates) and any(report.suite(gate.suite) for gate in idle):
+        idle = [gate for gate in idle if report.suite(gate.suite) is None]  # a gate on this suite has to judge
+    idle = [gate for gate in gates if gate in idle or gate in elsewhere]
     return [gate for gate in gates if gate not in idle], idle
 
 
 def is_absent(gate: Gate, report: Report) -> bool:
     """Whether a report has nothing that a gate is about."""
-    subjects = {standing.subject for standing in report.standings if standing.suite == gate.suite}
+    subjects = {summary.subject for summary in report.standings if summary.suite == gate.suite}
     return not subjects or gate.subject not in {"", EACH, *subjects}
+
+
+def has_unjudged_oracle(report: Report) -> bool:
+    """Whether the oracle failed in a suite where no gate was judged for it: then the harness or a case is wrong."""
+    judged = {ruling.suite for ruling in report.rulings if ruling.subject in {"", ORACLE}}
+    return any(each.failed and each.subject == ORACLE and each.suite not in judged for each in report.standings)
+
+
+def _is_of_another_run(gate: Gate, report: Report, known: Collection[str]) -> bool:
+    """Whether a gate is about an agent that others evaluate: a known one, or any if this run has only controls."""
+    present = [summary for summary in report.standings if summary.suite == gate.suite]
+    return bool(present) and (gate.subject in known or all(summary.is_control for summary in present))
 
 
 def _is_unasked(gate: Gate, report: Report, unasked: Callable[..., bool]) -> bool:
     """Whether nobody has asked for what a gate is about: the suite, or this one of the agents that play it."""
     if report.suite(gate.suite) is None:
         return unasked(report.run, gate.suite)
-    subjects = {standing.subject for standing in report.standings if standing.suite == gate.suite}
+    subjects = {summary.subject for summary in report.standings if summary.suite == gate.suite}
     return nobody_chose(report.run, gate.subject, subjects)

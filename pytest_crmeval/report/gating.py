@@ -4,28 +4,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from pytest_crmeval.agents import CONTROLS
 from pytest_crmeval.domain.checkpoints import PASS_AT_1
 from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.shard import listed
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.report.compare import is_same, matched, pairs_of
-from pytest_crmeval.report.comparison import FEWEST
+from pytest_crmeval.report.comparison import SIGNIFICANT
 from pytest_crmeval.report.figures import figures_of
-from pytest_crmeval.report.gate import COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, TIMES, Gate, is_paired
-from pytest_crmeval.report.paired import Difference, Pair, difference_of, holm
-from pytest_crmeval.report.report import Report, Standing, pooled, standing_of
+from pytest_crmeval.report.gate import ADDED_UP, COMPARISONS, COUNTS, EACH, MONEY, NOT_WORSE, TIMES, Gate, is_paired
+from pytest_crmeval.report.paired import Difference, Pair, difference_of, false_alarm, fewest, holm
+from pytest_crmeval.report.report import Report, SubjectSummary, pooled, summary_of
 from pytest_crmeval.report.ruling import Ruling
 from pytest_crmeval.report.sample_size import margin_of, to_be_sure, to_find, to_settle
+from pytest_crmeval.report.tables import equation
 
-SIGNIFICANT = 0.05
 _OF_TRIALS = frozenset({"pass_rate", "strict_success"})
 _NO_BASELINE = "there is no baseline: name one with --baseline (pytest: --crmeval-baseline) or crmeval_baseline"
 
 
 def judge(gates: Sequence[Gate], report: Report, baseline: Report | None = None) -> list[Ruling]:
-    """Hold gates against a report; a rule on each subject has a ruling for each. What is not complete can't pass."""
-    courts = [_Court(gate, scope, report, baseline) for gate in gates for scope in _scopes(gate, report)]
-    return _corrected(courts, [court.ruling() for court in courts])
+    """Evaluate gates on a report; a gate on several subjects has a ruling for each. What is not complete can't pass."""
+    scopes = [(gate, scope) for gate in gates for scope in _scopes(gate, report, baseline)]
+    evaluations = [_GateEvaluation(gate, scope, report, baseline) for gate, scope in scopes]
+    return _corrected(evaluations, [each.ruling() for each in evaluations])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,24 +37,42 @@ class _Scope:
     suite: str
     subject: str
     """Empty: of all together."""
-    standings: Sequence[Standing]
+    summaries: Sequence[SubjectSummary]
+    strangers: Sequence[str] = ()
+    """Subjects that the gate would be about as well if they were in the baseline."""
 
     def trials(self, report: Report) -> list[Trial]:
         """Return the trials of a report that it is about."""
-        names = {standing.subject for standing in self.standings}
+        names = {summary.subject for summary in self.summaries}
         found = (trial for trial in report.trials if trial.planned.suite == self.suite)
         return [trial for trial in found if trial.planned.subject in names]
 
 
-def _scopes(gate: Gate, report: Report) -> list[_Scope]:
-    standings = [standing for standing in report.standings if standing.suite == gate.suite]
-    if gate.subject == EACH and standings:
-        return [_Scope(suite=gate.suite, subject=each.subject, standings=[each]) for each in standings]
-    chosen = [each for each in standings if gate.subject in {"", EACH, each.subject}]
-    return [_Scope(suite=gate.suite, subject=gate.subject.removeprefix(EACH), standings=chosen)]
+def _scopes(gate: Gate, report: Report, baseline: Report | None) -> list[_Scope]:
+    """Return what a gate is judged for: its subject, or each; without one, each that is not a control.
+
+    Counts and costs without a subject are added up. Controls are judged only if they are named, or if the suite has no
+    other subject.
+    """
+    present = [summary for summary in report.standings if summary.suite == gate.suite]
+    if gate.subject == EACH and present:
+        return [_Scope(suite=gate.suite, subject=each.subject, summaries=[each]) for each in present]
+    if gate.subject:
+        chosen = [each for each in present if each.subject == gate.subject]
+        return [_Scope(suite=gate.suite, subject=gate.subject.removeprefix(EACH), summaries=chosen)]
+    evaluated = [each for each in present if not each.is_control] or present
+    known = {each.subject for each in (baseline.standings if baseline else ()) if each.suite == gate.suite}
+    paired = [each for each in evaluated if each.subject in known] if gate.baseline else evaluated
+    strangers = [each.subject for each in evaluated if each not in paired] if paired else []
+    if gate.metric in ADDED_UP or len(present) < 2:  # noqa: PLR2004 (one is all)
+        return [_Scope(suite=gate.suite, subject="", summaries=paired or evaluated, strangers=strangers)]
+    return [
+        _Scope(suite=gate.suite, subject=each.subject, summaries=[each], strangers=strangers)
+        for each in paired or evaluated
+    ]
 
 
-class _Court:
+class _GateEvaluation:
     """Judges one gate of one scope."""
 
     def __init__(self, gate: Gate, scope: _Scope, report: Report, baseline: Report | None) -> None:
@@ -79,21 +99,21 @@ class _Court:
         return self._scope.trials(self._report)
 
     @cached_property
-    def _standing(self) -> Standing:
+    def _summary(self) -> SubjectSummary:
         """All that the gate is about, together."""
-        return pooled(self._scope.suite, self._scope.standings)
+        return pooled(self._scope.suite, self._scope.summaries)
 
     def _objection(self) -> str:
         """Return why nothing can be said; nothing if something can."""
         if self._report.suite(self._gate.suite) is None:
             return f"the run has no suite {self._gate.suite!r}"
-        if not self._scope.standings:
+        if not self._scope.summaries:
             there = [each.subject for each in self._report.standings if each.suite == self._gate.suite]
             return f"{self._gate.suite} has no subject {self._gate.subject!r} in this run, only {', '.join(there)}"
         if self._report.missing:
             return f"the run is not whole: it lacks shard {listed(self._report.missing)}"
-        if self._standing.not_run:
-            return f"{self._standing.not_run} of {self._standing.planned} cases were not run"
+        if self._summary.not_run:
+            return f"{self._summary.not_run} of {self._summary.planned} cases were not run"
         return self._no_baseline() if self._gate.baseline else ""
 
     def _no_baseline(self) -> str:
@@ -104,16 +124,16 @@ class _Court:
 
     def _figure(self, level: float, *, exact: bool = False) -> Figure | None:
         """Return what the gate is about, with an interval of this level; None if it was taken from nothing."""
-        return _figure_of(self._gate.metric, self._standing, self._trials, level, exact=exact)
+        return _figure_of(self._gate.metric, self._summary, self._trials, level, exact=exact)
 
     def _missing(self) -> str:
         """Return why there is no value."""
         metric = self._gate.metric
-        if self._standing.checkpoint and metric in _OF_TRIALS:
+        if self._summary.checkpoint and metric in _OF_TRIALS:
             return f"a checkpoint has no {metric}; use {PASS_AT_1} or solved_of_all"
         if metric in _OF_TRIALS:
             return "no trial was scored"
-        if metric.startswith("cost") and self._standing.cost is None:
+        if metric.startswith("cost") and self._summary.cost is None:
             return "the price of a model is unknown: give it with ?price="
         if metric in {"cost_per_pass", "tokens_per_pass"}:
             return "no trial passed"
@@ -157,8 +177,8 @@ class _Court:
         assert self._baseline is not None  # noqa: S101 (else there was an objection)
         before: list[Trial] = []
         after: list[Trial] = []
-        for standing in self._scope.standings:
-            scope = _Scope(suite=self._scope.suite, subject=standing.subject, standings=[standing])
+        for summary in self._scope.summaries:
+            scope = _Scope(suite=self._scope.suite, subject=summary.subject, summaries=[summary])
             for match in matched(scope.trials(self._baseline), scope.trials(self._report)):
                 if match.is_scored and match.is_same:
                     before += match.before
@@ -175,7 +195,19 @@ class _Court:
         after = self._as_changed(after)
         cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
         told = f"{gate.metric} is {after.value:.6g} and was {before.value:.6g}, over {cases} that both runs have"
-        return self._compared(after, bound, f"{told}{self._strangers()}")
+        return self._compared(after, bound, f"{told}{self._strangers()}{self._caution()}")
+
+    def _caution(self) -> str:
+        """Return how often the gate would be breached by chance; empty if that is rare, or can't be computed."""
+        if not (is_paired(self._gate.metric) and self.pairs and self._gate.comparison in {">=", ">"}):
+            return ""
+        chance = false_alarm(self.pairs, self._gate.bound)
+        if chance <= SIGNIFICANT:
+            return ""
+        return (
+            f"; an unchanged agent breaches this gate in {chance:.0%} of runs with {len(self.pairs)} cases, "
+            "so prefer 'not worse than baseline'"
+        )
 
     def _as_changed(self, after: Figure) -> Figure:
         """Return a value with the interval of its change: what is hard in both runs does not make it less sure."""
@@ -183,12 +215,12 @@ class _Court:
             return after
         change = self._change.figure
         low, high = ((end or 0.0) - change.value + after.value for end in (change.low, change.high))
-        return replace(change, value=after.value, low=max(0.0, low), high=min(1.0, high))
+        return replace(change, value=after.value, interval=(max(0.0, low), min(1.0, high)))
 
     def _taken(self, trials: Sequence[Trial]) -> Figure | None:
         if not trials:
             return None
-        return _figure_of(self._gate.metric, standing_of(self._scope.suite, "", trials, 0), trials, LEVEL)
+        return _figure_of(self._gate.metric, summary_of(self._scope.suite, "", trials, 0), trials, LEVEL)
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -196,14 +228,14 @@ class _Court:
         return pairs_of(matched(*self._paired()), self._gate.metric)
 
     def _not_worse(self) -> Ruling:
-        """Hold the paired difference against nothing at all; whether it is significant is decided with the others.
+        """Test whether the paired difference is below zero; significance is decided together with other gates.
 
-        Of too few cases nothing ever is: they can't be judged, and a rule that can't does not hold.
+        Too few cases can't be significant: such a gate can't be judged, and does not hold.
         """
         if not self.pairs:
             return self._told(self._unpaired())
-        if (units := len({pair.unit for pair in self.pairs})) < FEWEST:
-            return self._told(f"only {units} of the six cases that can show a run to be worse are in both runs")
+        if (units := len({pair.unit for pair in self.pairs})) < (least := fewest(sides=1)):
+            return self._told(f"both runs share {units} case{'s' * (units != 1)}; at least {least} are needed")
         found = self._change
         return replace(
             self._told(""),
@@ -218,33 +250,32 @@ class _Court:
 
     def decided(self, ruling: Ruling, chance: float, tests: int) -> Ruling:
         """Return a ruling on being worse, now that all such tests are known: ``chance`` is corrected for them."""
-        significant = chance < SIGNIFICANT
-        worse = (ruling.value or 0.0) < 0 and significant
+        worse = chance < SIGNIFICANT
         by = f", Holm over {tests} gates" if tests > 1 else ""
         return replace(
             ruling,
             p=chance,
             holds=not worse,
-            needed=0 if significant else to_find(self.pairs, SIGNIFICANT / tests),
-            explanation=self._change_told(f"{'' if worse else 'not '}significantly worse (p = {chance:.3g}{by})"),
+            needed=0 if worse else to_find(self.pairs, 2 * SIGNIFICANT / tests),
+            explanation=self._change_told(f"{'' if worse else 'not '}significantly worse (p {equation(chance)}{by})"),
         )
 
     @cached_property
     def _change(self) -> Difference:
-        return difference_of(self.pairs)
+        return difference_of(self.pairs, only_worse=True)
 
     def _change_told(self, verdict: str) -> str:
         was = sum(pair.before for pair in self.pairs) / len(self.pairs)
         cases, now = len(self.pairs), was + self._change.figure.value
         return (
             f"{self._gate.metric} went from {was:.6g} to {now:.6g} over {cases} case{'s' * (cases != 1)} that both "
-            f"runs have{self._strangers()}: {verdict}; {self._change.detectable:.2g} would be seen in four of five runs"
+            f"runs have{self._strangers()}: {verdict}; "
+            f"minimum detectable loss at 80 % power: {self._change.detectable:.2g}"
         )
 
     def _strangers(self) -> str:
-        """Return whom the baseline does not know, of several who are judged together; nothing if it knows all."""
-        strange = [each.subject for each in self._scope.standings if each.subject not in self._known]
-        return f", without {', '.join(strange)}, not in the baseline" if strange else ""
+        """Return which subjects are not judged, because the baseline does not have them; empty if it has all."""
+        return f", without {', '.join(self._scope.strangers)}, not in the baseline" if self._scope.strangers else ""
 
     @property
     def _known(self) -> list[str]:
@@ -256,7 +287,7 @@ class _Court:
         """Return why no case can be held against the baseline."""
         if not self._known:
             return f"the baseline has no suite {self._scope.suite!r}"
-        if not {each.subject for each in self._scope.standings} & set(self._known):
+        if not {each.subject for each in self._scope.summaries} & set(self._known):
             return f"the baseline has none of these subjects in {self._scope.suite}, only {', '.join(self._known)}"
         return f"no case has a {self._gate.metric} in this run and, with the same content, in the baseline"
 
@@ -268,21 +299,26 @@ class _Court:
 
 
 def _figure_of(
-    metric: str, standing: Standing, trials: Sequence[Trial], level: float, *, exact: bool = False
+    metric: str, summary: SubjectSummary, trials: Sequence[Trial], level: float, *, exact: bool = False
 ) -> Figure | None:
-    """Return a metric of a standing and its trials; what was counted needs no trials."""
+    """Return a metric of a summary and its trials; what was counted needs no trials."""
     name = {"cost_usd": "cost", "strict_success": "pass_rate"}.get(metric, metric)
     if name in {*COUNTS, *MONEY}:
-        value = getattr(standing, name)
+        value = getattr(summary, name)
         return None if value is None else Figure(value=value)
     return figures_of(trials, level, name, exact=exact).get(name)
 
 
-def _corrected(courts: Sequence[_Court], rulings: Sequence[Ruling]) -> list[Ruling]:
-    """Decide who is significantly worse, corrected for the number of such rules that could find it."""
-    tested = [ruling.p for ruling in rulings if ruling.p is not None]
+def _corrected(evaluations: Sequence[_GateEvaluation], rulings: Sequence[Ruling]) -> list[Ruling]:
+    """Decide who is significantly worse, corrected for the number of gates that test it; controls don't count."""
+    tested = [ruling.p for ruling in rulings if ruling.p is not None and ruling.subject not in CONTROLS]
     corrected = iter(holm(tested))
-    return [
-        ruling if ruling.p is None else court.decided(ruling, next(corrected), len(tested))
-        for court, ruling in zip(courts, rulings, strict=True)
-    ]
+    found = []
+    for evaluation, ruling in zip(evaluations, rulings, strict=True):
+        if ruling.p is None:
+            found.append(ruling)
+        elif ruling.subject in CONTROLS:
+            found.append(evaluation.decided(ruling, ruling.p, 1))
+        else:
+            found.append(evaluation.decided(ruling, next(corrected), len(tested)))
+    return found

@@ -8,7 +8,7 @@ from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.playbook import Playbook, learnt
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.report.learning_curve import learning_of
-from pytest_crmeval.report.report import Standing
+from pytest_crmeval.report.report import SubjectSummary
 
 _TERMS = frozenset({"mode", "learning", "order"})
 """How a playbook is used, not whose it is."""
@@ -28,24 +28,26 @@ def playbooks_of(trials: Iterable[Trial], inherited: Mapping[str, Playbook]) -> 
 
 
 def with_learning(
-    standings: Sequence[Standing], trials: Groups, order: Mapping[str, int], met: Collection[str]
-) -> Sequence[Standing]:
+    summaries: Sequence[SubjectSummary], trials: Groups, order: Mapping[str, int], met: Collection[str]
+) -> Sequence[SubjectSummary]:
     """Return how subjects stand with what has come of learning, held against the student alone, if he has played.
 
     ``order`` is the place of each case in the plan; ``met`` are those that were learnt from before, in another run.
     """
-    return [_with_learning(standing, trials, order, met) for standing in standings]
+    return [_with_learning(summary, trials, order, met) for summary in summaries]
 
 
-def _with_learning(standing: Standing, trials: Groups, order: Mapping[str, int], met: Collection[str]) -> Standing:
-    own = trials.get((standing.suite, standing.subject), ())
+def _with_learning(
+    summary: SubjectSummary, trials: Groups, order: Mapping[str, int], met: Collection[str]
+) -> SubjectSummary:
+    own = trials.get((summary.suite, summary.subject), ())
     alone = {
         subject: found
         for (suite, subject), found in trials.items()
-        if suite == standing.suite and subject != standing.subject
+        if suite == summary.suite and subject != summary.subject
     }
     learns = any(trial.learning for trial in own)
-    return replace(standing, learning=learning_of(own, alone, order, met)) if learns else standing
+    return replace(summary, learning=learning_of(own, alone, order, met)) if learns else summary
 
 
 def met_by(trials: Iterable[Trial], parts: Sequence[JsonObject]) -> frozenset[str]:

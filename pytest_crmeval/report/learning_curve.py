@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from math import ceil, comb
 from typing import Any, Self
 
-from pytest_crmeval.domain.interval import wilson
-from pytest_crmeval.domain.json import JsonObject
+from msgspec.structs import force_setattr
+
+from pytest_crmeval.domain.interval import Interval, wilson
 from pytest_crmeval.domain.learning import Lesson
+from pytest_crmeval.domain.records import Record, always
 from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, total
@@ -17,200 +18,127 @@ from pytest_crmeval.report.metrics import SCORED
 
 WINDOWS, SMALLEST = 10, 5
 """How many windows a stream is looked at in, unless they would be smaller than this."""
-_COUNTED = ("late", "known", "learnt_from")
-_SECONDS = ("seconds_to_play", "seconds_to_learn")
+_NOTHING: Mapping[str, Any] = {}
 LEARNING = ("reward", "arbiter", "learner")
 """Roles that are asked after a conversation, for later ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Share(Record, frozen=True, kw_only=True):
     """How many of some conversations passed."""
 
-    passed: int = 0
-    scored: int = 0
+    passed: int = always(0)
+    scored: int = always(0)
+    rate: float | None = None
+    """The share; None if none was scored. Computed."""
+    interval: Interval | None = None
+    """Its 95 % interval; computed."""
 
-    @property
-    def rate(self) -> float | None:
-        """The share; None if none was scored."""
-        return self.passed / self.scored if self.scored else None
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives, with what follows from them."""
-        interval = wilson(self.passed, self.scored)
-        return {
-            "passed": self.passed,
-            "scored": self.scored,
-            **({"rate": round(self.passed / self.scored, 6), "interval": list(interval)} if interval else {}),
-        }
+    def __post_init__(self) -> None:
+        """Compute what follows from the counts."""
+        force_setattr(self, "rate", round(self.passed / self.scored, 6) if self.scored else None)
+        force_setattr(self, "interval", wilson(self.passed, self.scored))
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the share that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        return cls(passed=int(record["passed"]), scored=int(record["scored"]))
-
-    @classmethod
-    def of(cls, trials: Iterable[Trial]) -> Self:
+    def of(cls, trials: Iterable[Trial], **others: Any) -> Self:  # noqa: ANN401 (further fields)
         """Return the share of those that were scored."""
         scored = [trial.passed for trial in trials if trial.verdict in SCORED]
-        return cls(passed=sum(scored), scored=len(scored))
+        return cls(passed=sum(scored), scored=len(scored), **others)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """Some conversations of a stream, one after the other."""
+class Window(Share, frozen=True, kw_only=True):
+    """Some conversations of a stream, one after the other, and how many of them passed."""
 
     first: int
     last: int
-    share: Share
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {"first": self.first, "last": self.last, **self.share.to_dict()}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the window that ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        return cls(first=int(record["first"]), last=int(record["last"]), share=Share.from_dict(record))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """The student with his frozen playbook against the student alone, on cases that both have played, held out."""
+class PlaybookEffect(Record, frozen=True, kw_only=True):
+    """The student with and without its frozen playbook, on held-out cases that both have played."""
 
     alone: str
-    """Whom the student alone is called."""
-    both: int = 0
-    only_frozen: int = 0
-    only_alone: int = 0
-    neither: int = 0
-
-    @property
-    def frozen_share(self) -> Share:
-        """Of the student with his playbook."""
-        return Share(passed=self.both + self.only_frozen, scored=self.cases)
-
-    @property
-    def alone_share(self) -> Share:
-        """Of the student without."""
-        return Share(passed=self.both + self.only_alone, scored=self.cases)
+    """Name of the subject that is the student without a playbook."""
+    both: int = always(0)
+    only_frozen: int = always(0)
+    only_alone: int = always(0)
+    neither: int = always(0)
+    with_playbook: Share = always(Share())
+    """Of the student with its playbook; computed."""
+    without: Share = always(Share())
+    """Of the student without; computed."""
+    p_value: float = always(1.0)
+    """McNemar's exact test; computed."""
 
     @property
     def cases(self) -> int:
         """How many both have played."""
         return self.both + self.only_frozen + self.only_alone + self.neither
 
-    @property
-    def p_value(self) -> float:
-        """How likely so one-sided a difference, or a greater one, would be by chance: McNemar's exact test."""
+    def __post_init__(self) -> None:
+        """Compute what follows from the counts."""
         odd, fewer = self.only_frozen + self.only_alone, min(self.only_frozen, self.only_alone)
-        return min(1.0, 2 * sum(comb(odd, k) for k in range(fewer + 1)) / 2**odd) if odd else 1.0
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives, with what follows from them."""
-        counts = {name: getattr(self, name) for name in self.__slots__}
-        shares = {"with_playbook": self.frozen_share.to_dict(), "without": self.alone_share.to_dict()}
-        return {**counts, **shares, "p_value": round(self.p_value, 6)}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the comparison that ``to_dict`` wrote; KeyError or TypeError if it did not."""
-        return cls(**{name: record[name] for name in cls.__slots__})
+        p_value = min(1.0, 2 * sum(comb(odd, k) for k in range(fewer + 1)) / 2**odd) if odd else 1.0
+        force_setattr(self, "with_playbook", Share(passed=self.both + self.only_frozen, scored=self.cases))
+        force_setattr(self, "without", Share(passed=self.both + self.only_alone, scored=self.cases))
+        force_setattr(self, "p_value", round(p_value, 6))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Learning:
+class Learning(Record, frozen=True, kw_only=True):
     """What has come of learning, for one subject in one suite."""
 
     learning: str
     mode: str
     student: str
-    stream: Share = field(default_factory=Share)
+    stream: Share = always(Share())
     """Of all that it has learnt from, or would have."""
-    windows: Sequence[Window] = ()
-    halves: Sequence[Window] = ()
-    late: int = 0
+    windows: tuple[Window, ...] = always(())
+    halves: tuple[Window, ...] = always(())
+    late: int = always(0)
     """Conversations that were played after one that comes behind them: they had errored before."""
-    known: int = 0
+    known: int = always(0)
     """Conversations that the playbook it began with was learnt from, in another run: their success is no news."""
     held_out: Share | None = None
     """Of what it was measured with; None if there was nothing."""
-    measured_after: Sequence[int] = ()
+    measured_after: tuple[int, ...] = ()
     """After how many conversations the playbook was that it was measured with; more than one: it was resumed."""
-    comparison: Comparison | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
+    comparison: PlaybookEffect | None = None
+    counts: Mapping[str, int] = always(_NOTHING)
     """Cue hits, adoptions and those that the CRM refused; entries added, dropped, refused; rewards arbitrated."""
-    reviews: Mapping[str, int] = field(default_factory=dict)
-    intervened: Share = field(default_factory=Share)
+    reviews: Mapping[str, int] = always(_NOTHING)
+    intervened: Share = always(Share())
     """Of conversations in which the teacher did not let something pass."""
-    not_intervened: Share = field(default_factory=Share)
-    roles: Mapping[str, Bill] = field(default_factory=dict)
-    learnt_from: int = 0
+    not_intervened: Share = always(Share())
+    roles: Mapping[str, Bill] = always(_NOTHING)
+    learnt_from: int = always(0)
     """How many conversations the playbook is made of."""
-    seconds_to_play: float = 0.0
+    seconds_to_play: float = always(0.0)
     """Of all conversations, added up."""
-    seconds_to_learn: float = 0.0
+    seconds_to_learn: float = always(0.0)
     """What came after them."""
+
+    cost_to_play: float | None = None
+    """Dollars of the models that play; None if a price is not known. Computed."""
+    cost_to_learn: float | None = None
+    """Dollars of the models that learn; computed."""
+    cost_per_success: float | None = None
+    """Dollars, learning included, for each conversation that passed; None if unknown, or if none did. Computed."""
+
+    def __post_init__(self) -> None:
+        """Compute costs, and round times."""
+        passed = self.stream.passed + (self.held_out.passed if self.held_out else 0)
+        cost = _cost(self.roles.values())
+        for name, value in (
+            ("seconds_to_play", round(self.seconds_to_play, 6)),
+            ("seconds_to_learn", round(self.seconds_to_learn, 6)),
+            ("cost_to_play", _cost(bill for role, bill in self.roles.items() if role not in LEARNING)),
+            ("cost_to_learn", _cost(bill for role, bill in self.roles.items() if role in LEARNING)),
+            ("cost_per_success", None if cost is None or not passed else round(cost / passed, 8)),
+        ):
+            force_setattr(self, name, value)
 
     @property
     def is_measured_early(self) -> bool:
         """Whether something was learnt after it was measured."""
         return any(after != self.learnt_from for after in self.measured_after)
-
-    @property
-    def cost_to_play(self) -> float | None:
-        """Dollars of those who play; None if a price is not known."""
-        return _cost(bill for role, bill in self.roles.items() if role not in LEARNING)
-
-    @property
-    def cost_to_learn(self) -> float | None:
-        """Dollars of those who learn from it."""
-        return _cost(bill for role, bill in self.roles.items() if role in LEARNING)
-
-    @property
-    def cost_per_success(self) -> float | None:
-        """Dollars, learning included, for each conversation that passed; None if unknown, or if none did."""
-        passed = self.stream.passed + (self.held_out.passed if self.held_out else 0)
-        cost = _cost(self.roles.values())
-        return None if cost is None or not passed else round(cost / passed, 8)
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives, with what follows from them."""
-        costs = {name: getattr(self, name) for name in ("cost_to_play", "cost_to_learn", "cost_per_success")}
-        return {
-            **{name: getattr(self, name) for name in ("learning", "mode", "student")},
-            "stream": self.stream.to_dict(),
-            "windows": [window.to_dict() for window in self.windows],
-            "halves": [window.to_dict() for window in self.halves],
-            **{name: getattr(self, name) for name in _COUNTED},
-            **({"held_out": self.held_out.to_dict()} if self.held_out else {}),
-            **({"measured_after": list(self.measured_after)} if self.measured_after else {}),
-            **({"comparison": self.comparison.to_dict()} if self.comparison else {}),
-            "counts": dict(self.counts),
-            "reviews": dict(self.reviews),
-            "intervened": self.intervened.to_dict(),
-            "not_intervened": self.not_intervened.to_dict(),
-            "roles": {role: bill.to_dict() for role, bill in self.roles.items()},
-            **{name: cost for name, cost in costs.items() if cost is not None},
-            **{name: round(getattr(self, name), 6) for name in _SECONDS},
-        }
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return what ``to_dict`` wrote; KeyError, TypeError or ValueError if it did not."""
-        found: dict[str, Any] = {name: str(record[name]) for name in ("learning", "mode", "student")}
-        found |= {name: Share.from_dict(record[name]) for name in ("stream", "intervened", "not_intervened")}
-        found |= {name: int(record.get(name, 0)) for name in _COUNTED}
-        found |= {name: float(record.get(name, 0.0)) for name in _SECONDS}
-        found |= {name: tuple(map(Window.from_dict, record[name])) for name in ("windows", "halves")}
-        found |= {name: {str(key): int(count) for key, count in record[name].items()} for name in ("counts", "reviews")}
-        return cls(
-            **found,
-            held_out=Share.from_dict(record["held_out"]) if "held_out" in record else None,
-            measured_after=tuple(map(int, record.get("measured_after", ()))),
-            comparison=Comparison.from_dict(record["comparison"]) if "comparison" in record else None,
-            roles={str(role): Bill.from_dict(bill) for role, bill in record["roles"].items()},
-        )
 
 
 def learning_of(
@@ -261,10 +189,10 @@ def _late(stream: Sequence[Trial], order: Mapping[str, int]) -> int:
     return sum(place < furthest for place, furthest in zip(places, accumulate(places, max), strict=True))
 
 
-def _windows(stream: Sequence[Trial], size: int) -> Sequence[Window]:
+def _windows(stream: Sequence[Trial], size: int) -> tuple[Window, ...]:
     starts = range(0, len(stream), size) if size else ()
     return tuple(
-        Window(first=start + 1, last=min(start + size, len(stream)), share=Share.of(stream[start : start + size]))
+        Window.of(stream[start : start + size], first=start + 1, last=min(start + size, len(stream)))
         for start in starts
     )
 
@@ -283,7 +211,9 @@ def _counts(lessons: Sequence[Lesson]) -> dict[str, int]:
     }
 
 
-def _comparison(lesson: Lesson, held_out: Sequence[Trial], others: Mapping[str, Sequence[Trial]]) -> Comparison | None:
+def _comparison(
+    lesson: Lesson, held_out: Sequence[Trial], others: Mapping[str, Sequence[Trial]]
+) -> PlaybookEffect | None:
     """Return how the student does with and without what was learnt; None if he has not played alone what he could."""
     mine = {t.planned.case: t.passed for t in held_out if _is_first(t)}
     if lesson.learning == "off" or not mine:
@@ -292,7 +222,7 @@ def _comparison(lesson: Lesson, held_out: Sequence[Trial], others: Mapping[str, 
         theirs = {t.planned.case: t.passed for t in trials if _is_first(t) and _is_alone(t, lesson.student)}
         if shared := mine.keys() & theirs.keys():
             pairs = Counter((mine[case], theirs[case]) for case in shared)
-            return Comparison(
+            return PlaybookEffect(
                 alone=subject,
                 both=pairs[True, True],
                 only_frozen=pairs[True, False],

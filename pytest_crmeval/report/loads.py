@@ -40,7 +40,7 @@ class CaseSize:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class UsageEstimate:
     """Calls, tokens and seconds to be expected; fractions count until all is added up."""
 
     calls: float = 0.0
@@ -50,13 +50,13 @@ class Load:
     output: float = 0.0
     seconds: float = 0.0
 
-    def __add__(self, other: "Load") -> "Load":
+    def __add__(self, other: "UsageEstimate") -> "UsageEstimate":
         """Return both together."""
-        return Load(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
+        return UsageEstimate(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
 
-    def times(self, factor: float) -> "Load":
+    def times(self, factor: float) -> "UsageEstimate":
         """Return so much of it."""
-        return Load(**{name: getattr(self, name) * factor for name in self.__slots__})
+        return UsageEstimate(**{name: getattr(self, name) * factor for name in self.__slots__})
 
     @property
     def usage(self) -> Usage:
@@ -65,7 +65,7 @@ class Load:
         return Usage(**{name: round(getattr(self, name)) for name in counted})
 
     @classmethod
-    def of(cls, usage: Usage, seconds: float | None = None) -> "Load":
+    def of(cls, usage: Usage, seconds: float | None = None) -> "UsageEstimate":
         """Return what was taken; where the time is not known, the usual time of a call."""
         return cls(
             calls=usage.calls,
@@ -93,7 +93,7 @@ class Cap(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Throughput:
     """How fast a run can go."""
 
     at_once: int
@@ -104,7 +104,7 @@ class Pace:
     replayed: bool = False
     """Whether no model is asked: then it takes no time that is worth telling, and no money."""
 
-    def elapsed(self, loads: Iterable[tuple[str, Load]]) -> float:
+    def elapsed(self, loads: Iterable[tuple[str, UsageEstimate]]) -> float:
         """Return the seconds that pass on the clock for the loads of specs, and no fewer than the caps allow."""
         if self.replayed:
             return 0.0
@@ -113,7 +113,7 @@ class Pace:
         return max(together(load for _, load in known).seconds / self.at_once, *held, 0.0)
 
 
-def guessed(size: CaseSize, overhead: int, spec: str) -> Load:
+def guessed(size: CaseSize, overhead: int, spec: str) -> UsageEstimate:
     """Return what a case may take: each call reads the prompt, what was said, and what the calls before it added.
 
     ``overhead`` are the characters of the prompt and the tools. The first call of a case puts them into the provider's
@@ -123,7 +123,7 @@ def guessed(size: CaseSize, overhead: int, spec: str) -> Load:
     prompt = (overhead if size.overhead is None else size.overhead) / CHARACTERS_PER_TOKEN
     said = size.characters / CHARACTERS_PER_TOKEN * (calls + 1) / 2
     added = TOKENS_ADDED * calls * (calls - 1) / 2
-    return Load(
+    return UsageEstimate(
         calls=calls,
         input=calls * prompt + said + added,
         cached=(calls - 1) * prompt,
@@ -149,9 +149,9 @@ def assumed_opinion() -> str:
     return f"guessed: {taken}, and {SECONDS_PER_CALL:g} s, for an opinion of the judge"
 
 
-def together(loads: Iterable[Load]) -> Load:
+def together(loads: Iterable[UsageEstimate]) -> UsageEstimate:
     """Return all of them as one."""
-    return sum(loads, start=Load())
+    return sum(loads, start=UsageEstimate())
 
 
 def clock(seconds: float) -> str:
@@ -162,7 +162,7 @@ def clock(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"  # noqa: PLR2004 (an hour)
 
 
-def _held(load: Load, cap: Cap) -> float:
+def _held(load: UsageEstimate, cap: Cap) -> float:
     """Return the seconds that a cap makes it last."""
     return max(_lasts(load.calls, cap.requests), _lasts(load.input + load.output, cap.tokens))
 

@@ -13,11 +13,12 @@ from typing import Any
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.paths import own_name
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.journal import reader as journal
 from pytest_crmeval.journal.ids import JOURNAL
 from pytest_crmeval.journal.provenance import datasets_of
+from pytest_crmeval.journal.reader import RunRecord
 from pytest_crmeval.journal.transcripts import path_of
-from pytest_crmeval.journal.writer import Past
+from pytest_crmeval.journal.writer import compose
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.batch_results import write_batch
 from pytest_crmeval.report.report import Report
@@ -38,7 +39,7 @@ def merge(sources: Sequence[Source], folder: Path, run: str, *, allowed: Sequenc
     draft = desk / run  # a level below the runs: whoever looks for journals does not find half a one
     try:
         draft.mkdir(parents=True)
-        journal.compose(draft / JOURNAL, _parts(sources, run, allowed), joined(sources))
+        compose(draft / JOURNAL, _parts(sources, run, allowed), joined(sources))
         _copy_transcripts(sources, draft / TRANSCRIPTS)
         past = journal.read(draft / JOURNAL)  # the report tells what is on disk
         report = reports.build(_facts(sources, past, run), past.trials, past.planned.values())
@@ -51,9 +52,9 @@ def merge(sources: Sequence[Source], folder: Path, run: str, *, allowed: Sequenc
     return report
 
 
-def joined(sources: Sequence[Source]) -> Past:
+def joined(sources: Sequence[Source]) -> RunRecord:
     """Return what all sources tell, one after the other; the same trial in two of them was paid for once."""
-    past = Past()
+    past = RunRecord()
     for source in sources:
         past.begin({}, list(source.past.planned.values()))
         past.spent += source.past.spent - sum(map(journal.spent_on, source.past.trials.values()))
@@ -93,7 +94,7 @@ def _this_part(sources: Sequence[Source], run: str, allowed: Sequence[str]) -> J
     names = [source.name for source in sources]
     parts: list[Mapping[str, Any]] = [part for source in sources for part in source.past.parts]
     return {
-        "started": _now(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": shlex.join(["crmeval", "merge", *names, "-o", run]),
         "agents": {name: spec for part in parts for name, spec in part.get("agents", {}).items()},
         **{name: last[name] for name in _RULES if name in last},
@@ -102,7 +103,7 @@ def _this_part(sources: Sequence[Source], run: str, allowed: Sequence[str]) -> J
     }
 
 
-def _facts(sources: Sequence[Source], past: Past, run: str) -> JsonObject:
+def _facts(sources: Sequence[Source], past: RunRecord, run: str) -> JsonObject:
     """Return what the report tells of the run itself."""
     known = [source.facts for source in sources]
     parts: Sequence[Mapping[str, Any]] = past.parts
@@ -177,7 +178,3 @@ def _link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:  # on another disk, or one that knows no links
         shutil.copyfile(source, target)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -9,10 +9,10 @@ from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.report.sources import Source
 
 KINDS: Mapping[str, str] = {
-    "content": "a case, or a whole dataset, has another content in two runs",
-    "outcome": "the same trial went otherwise in two runs",
-    "rules": "runs with other scorers, another judge, another agent behind a name, or invalid cases played in one only",
-    "shards": "shards of other sizes or of another whole, the same shard twice, shards and a whole run",
+    "content": "a case, or a whole dataset, differs between two runs",
+    "outcome": "the same trial has different results in two runs",
+    "rules": "different scorers, judges or agents behind a name, or invalid cases played in only one run",
+    "shards": "different numbers or divisions of shards, a shard twice, or a shard and an undivided run",
 }
 """What may not fit together, and is taken all the same when somebody says so: later runs win."""
 
@@ -40,7 +40,7 @@ def misfits(sources: Sequence[Source]) -> Iterator[MergeConflict]:
 
 def differences(sources: Sequence[Source]) -> Iterator[str]:
     """Yield differences in the version of this package or of an agent's code: the runs may not be comparable."""
-    versions = {source.name: _noted(source, "version") for source in sources}
+    versions = {source.name: {part["version"] for part in source.past.parts if "version" in part} for source in sources}
     for name, other in _differing(versions):
         yield (
             f"{name} was played by pytest-crmeval {_listed(versions[name])}, "
@@ -60,10 +60,6 @@ def _differing(noted: Mapping[str, set[Any]]) -> Iterator[tuple[str, str]]:
     """Yield the first run and each run that differs from it, among those with a value."""
     first, *others = [name for name in noted if noted[name]] or [""]
     yield from ((first, name) for name in others if noted[name] != noted[first])
-
-
-def _noted(source: Source, fact: str) -> set[Any]:
-    return {part[fact] for part in source.past.parts if fact in part}
 
 
 def _code(part: Mapping[str, Any]) -> Mapping[str, str]:

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt, calibration_error, f1_of
 from pytest_crmeval.domain.interval import Interval, clustered
-from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.records import Record
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 
@@ -17,11 +16,9 @@ KINDS = ("complexity", "category", "tag", "split", "tool")
 NO_TOOL = "(none)"
 """Under this go the turns in which there is nothing to call."""
 _COMPLEXITIES = ("simple", "medium", "complex")
-_INTERVALS = ("pass_rate_interval", "turn_success_interval")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metrics:
+class Metrics(Record, frozen=True, kw_only=True):
     """How the scored trials of one subject went; a figure that nothing was scored for is None, which is not zero."""
 
     strict_success: float | None = None
@@ -54,25 +51,8 @@ class Metrics:
     calibration_error: float | None = None
     """How far what they say is from how often they are right."""
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives; what was not scored is absent."""
-        found = {name: getattr(self, name) for name in self.__slots__}
-        if self.first_failed_turn is not None:
-            found["first_failed_turn"] = {str(turn): count for turn, count in self.first_failed_turn.items()}
-        return _present(found)
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the metrics that ``to_dict`` wrote; fields that are not known yet are passed over."""
-        given = dict(record)
-        found = {name: given.get(name) for name in cls.__slots__}
-        turns = found.pop("first_failed_turn")
-        histogram = None if turns is None else {int(turn): _number(count) for turn, count in dict(turns).items()}
-        return cls(first_failed_turn=histogram, **{name: _number(value) for name, value in found.items()})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Record, frozen=True, kw_only=True):
     """How the cases of one label went; or the turns of one tool, for which no cases are counted."""
 
     cases: int | None = None
@@ -89,18 +69,6 @@ class Group:
     turn_success_interval: Interval | None = None
     """The same; turns of one case go wrong together, and count accordingly."""
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives; what was not scored is absent."""
-        found = {name: getattr(self, name) for name in self.__slots__}
-        ends = {name: list(found[name]) for name in _INTERVALS if found[name]}
-        return {**_present({name: value for name, value in found.items() if name not in _INTERVALS}), **ends}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the group that ``to_dict`` wrote; fields that are not known yet are passed over."""
-        found: dict[str, Any] = {name: _number(record.get(name)) for name in cls.__slots__ if name not in _INTERVALS}
-        return cls(**found | {name: _ends(record.get(name)) for name in _INTERVALS})
-
 
 Breakdown = Mapping[str, Mapping[str, Group]]
 """One of KINDS -> label -> how it went; what no case has a label for is absent."""
@@ -110,7 +78,7 @@ def metrics_of(trials: Iterable[Trial]) -> Metrics:
     """Summarise the scored trials, except solution files, whose checkpoints have their own figures."""
     scored = [trial for trial in trials if trial.verdict in SCORED and trial.solutions is None]
     strict = _share([trial.passed for trial in scored])
-    turns = _turns(scored)
+    turns = [turn for trial in scored for turn in trial.turns]
     if not turns:
         return Metrics(strict_success=strict, **_answered([trial.answer for trial in scored if trial.answer]))
     return Metrics(
@@ -192,21 +160,13 @@ def reading_order(label: str) -> tuple[int, int, str]:
     return place, int(first) if first.isascii() and first.isdigit() else 0, label
 
 
-def breakdown_from(record: Mapping[str, Any]) -> Breakdown:
-    """Return the breakdown as it was written; TypeError or ValueError if it is none."""
-    return {name: _groups_from(groups) for name, groups in dict(record).items()}
-
-
-def _groups_from(record: Mapping[str, Any]) -> dict[str, Group]:
-    return {label: Group.from_dict(dict(group)) for label, group in dict(record).items()}
-
-
 def _labelled(trials: Iterable[_Counted], labels_of: Callable[[Labels], Iterable[str]]) -> dict[str, Group]:
     """Return how the cases of each label went; a case with several counts under each of them, once."""
     groups: dict[str, list[_Counted]] = {}
     for trial in trials:
-        for label in set(labels_of(trial.labels)) - {""}:
-            groups.setdefault(label, []).append(trial)
+        for label in {*labels_of(trial.labels)}:
+            if label:
+                groups.setdefault(label, []).append(trial)
     return {label: _group(groups[label]) for label in sorted(groups, key=reading_order)}
 
 
@@ -229,18 +189,21 @@ def _group(trials: Sequence[_Counted]) -> Group:
 
 
 def _by_tool(trials: Iterable[Trial]) -> dict[str, Group]:
-    groups: dict[str, list[tuple[str, TurnOutcome]]] = {}
+    groups: dict[str, tuple[list[str], list[TurnOutcome]]] = {}
     for trial in trials:
+        unit = trial.unit
         for turn in trial.turns:
-            groups.setdefault(turn.tool or NO_TOOL, []).append((trial.unit, turn))
-    return {tool: _tool_group(found) for tool, found in sorted(groups.items())}
+            units, turns = groups.setdefault(turn.tool or NO_TOOL, ([], []))
+            units.append(unit)
+            turns.append(turn)
+    return {tool: _tool_group(*found) for tool, found in sorted(groups.items())}
 
 
-def _tool_group(found: Sequence[tuple[str, TurnOutcome]]) -> Group:
+def _tool_group(units: Sequence[str], turns: Sequence[TurnOutcome]) -> Group:
     return Group(
-        turns=len(found),
-        turn_success_interval=_interval((unit, turn.passed, 1) for unit, turn in found),
-        **_successes([turn for _, turn in found]),
+        turns=len(turns),
+        turn_success_interval=_interval((unit, turn.passed, 1) for unit, turn in zip(units, turns, strict=True)),
+        **_successes(turns),
     )
 
 
@@ -252,12 +215,8 @@ def _interval(held: Iterable[tuple[str, int, int]]) -> Interval | None:
     parts: dict[str, tuple[int, int]] = {}
     for unit, hits, size in held:
         before = parts.get(unit)
-        parts[unit] = (before[0] + hits, before[1] + size) if before else (int(hits), size)
+        parts[unit] = (before[0] + hits, before[1] + size) if before else (hits, size)
     return clustered(list(parts.values()))
-
-
-def _turns(trials: Iterable[Trial]) -> list[TurnOutcome]:
-    return [turn for trial in trials for turn in trial.turns]
 
 
 def _successes(turns: Sequence[TurnOutcome]) -> dict[str, Any]:
@@ -277,22 +236,3 @@ def _first_failed(trials: Iterable[Trial]) -> dict[int, int]:
 
 def _share(held: Sequence[bool]) -> float | None:
     return sum(held) / len(held) if held else None
-
-
-def _present(found: Mapping[str, Json]) -> JsonObject:
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _number(value: Any) -> Any:  # noqa: ANN401 (JSON enters here)
-    """Return a number, or None for what is absent; anything else is junk."""
-    if value is not None and not isinstance(value, int | float):
-        raise TypeError(f"expected a number, found {value!r}")
-    return value
-
-
-def _ends(value: Any) -> Interval | None:  # noqa: ANN401 (JSON enters here)
-    """Return both ends of an interval, or None for one that is absent."""
-    if value is None:
-        return None
-    low, high = value
-    return float(low), float(high)

@@ -8,7 +8,7 @@ from pytest_crmeval.report.scope import awaits_plugins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """How the run ended, in a word."""
 
     mood: str
@@ -16,24 +16,24 @@ class Outcome:
     told: str
 
 
-def outcome_of(report: Report) -> Outcome:
+def outcome_of(report: Report) -> RunOutcome:
     """Return how a run ended: what matters most is said."""
     breached = [ruling for ruling in report.rulings if not ruling.holds]
-    missing = sum(standing.not_run for standing in report.standings)
+    missing = sum(summary.not_run for summary in report.standings)
     if not report.complete:
         lacks = f"{missing:,} not run" if missing else f"without shard {listed(report.missing)}"
-        return Outcome(mood="bad" if report.rulings else "warn", sign="✗", told=f"Not complete: {lacks}")
+        return RunOutcome(mood="bad" if report.rulings else "warn", sign="✗", told=f"Not complete: {lacks}")
     if breached:
-        return Outcome(mood="bad", sign="✗", told=f"{len(breached)} of {_gates(len(report.rulings))} breached")
-    if errored := sum(standing.errored for standing in report.standings):
-        return Outcome(mood="warn", sign="!", told=f"{errored:,} errored: the world broke")
+        return RunOutcome(mood="bad", sign="✗", told=f"{len(breached)} of {_gates(len(report.rulings))} breached")
+    if errored := sum(summary.errored for summary in report.standings):
+        return RunOutcome(mood="warn", sign="!", told=f"{errored:,} errored: the world broke")
     if why := _not_green(report):
-        return Outcome(mood="warn", sign="!", told=why)
+        return RunOutcome(mood="warn", sign="!", told=why)
     if report.rulings:
-        return Outcome(
+        return RunOutcome(
             mood="good", sign="✓", told=f"{_gates(len(report.rulings))} hold{'s' * (len(report.rulings) == 1)}"
         )
-    return Outcome(mood="plain", sign="·", told="Complete; no gate was judged")
+    return RunOutcome(mood="plain", sign="·", told="Complete; no gate was judged")
 
 
 def _not_green(report: Report) -> str:

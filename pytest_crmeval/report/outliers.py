@@ -1,12 +1,10 @@
 """What stands out among the trials of a subject: the slowest, the dearest, and why trials did not pass."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Sequence
 
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.records import Record
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 
@@ -20,12 +18,14 @@ _VARIABLE = (
     (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "#"),
     (re.compile(r"\b(?=\w*\d)[\w]*(?:[-.,:/_]\w*\d\w*)*\b"), "#"),
     (re.compile(r"\s+"), " "),
+    (re.compile(r"\b(\w+) [^:]* \(#\)(?=:)"), r"\1 …"),
+    (re.compile(r"\bNone\b|\w+=(?:[-…#]|None|True|False)*"), "…"),
+    (re.compile(r"…(?:, ?\w*…)+"), "…"),
 )
-"""What is different in reasons that are alike: quotes, addresses, ids, whatever has a digit in it, space."""
+"""What differs in reasons that are alike: quotes, addresses, ids, words with a digit, space, records, values."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outlier:
+class Outlier(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A trial that took much."""
 
     case: str
@@ -34,44 +34,18 @@ class Outlier:
     value: float
     """Seconds, or US dollars."""
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {"case": self.case, "key": self.key, "value": self.value}
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return what ``to_dict`` wrote; KeyError or ValueError if it did not."""
-        return cls(case=record["case"], key=record["key"], value=float(record["value"]))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class Reason(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Why trials did not pass: those whose reasons differ only in ids, numbers and quotes are counted together."""
 
     text: str
     verdict: str
     """``failed`` or ``errored``."""
     count: int
-    cases: Sequence[str] = ()
+    cases: tuple[str, ...] = ()
     """A few of them."""
     example: str = ""
     """One of the reasons as it was told."""
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {
-            "text": self.text,
-            "verdict": self.verdict,
-            "count": self.count,
-            "cases": list(self.cases),
-            "example": self.example,
-        }
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return what ``to_dict`` wrote; KeyError if it did not."""
-        texts = {name: str(record[name]) for name in ("text", "verdict", "example")}
-        return cls(**texts, count=int(record["count"]), cases=tuple(record["cases"]))
 
 
 def slowest(trials: Sequence[Trial]) -> tuple[Outlier, ...]:

@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import ceil, comb, inf, sqrt
+from statistics import NormalDist
+from typing import Any
 
 from pytest_crmeval.domain.figures import LEVEL, Figure
 from pytest_crmeval.domain.interval import FEW, Interval, Part, deviations_of
@@ -43,28 +45,31 @@ class Difference:
     detectable: float
 
 
-def difference_of(pairs: Sequence[Pair]) -> Difference:
+def difference_of(pairs: Sequence[Pair], *, only_worse: bool = False) -> Difference:
     """Return how far the second run is from the first, over at least one pair.
 
     Where each case has passed or failed once in each run, these are tables of two by two. Repeats make fractions, and
-    chains make cases depend on each other: then whole cases or chains are drawn, or have their signs changed.
+    chains make cases depend on each other: then whole cases or chains are drawn, or have their signs changed. With
+    ``only_worse``, the test is one-sided: it has more power, because it can't find that the second run is better.
     """
-    from pytest_crmeval.report.resampling import mcnemar, sign_permutation
+    from pytest_crmeval.report.resampling import Side, mcnemar, sign_permutation
 
+    side: Side = "less" if only_worse else "two-sided"
+    sides = 1 if only_worse else 2
     differences = [pair.difference for pair in pairs]
     better, worse = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
     if _is_plain(pairs):
         interval = bonett_price(better, worse, len(pairs))
         figure = _figure(differences, interval, "Bonett-Price", len(pairs))
-        seen = detectable(len(pairs), (better + worse + 1) / (len(pairs) + 2))
-        return Difference(figure=figure, p=mcnemar(better, worse), test=MCNEMAR, detectable=seen)
+        seen = detectable(len(pairs), (better + worse + 1) / (len(pairs) + 2), sides=sides)
+        return Difference(figure=figure, p=mcnemar(better, worse, side), test=MCNEMAR, detectable=seen)
     parts = _by_unit(pairs)
     sums = [gained for gained, _ in parts.values()]
     return Difference(
         figure=mean_difference(pairs),
-        p=sign_permutation(sums),
+        p=sign_permutation(sums, side),
         test=PERMUTATION,
-        detectable=_detectable(list(parts.values())),
+        detectable=_detectable(list(parts.values()), sides),
     )
 
 
@@ -92,32 +97,61 @@ def bonett_price(better: int, worse: int, count: int, level: float = LEVEL) -> I
     return max(-1.0, up - down - half), min(1.0, up - down + half)
 
 
-def detectable(count: int, discordant: float) -> float:
+def detectable(count: int, discordant: float, *, sides: int = 2) -> float:
     """Return the least difference that so many cases show with POWER, when at least such a share of them differs.
 
     Connor, Biometrics 43 (1987), solved for the difference; the exact test takes one case that differs more than the
-    usual one, and is never significant with fewer than six, all of them in one direction.
+    usual one, and is never significant with fewer than six (one-sided: five), all of them in one direction.
     """
-    chance, found = deviations_of(LEVEL), deviations_of(2 * POWER - 1)
+    chance, found = _deviations(sides), deviations_of(2 * POWER - 1)
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
         differing = max(discordant, middle)
         shown = (chance * sqrt(differing) + found * sqrt(differing - middle**2)) ** 2
         low, high = (low, middle) if (count * middle - 1) * middle >= shown else (middle, high)
-    return min(1.0, max(high, FEWEST / count))
+    return min(1.0, max(high, fewest(sides) / count))
 
 
-def _detectable(parts: Sequence[Part]) -> float:
+def fewest(sides: int) -> int:
+    """Return how many cases must differ, all in one direction, before an exact test at 5 % finds anything."""
+    return FEWEST if sides == 2 else FEWEST - 1  # noqa: PLR2004 (0.5⁵ is 0.03125)
+
+
+def _deviations(sides: int) -> float:
+    """Return within how many standard deviations a difference is not significant at 5 %."""
+    return deviations_of(1 - 2 * (1 - LEVEL) / sides)
+
+
+def _detectable(parts: Sequence[Part], sides: int) -> float:
     """Return the same of differences that are no verdicts, by how they vary; where none differs, as if they were.
 
     Signs, too, are never significant with fewer than six units that differ.
     """
     differing = [abs(gained) for gained, _ in parts if gained]
     if not differing:
-        return detectable(len(parts), 1 / (len(parts) + 2))
-    fewest = FEWEST * sum(differing) / len(differing) / sum(size for _, size in parts)
-    return min(1.0, max(fewest, _deviations() * _error(parts)))
+        return detectable(len(parts), 1 / (len(parts) + 2), sides=sides)
+    least = fewest(sides) * sum(differing) / len(differing) / sum(size for _, size in parts)
+    return min(1.0, max(least, (_deviations(sides) + deviations_of(2 * POWER - 1)) * _error(parts)))
+
+
+def false_alarm(pairs: Sequence[Pair], offset: float) -> float:
+    """Return how often the mean difference of two runs of an unchanged agent is less than ``offset``, by chance.
+
+    As many cases change as between these two runs, each for better or worse with the same chance.
+    """
+    from scipy.stats import binom
+
+    count = len(pairs)
+    if not _is_plain(pairs):
+        spread = sqrt(sum(gained**2 for gained, _ in _by_unit(pairs).values())) / count
+        return float(NormalDist(0.0, spread).cdf(offset)) if spread else 0.0
+    share = (sum(bool(pair.difference) for pair in pairs) + 1) / (count + 2)
+    changed = range(count + 1)
+    # Of ``n`` that change, ``better`` of them for better, the difference is (2 · better - n) / count.
+    most = [ceil((offset * count + n) / 2 - NOTHING) - 1 for n in changed]
+    likely: Any = binom.pmf(changed, count, share)
+    return float((likely * binom.cdf(most, changed, 0.5)).sum())
 
 
 def times_to_find(pairs: Sequence[Pair], chance: float) -> float:
@@ -153,6 +187,15 @@ def _more_coins(better: int, differing: int, chance: float) -> float:
         middle = (low + high) // 2
         low, high = (low, middle) if is_found(middle) else (middle, high)
     return high / differing
+
+
+def fisher(passed: int, tried: int, passed_later: int, tried_later: int) -> float:
+    """Return how likely two shares of one case differ so much, or more, by chance: Fisher's exact test, two-sided."""
+    whole, hits = tried + tried_later, passed + passed_later
+    possible = range(max(0, hits - tried_later), min(tried, hits) + 1)
+    ways = [comb(tried, count) * comb(tried_later, hits - count) for count in possible]
+    found = comb(tried, passed) * comb(tried_later, passed_later)
+    return sum(way for way in ways if way <= found) / comb(whole, hits)
 
 
 def holm(chances: Sequence[float]) -> list[float]:
@@ -192,17 +235,11 @@ def _error(parts: Sequence[Part]) -> float:
     return sqrt(variance_of(parts)) if len(parts) > 1 else 1.0
 
 
-def _deviations() -> float:
-    return deviations_of(LEVEL) + deviations_of(2 * POWER - 1)
-
-
 def _figure(differences: Sequence[float], interval: Interval, method: str, units: int) -> Figure:
     count = len(differences)
-    low, high = interval
     return Figure(
         value=sum(differences) / count,
-        low=low,
-        high=high,
+        interval=interval,
         n=count,
         units=units if units < count else None,
         method=method,

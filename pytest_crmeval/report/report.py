@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Self
+from typing import Any
 
+from pytest_crmeval.agents import CONTROLS
 from pytest_crmeval.domain.checkpoints import (
     PASS_AT_1,
     CheckpointFigures,
@@ -14,9 +15,11 @@ from pytest_crmeval.domain.checkpoints import (
     figures_of,
     pooled_figures,
 )
+from pytest_crmeval.domain.counts import Counts
 from pytest_crmeval.domain.cutting import printable
-from pytest_crmeval.domain.figures import Figure, Figures, figures_from
-from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.figures import Figure, Figures
+from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.domain.records import always
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import is_merged, missing_shards
 from pytest_crmeval.domain.trial import Trial
@@ -24,58 +27,57 @@ from pytest_crmeval.domain.usage import Bill, total
 from pytest_crmeval.report.comparison import Comparison
 from pytest_crmeval.report.judge_agreement import Agreement, agreement_of
 from pytest_crmeval.report.learning_curve import Learning
-from pytest_crmeval.report.metrics import Breakdown, Metrics, breakdown_from, breakdown_of, metrics_of
+from pytest_crmeval.report.metrics import Breakdown, Metrics, breakdown_of, metrics_of
 from pytest_crmeval.report.outliers import Outlier, Reason, dearest, reasons_of, slowest
 from pytest_crmeval.report.ruling import Ruling
 
 SCHEMA = "crmeval.report/1"
-_SINCE_THE_BEGINNING = ("suite", "subject", "passed", "failed", "errored", "not_run", "seconds", "scores")
+_NOTHING: Mapping[str, Any] = {}
 _PER = ("cost_per_trial", "cost_per_pass", "tokens_per_pass")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class SubjectSummary(Counts, frozen=True, kw_only=True):
     """How one subject stands in one suite. The five counts add up to the trials that were planned."""
 
     suite: str
     subject: str
-    passed: int = 0
-    failed: int = 0
-    errored: int = 0
-    invalid: int = 0
-    """Cases that nobody can pass: neither for the subject nor against it."""
-    not_run: int = 0
-    seconds: float = 0.0
-    scores: Mapping[str, float] | None = None
+    not_run: int = always(0)
+    seconds: float = always(0.0)
+    scores: Mapping[str, float] = always(_NOTHING)
     """Mean of each score over the trials that have it."""
-    metrics: Metrics = field(default_factory=Metrics)
-    by: Breakdown = field(default_factory=dict)
-    """The same, told apart by complexity, category, tag and tool."""
+    metrics: Metrics = always(Metrics())
+    by: Breakdown = always(_NOTHING)
+    """The same by complexity, category, tag and tool."""
     bill: Bill | None = None
     """What its trials took, the judge apart; None if it asked no model."""
     judge: Agreement | None = None
-    """What the judge thinks of its trials, and how far the scorers agree; None without a judge."""
+    """Grades of the judge, and how far the scorers agree; None without a judge."""
     replayed: int = 0
     """Trials whose models were played from a cassette."""
-    notes: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, int] = {}
     """What the reader has to know -> how many trials say so."""
     cases: int | None = None
     """Different cases among what was planned; fewer than that where cases are tried several times."""
-    figures: Figures = field(default_factory=dict)
+    figures: Figures = always(_NOTHING)
     """Every metric that a gate may name and that is an estimate, with its interval."""
-    slowest: Sequence[Outlier] = ()
-    dearest: Sequence[Outlier] = ()
-    reasons: Sequence[Reason] = ()
+    slowest: tuple[Outlier, ...] = always(())
+    dearest: tuple[Outlier, ...] = ()
+    reasons: tuple[Reason, ...] = always(())
     """Why trials failed or errored, the most frequent first."""
     checkpoint: CheckpointFigures | None = None
-    """How its solutions were judged, also in trials that errored; None if it is no checkpoint."""
+    """How its solutions were judged, also in trials that errored; None for other subjects than checkpoints."""
     learning: Learning | None = None
-    """What has come of learning; None for who does not learn."""
+    """The results of learning; None for subjects that don't learn."""
 
     @property
     def planned(self) -> int:
         """All trials that the run meant to play: as many as cases, unless each is tried several times."""
-        return self.passed + self.failed + self.errored + self.invalid + self.not_run
+        return self.done + self.not_run
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the subject only checks the harness: the oracle must score 1.000, mute 0.000."""
+        return self.subject in CONTROLS
 
     @property
     def pass_rate(self) -> float | None:
@@ -83,8 +85,7 @@ class Standing:
 
         Also None for a checkpoint, which is measured by pass@1.
         """
-        scored = self.passed + self.failed
-        return self.passed / scored if scored and not self.checkpoint else None
+        return None if self.checkpoint else self.passed_share
 
     @property
     def headline(self) -> tuple[str, Figure | None]:
@@ -113,68 +114,19 @@ class Standing:
         """Tokens, read and written, for each trial that passed; None if nothing did."""
         return _shared(self.bill.usage.input + self.bill.usage.output if self.bill else 0, self.passed)
 
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives; a rate of nothing is absent."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON primitives, with the figures that follow from the counts; a rate of nothing is absent."""
+        known: dict[str, Any] = {"pass_rate": self.pass_rate}
+        if self.bill:
+            per = {name: getattr(self, name) for name in _PER}
+            known |= {name: value if value is None else round(value, 8) for name, value in per.items()}
+            known["replayed"] = self.replayed
         return {
-            "suite": self.suite,
-            "subject": self.subject,
+            **super().to_dict(),
             "planned": self.planned,
-            "passed": self.passed,
-            "failed": self.failed,
-            "errored": self.errored,
-            "invalid": self.invalid,
-            "not_run": self.not_run,
             "seconds": round(self.seconds, 6),
-            "scores": dict(self.scores or {}),
-            "metrics": self.metrics.to_dict(),
-            "by": {
-                name: {label: group.to_dict() for label, group in groups.items()} for name, groups in self.by.items()
-            },
-            **({} if self.pass_rate is None else {"pass_rate": self.pass_rate}),
-            **self._bill_to_dict(),
-            **({"judge": self.judge.to_dict()} if self.judge else {}),
-            **({"notes": dict(self.notes)} if self.notes else {}),
-            **({} if self.cases is None else {"cases": self.cases}),
-            "figures": {name: figure.to_dict() for name, figure in self.figures.items()},
-            "slowest": [each.to_dict() for each in self.slowest],
-            **({"dearest": [each.to_dict() for each in self.dearest]} if self.dearest else {}),
-            "reasons": [reason.to_dict() for reason in self.reasons],
-            **({"checkpoint": self.checkpoint.to_dict()} if self.checkpoint else {}),
-            **({"learning": self.learning.to_dict()} if self.learning else {}),
+            **{name: value for name, value in known.items() if value is not None},
         }
-
-    def _bill_to_dict(self) -> dict[str, Json]:
-        """Return what is known of money; nothing for who asked no model."""
-        if self.bill is None:
-            return {}
-        found = {name: getattr(self, name) for name in _PER}
-        known = {name: round(value, 8) for name, value in found.items() if value is not None}
-        return {"bill": self.bill.to_dict(), "replayed": self.replayed, **known}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the standing that ``to_dict`` wrote, perhaps before there were metrics, or bills.
-
-        KeyError, TypeError or ValueError if it did not write it.
-        """
-        given = dict(record)
-        return cls(
-            invalid=given.get("invalid", 0),
-            metrics=Metrics.from_dict(given.get("metrics", {})),
-            by=breakdown_from(given.get("by", {})),
-            bill=Bill.from_dict(given["bill"]) if "bill" in given else None,
-            judge=Agreement.from_dict(given["judge"]) if "judge" in given else None,
-            replayed=given.get("replayed", 0),
-            notes=dict(given.get("notes", {})),
-            cases=given.get("cases"),
-            figures=figures_from(given.get("figures", {})),
-            slowest=tuple(map(Outlier.from_dict, given.get("slowest", ()))),
-            dearest=tuple(map(Outlier.from_dict, given.get("dearest", ()))),
-            reasons=tuple(map(Reason.from_dict, given.get("reasons", ()))),
-            checkpoint=CheckpointFigures.from_dict(given["checkpoint"]) if "checkpoint" in given else None,
-            learning=Learning.from_dict(given["learning"]) if "learning" in given else None,
-            **{name: given[name] for name in _SINCE_THE_BEGINNING},
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +135,7 @@ class Report:
 
     run: JsonObject
     """Id, times, command, versions: where the numbers come from."""
-    standings: Sequence[Standing]
+    standings: Sequence[SubjectSummary]
     trials: Sequence[Trial]
     rulings: Sequence[Ruling] = ()
     """What the gates found; nothing before they were judged, and in the run of a shard."""
@@ -197,16 +149,16 @@ class Report:
         The run of one shard is complete when its own part is.
         """
         parts = self.run.get("parts")
-        return not any(standing.not_run for standing in self.standings) and not (is_merged(parts) and self.missing)
+        return not any(summary.not_run for summary in self.standings) and not (is_merged(parts) and self.missing)
 
     @property
     def missing(self) -> list[str]:
         """The shards that are not in it, and would make it whole."""
         return missing_shards(self.run.get("parts"))
 
-    def suite(self, name: str) -> Standing | None:
-        """Return the standing of all subjects of a suite together; None if the run has no such suite."""
-        parts = [standing for standing in self.standings if standing.suite == name]
+    def suite(self, name: str) -> SubjectSummary | None:
+        """Return the summary of all subjects of a suite together; None if the run has no such suite."""
+        parts = [summary for summary in self.standings if summary.suite == name]
         return pooled(name, parts) if parts else None
 
     def to_dict(self) -> JsonObject:
@@ -215,7 +167,7 @@ class Report:
             "schema": SCHEMA,
             "run": dict(self.run),
             "complete": self.complete,
-            "results": [standing.to_dict() for standing in self.standings],
+            "results": [summary.to_dict() for summary in self.standings],
             **self._curves(),
             "trials": [trial.to_dict() for trial in self.trials],
             **({"gates": [ruling.to_dict() for ruling in self.rulings]} if self.rulings else {}),
@@ -228,9 +180,9 @@ class Report:
         return {"checkpoints": found} if found else {}
 
 
-def pooled(suite: str, parts: Sequence[Standing]) -> Standing:
-    """Return one standing for several subjects: their counts and bills; means and metrics are each subject's own."""
-    return Standing(
+def pooled(suite: str, parts: Sequence[SubjectSummary]) -> SubjectSummary:
+    """Return one summary for several subjects: their counts and bills; means and metrics are each subject's own."""
+    return SubjectSummary(
         suite=suite,
         subject="*",
         passed=sum(part.passed for part in parts),
@@ -246,13 +198,13 @@ def pooled(suite: str, parts: Sequence[Standing]) -> Standing:
     )
 
 
-def standing_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int) -> Standing:
+def summary_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int) -> SubjectSummary:
     """Sum up the trials of one subject in one suite."""
 
     def count(verdict: Verdict) -> int:
         return sum(trial.verdict is verdict for trial in trials)
 
-    return Standing(
+    return SubjectSummary(
         suite=suite,
         subject=subject,
         passed=count(Verdict.PASSED),
@@ -297,7 +249,7 @@ def _means(trials: Sequence[Trial]) -> dict[str, float]:
     return {name: sum(found) / len(found) for name, found in sorted(values.items())}
 
 
-def checkpoints_in_order(standings: Sequence[Standing]) -> list[tuple[Standing, CheckpointFigures]]:
+def checkpoints_in_order(summaries: Sequence[SubjectSummary]) -> list[tuple[SubjectSummary, CheckpointFigures]]:
     """Return the summaries of checkpoints with their figures, ordered by suite and step."""
-    found = [(standing, standing.checkpoint) for standing in standings if standing.checkpoint]
+    found = [(summary, summary.checkpoint) for summary in summaries if summary.checkpoint]
     return sorted(found, key=lambda each: (each[0].suite, *by_step(each[0].subject, each[1].whole.step)))

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from pytest_crmeval.domain.interval import Interval, Part
 
+Side = Literal["two-sided", "less"]
+"""Whether any difference is tested for, or only that the second run is worse."""
 RESAMPLES = 2000
 PERMUTATIONS = 9999
 SEED = 20261117
@@ -27,19 +29,22 @@ def _ratio_interval(parts: tuple[Part, ...], level: float) -> Interval:
     return _bootstrap((hits, sizes), _ratio, level)
 
 
-def mcnemar(better: int, worse: int) -> float:
-    """Return how likely it is by chance that pairs that differ are so unequally divided, or more: exact, two-sided."""
+def mcnemar(better: int, worse: int, side: Side = "two-sided") -> float:
+    """Return how likely it is by chance that pairs that differ are so unequally divided, or more: exact.
+
+    The side ``less`` asks only for so many or more that became worse.
+    """
     if not better + worse:
         return 1.0
     from scipy.stats import binomtest
 
-    return float(binomtest(better, better + worse, 0.5).pvalue)
+    return float(binomtest(better, better + worse, 0.5, alternative=side).pvalue)
 
 
-def sign_permutation(differences: Sequence[float]) -> float:
+def sign_permutation(differences: Sequence[float], side: Side = "two-sided") -> float:
     """Return the same where repeats make fractions: how likely a mean as far from zero is, were signs by chance.
 
-    Exact where there are few differences; of differences of one size, it is McNemar's.
+    Exact where there are few differences; for differences of one size, it is McNemar's.
     """
     found = [whole for difference in differences if (whole := float(round(difference * WHOLE)))]
     if len(found) < 2:  # noqa: PLR2004 (a single sign is as likely as the other)
@@ -50,6 +55,7 @@ def sign_permutation(differences: Sequence[float]) -> float:
         (found,),
         _mean,
         permutation_type="samples",
+        alternative=side,
         vectorized=True,
         n_resamples=PERMUTATIONS,
         batch=BATCH,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.report import costs as bills
-from pytest_crmeval.report.loads import CHARACTERS_PER_TOKEN, SECONDS_PER_CALL, CaseSize, Load
+from pytest_crmeval.report.loads import CHARACTERS_PER_TOKEN, SECONDS_PER_CALL, CaseSize, UsageEstimate
 
 STUDENT = "student"
 REVIEWS_PER_TURN = 1.0
@@ -19,7 +19,7 @@ _USUAL: Mapping[str, Usage] = {"teacher": REVIEW, "reward": OPINION, "arbiter": 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cast:
+class LearnerRoles:
     """Who plays which role, and how often he is asked."""
 
     specs: Mapping[str, str]
@@ -38,9 +38,9 @@ class Cast:
             return REVIEWS_PER_TURN * size.turns
         return {"reward": float(self.samples), "arbiter": ARBITRATED, "learner": 1.0}[role] if self.learns else 0.0
 
-    def guessed(self, role: str, size: CaseSize, overhead: int) -> Load:
+    def guessed(self, role: str, size: CaseSize, overhead: int) -> UsageEstimate:
         """Return what a role, the student apart, may take for a case."""
-        usual = Load.of(_USUAL[role])
+        usual = UsageEstimate.of(_USUAL[role])
         if role == "teacher":
             usual = replace(usual, input=usual.input + overhead / CHARACTERS_PER_TOKEN)
         return usual.times(self.calls(role, size))

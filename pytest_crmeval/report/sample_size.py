@@ -47,7 +47,8 @@ def _units(figure: Figure) -> int:
 
 def to_find(pairs: Sequence[Pair], chance: float) -> int | None:
     """Return how many more cases that change as these do would have a significant difference, for better or worse."""
-    return _more(len({pair.unit for pair in pairs}), times_to_find(pairs, chance))
+    times = times_to_find(pairs, chance)
+    return 0 if times <= 1 else _more(len({pair.unit for pair in pairs}), times)
 
 
 def _more(units: int, times: float) -> int | None:

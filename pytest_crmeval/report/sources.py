@@ -10,9 +10,9 @@ from typing import Any
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import Trial
-from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.journal import reader as journal
 from pytest_crmeval.journal.places import journal_beside, place_of, report_beside
-from pytest_crmeval.journal.writer import Past
+from pytest_crmeval.journal.reader import RunRecord
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.report import SCHEMA
 
@@ -29,7 +29,7 @@ class Source:
 
     name: str
     """As it was called on the command line."""
-    past: Past
+    past: RunRecord
     facts: Mapping[str, Any]
     """What its report tells of the run itself; nothing if there is no report."""
     transcripts: Path | None
@@ -86,14 +86,14 @@ def _journalled(name: str, path: Path) -> Source:
 def _reported(name: str, path: Path) -> Source:
     """Return a run of which only the report was kept."""
     report = reports.load(path)
-    if missing := sum(standing.not_run for standing in report.standings):
+    if missing := sum(summary.not_run for summary in report.standings):
         raise SourceError(
             f"{name}: {missing} cases were not run, and only the journal knows which: copy the folder of the run, too"
         )
     facts: Mapping[str, Any] = report.run
     trials = {trial.planned.key: trial for trial in report.trials}
     spent = facts["spent"] if "spent" in facts else sum(map(journal.spent_on, trials.values()))
-    past = Past(
+    past = RunRecord(
         parts=_parts(facts, path),
         planned={trial.planned.key: trial.planned for trial in sorted(report.trials, key=_place)},
         trials=trials,

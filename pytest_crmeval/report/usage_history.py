@@ -5,21 +5,21 @@ from dataclasses import replace
 from functools import cached_property
 
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.journal.history import Case, Played
-from pytest_crmeval.report.loads import Load, together
+from pytest_crmeval.journal.history import Case, PastTrial
+from pytest_crmeval.report.loads import UsageEstimate, together
 from pytest_crmeval.report.role_costs import STUDENT
 
 
-class Memory:
+class UsageHistory:
     """Earlier trials, by what they are asked for; of several trials of a case the newest counts.
 
     Of what was replayed the tokens count, and the time of the newest trial that was not.
     """
 
-    def __init__(self, history: Iterable[Played]) -> None:
-        self._trials: dict[tuple[Case, str], Played] = {}
+    def __init__(self, history: Iterable[PastTrial]) -> None:
+        self._trials: dict[tuple[Case, str], PastTrial] = {}
         self._opinions: dict[tuple[Case, str], Usage] = {}
-        self._files: dict[Case, Played] = {}
+        self._files: dict[Case, PastTrial] = {}
         for played in history:
             place = (played.case, played.spec)
             if played.solutions:
@@ -30,7 +30,7 @@ class Memory:
                 newest = self._trials.setdefault(place, played)
                 if newest.seconds is None:
                     self._trials[place] = replace(newest, seconds=played.seconds)
-        self._means: dict[tuple[str, bool], Load] = {}
+        self._means: dict[tuple[str, bool], UsageEstimate] = {}
 
     def specs(self, *, questions: bool) -> Sequence[str]:
         """Return every model that has answered questions, or talked to users."""
@@ -44,15 +44,15 @@ class Memory:
         return {kind: sorted(specs) for kind, specs in found.items()}
 
     @cached_property
-    def cases(self) -> Mapping[Case, Played]:
+    def cases(self) -> Mapping[Case, PastTrial]:
         """Each case, as any model has played it."""
         return {played.case: played for played in reversed(self._trials.values())}
 
-    def trial(self, case: Case, spec: str) -> Played | None:
+    def trial(self, case: Case, spec: str) -> PastTrial | None:
         """Return how a model has played a case."""
         return self._trials.get((case, spec))
 
-    def turn(self, spec: str = "", *, questions: bool) -> Load:
+    def turn(self, spec: str = "", *, questions: bool) -> UsageEstimate:
         """Return what a turn, or a question, takes on average, of one model or of all."""
         place = (spec, questions)
         if place not in self._means:
@@ -69,17 +69,17 @@ class Memory:
         solutions = sum(played.solutions for played in self._files.values())
         return sum(played.seconds or 0.0 for played in self._files.values()) / solutions if solutions else None
 
-    def opinion(self) -> Load | None:
+    def opinion(self) -> UsageEstimate | None:
         """Return what one opinion of a judge takes on average; None if there was none."""
-        whole = together(map(Load.of, self._opinions.values()))
+        whole = together(map(UsageEstimate.of, self._opinions.values()))
         return whole.times(1 / whole.calls) if whole.calls else None
 
-    def role(self, case: Case, spec: str, role: str) -> Load | None:
+    def role(self, case: Case, spec: str, role: str) -> UsageEstimate | None:
         """Return what a role of a learner took for a case; None if the learner has not played it."""
         played = self._trials.get((case, spec))
         return _role_in(played, role) if played else None
 
-    def role_turn(self, spec: str, role: str) -> Load | None:
+    def role_turn(self, spec: str, role: str) -> UsageEstimate | None:
         """Return what a role of a learner takes for a turn, on average; None if the learner has not been asked yet."""
         known = [each for each in self._trials.values() if each.spec == spec]
         alike = known if role == STUDENT else [each for each in known if not each.held_out]
@@ -87,20 +87,20 @@ class Memory:
         return together(_role_in(each, role) for each in alike).times(1 / turns) if turns else None
 
 
-def load_of(played: Played) -> Load:
+def load_of(played: PastTrial) -> UsageEstimate:
     """Return what a trial took."""
-    return Load.of(played.usage, played.seconds)
+    return UsageEstimate.of(played.usage, played.seconds)
 
 
-def _mean(trials: Sequence[Played]) -> Load:
+def _mean(trials: Sequence[PastTrial]) -> UsageEstimate:
     return together(map(load_of, trials)).times(1 / sum(played.turns for played in trials))
 
 
-def _role_in(played: Played, role: str) -> Load:
+def _role_in(played: PastTrial, role: str) -> UsageEstimate:
     """Return what a role took; the conversation's time is the student's, and what comes after it the learner's."""
     if role == STUDENT:
         return load_of(played)
     usage = played.roles.get(role, Usage())
     if played.seconds is None:  # replayed: as long as calls usually take
-        return Load.of(usage)
-    return Load.of(usage, played.learning_seconds if role == "learner" else 0.0)
+        return UsageEstimate.of(usage)
+    return UsageEstimate.of(usage, played.learning_seconds if role == "learner" else 0.0)

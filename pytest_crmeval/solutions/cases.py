@@ -1,4 +1,4 @@
-"""Solution files as cases: what each is called, and what its verdicts depend on."""
+"""Solution files as cases: their ids, and what their verdicts depend on."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ NO_PROBLEMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRef:
-    """Where a solution file is; its name has its checkpoint's in front, so that there is one of each."""
+    """Where a solution file is; its id starts with the name of its checkpoint, so that it is unique."""
 
     found: SolutionRef
     id: str
     fingerprint: str
-    """Changes when the file, the problems or the terms change."""
+    """Changes when the file, the problems or the settings change."""
     path: Path
     turns: int
     tags: Sequence[str]
@@ -39,8 +39,13 @@ class FileRef:
     confidential: bool = False
 
     @property
+    def broken(self) -> str:
+        """Why it can't be read; empty if it can."""
+        return self.found.broken
+
+    @property
     def checkpoint(self) -> Checkpoint:
-        """Whose file it is."""
+        """The checkpoint that wrote it."""
         return self.found.checkpoint
 
     def read(self) -> SolutionFile:
@@ -49,11 +54,25 @@ class FileRef:
 
 
 def index(paths: Sequence[Path], problems: Sequence[Path], options: Options) -> Sequence[FileRef]:
-    """Return the solution files that there are; DatasetError if there are none, or nothing to judge them by."""
+    """Return the solution files; DatasetError if there are none, or no problems to judge them by."""
     if not problems:
         raise DatasetError(NO_PROBLEMS)
-    terms = [*(quick(_there(path)) for path in problems), json.dumps(terms_of(options), sort_keys=True)]
-    return [_ref(found, terms) for found in find(paths, options.checkpoints.pattern)]
+    for path in problems:
+        if not path.is_file():
+            raise DatasetError(f"{path}: no such file of problems")
+        check(path)
+    terms = [*map(quick, problems), json.dumps(terms_of(options), sort_keys=True)]
+    return [
+        FileRef(
+            found=found,
+            id=f"{found.checkpoint.name}-{found.id}",
+            fingerprint=sha256("\0".join([found.fingerprint, *terms]).encode()).hexdigest()[:16],
+            path=found.path,
+            turns=found.turns,
+            tags=found.tags,
+        )
+        for found in find(paths, options.checkpoints.pattern)
+    ]
 
 
 def problems_of(settings: Mapping[str, Any], options: Options) -> Sequence[Path]:
@@ -62,7 +81,7 @@ def problems_of(settings: Mapping[str, Any], options: Options) -> Sequence[Path]
 
 
 def open_problems(paths: Sequence[Path], options: Options) -> Problems:
-    """Return the problems, with the tests that are wanted; DatasetError if a file can't be used."""
+    """Return the problems with their chosen tests; DatasetError if a file can't be used."""
     return opened(paths, choice_of(options), testlib=options.checkpoints.testlib)
 
 
@@ -82,33 +101,16 @@ def choice_of(options: Options) -> TestChoice:
 
 
 def terms_of(options: Options) -> JsonObject:
-    """Return all that was said and that verdicts depend on, in JSON primitives."""
+    """Return all options that verdicts depend on, as JSON primitives."""
     asked, choice = options.checkpoints, choice_of(options)
+    tests = {name: getattr(choice, name) for name in TestChoice.__slots__}
     return {
         "extract": asked.extraction,
         "all_tests": asked.all_tests,
         "testlib": quick(asked.testlib) if asked.testlib else "",
-        **{name: _plain(getattr(choice, name)) for name in TestChoice.__slots__},
+        **{f"factors of {language}": str(asked.factors[language]) for language in sorted(asked.factors)},
+        **{
+            name: value if value is None or isinstance(value, int | float) else str(value)
+            for name, value in tests.items()
+        },
     }
-
-
-def _ref(found: SolutionRef, terms: Sequence[str]) -> FileRef:
-    return FileRef(
-        found=found,
-        id=f"{found.checkpoint.name}-{found.id}",
-        fingerprint=sha256("\0".join([found.fingerprint, *terms]).encode()).hexdigest()[:16],
-        path=found.path,
-        turns=found.turns,
-        tags=found.tags,
-    )
-
-
-def _there(path: Path) -> Path:
-    if not path.is_file():
-        raise DatasetError(f"{path}: there is no such file of problems")
-    check(path)
-    return path
-
-
-def _plain(value: object) -> str | int | float | None:
-    return value if isinstance(value, int | float) or value is None else str(value)

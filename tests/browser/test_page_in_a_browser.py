@@ -45,7 +45,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     failing = [one.planned.case for one, two in pairs if two.passed and not one.passed]
     passing = [one.planned.case for one, two in pairs if one.passed and not two.passed]
     evil = [replace(ruling, gate=f"{ruling.gate} {EVIL}", explanation=EVIL) for ruling in rulings()[:1]]
-    changed = replace(comparison(failing, passing), missing=[EVIL])
+    changed = replace(comparison(failing, passing), missing=(EVIL,))
     report = keep(folder, [*now, hostile()], rulings=[*rulings(), *evil], comparison=changed)
     return pages.write(report, folder)
 
@@ -118,7 +118,7 @@ def test_nothing_that_a_run_says_is_markup(shown: Path, open_page: Open) -> None
 
 def test_a_name_with_half_an_emoji_is_linked_to(tmp_path: Path, open_page: Open) -> None:
     """Also in a browser of before 2023, which can't mend text by itself; a whole one stays as it is."""
-    judged = FileOutcome(verdicts={"AC": 1}, samples={(1, 1): 1}, results="eval/\N{ROBOT FACE}\ud83e.txt")
+    judged = FileOutcome(verdicts={"AC": 1}, samples=((1, 1, 1),), results="eval/\N{ROBOT FACE}\ud83e.txt")
     report = keep(tmp_path, [Trial(planned=planned_case("a", "b"), verdict=Verdict.PASSED, solutions=judged)])
     page = open_page(pages.write(report, tmp_path))
     page.evaluate("delete String.prototype.toWellFormed")
@@ -319,7 +319,7 @@ def test_a_small_screen_does_not_scroll_sideways(shown: Path, open_page: Open) -
 
 def test_long_names_of_scores_and_half_an_emoji_leave_the_page_whole(tmp_path: Path, open_page: Open) -> None:
     """Nothing pushes a wide page beyond its width, and what can't be an address is none."""
-    solved = FileOutcome(verdicts={"AC": 1}, samples={(1, 1): 1}, results="half-\ud83e/verdicts.jsonl")
+    solved = FileOutcome(verdicts={"AC": 1}, samples=((1, 1, 1),), results="half-\ud83e/verdicts.jsonl")
     scores = tuple(Score(name=f"{name}-{'x' * 300}", value=0.0) for name in "abc")
     trial = replace(hostile(), scores=scores, solutions=solved)
     page = open_page(pages.write(keep(tmp_path, [trial]), tmp_path))

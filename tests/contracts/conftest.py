@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_crmeval.ports.crm import Crm
-from tests.desks import NOW, WORLD, Desk
+from tests.crm_world import NOW, WORLD, Caller
 
 
 @pytest.fixture
-def desk(crm: Crm) -> Iterator[Desk]:
-    """Work with a CRM that holds the world of ``tests.desks``."""
+def caller(crm: Crm) -> Iterator[Caller]:
+    """Return a caller of a CRM that holds the world of ``tests.crm_world``."""
     with crm.seeded(WORLD, NOW):
-        yield Desk(crm)
+        yield Caller(crm)

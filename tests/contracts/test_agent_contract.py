@@ -15,9 +15,9 @@ from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolR
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
 from tests.fakes import PaperCrm, call, calls, conversation, turn
+from tests.leak_detector import LeakDetector, TappedCrm
 from tests.projects import DEV_DATA
 from tests.reference_plays import BUNDLE, ReferencePlay, play_of
-from tests.snoops import Snoop, TappedCrm
 
 CASE = conversation(
     turn("Add Ada.", call("write", name="Ada", tags=["new"])),
@@ -40,11 +40,11 @@ DIALOGUES = {"asked": ASKED, "answered": ANSWERED, "asked again": ASKED_AGAIN}
 class TestAgent:
     """Every agent that comes with the package."""
 
-    def test_it_is_an_agent(self, adapter: str) -> None:
+    def test_agent_passes_the_isinstance_check(self, adapter: str) -> None:
         """For ``isinstance``, which is how agents of other people are checked."""
         assert isinstance(ADAPTERS[adapter](), Agent)
 
-    def test_it_has_a_name(self, adapter: str) -> None:
+    def test_agent_has_a_printable_name(self, adapter: str) -> None:
         """That can be shown in a report."""
         name = ADAPTERS[adapter]().name
 
@@ -52,7 +52,7 @@ class TestAgent:
         assert name.strip() == name != ""
 
     @pytest.mark.parametrize("dialogue", DIALOGUES)
-    def test_it_answers_with_calls_or_words(self, adapter: str, dialogue: str) -> None:
+    def test_agent_replies_with_typed_calls_or_text(self, adapter: str, dialogue: str) -> None:
         """Typed ones, and nothing else."""
         reply = ADAPTERS[adapter]().reply(DIALOGUES[dialogue], PaperCrm.tools)
 
@@ -61,7 +61,7 @@ class TestAgent:
         assert {ToolCall} >= {type(made) for made in reply.calls}
 
     @pytest.mark.parametrize("dialogue", DIALOGUES)
-    def test_it_never_changes_what_it_is_shown(self, adapter: str, dialogue: str) -> None:
+    def test_agent_does_not_modify_messages_or_tools(self, adapter: str, dialogue: str) -> None:
         """Not even when it is given lists."""
         messages, tools = deepcopy(DIALOGUES[dialogue]), list(PaperCrm.tools)
 
@@ -71,7 +71,7 @@ class TestAgent:
         assert list(PaperCrm.tools) == tools
 
     @pytest.mark.parametrize("dialogue", DIALOGUES)
-    def test_it_takes_any_sequence(self, adapter: str, dialogue: str) -> None:
+    def test_agent_accepts_lists_and_tuples(self, adapter: str, dialogue: str) -> None:
         """A tuple is answered like a list."""
         agent = ADAPTERS[adapter]()
 
@@ -79,13 +79,13 @@ class TestAgent:
 
         assert listed == tupled
 
-    def test_it_comes_to_an_end(self, adapter: str) -> None:
+    def test_agent_finishes_every_turn_within_three_steps(self, adapter: str) -> None:
         """Every turn of a conversation, well before its steps run out."""
         transcript = play(CASE, ADAPTERS[adapter](), PaperCrm(), max_steps=3)
 
         assert [False, False] == [exchange.cut for exchange in transcript.exchanges]
 
-    def test_it_starts_each_conversation_anew(self, adapter: str) -> None:
+    def test_agent_keeps_no_state_between_conversations(self, adapter: str) -> None:
         """One agent is made per process, and plays many."""
         agent = ADAPTERS[adapter]()
 
@@ -95,6 +95,8 @@ class TestAgent:
 
 
 BUNDLED = [BUNDLE]
+EVERY = 2
+"""One conversation of the sample in so many is searched: the search is slow."""
 HERE = [*BUNDLED, pytest.param(DEV_DATA, marks=pytest.mark.skipif(not DEV_DATA.is_file(), reason="it is not here"))]
 Leak = Callable[[Expectation, Sequence[Message], Sequence[Tool]], tuple[Sequence[Message], Sequence[Tool]]]
 
@@ -116,15 +118,15 @@ class Leaking:
 
 
 def found_in(play: ReferencePlay, crm: Crm, leak: Leak | None = None) -> Iterator[str]:
-    """Yield what snoops find when a case is played as the harness plays it.
+    """Yield what detectors find when a case is played as the harness plays it.
 
     One says nothing, so that nothing is known by its own words; one plays like the oracle, so that all tools answer.
     """
     case, tapped = play.case, TappedCrm(crm, said=list(play.said))
     for agent in (mute(), Oracle(case)):
-        snoop = Snoop(agent, case, tapped)
-        observe(case, Leaking(snoop, case, leak) if leak else snoop, tapped, play.reference)
-        yield from snoop.found
+        detector = LeakDetector(agent, case, tapped)
+        observe(case, Leaking(detector, case, leak) if leak else detector, tapped, play.reference)
+        yield from detector.found
 
 
 def begun(play: ReferencePlay) -> ReferencePlay:
@@ -200,32 +202,32 @@ LEAKS: Mapping[str, tuple[Leak, str]] = {
 class TestTheAnswerKey:
     """An agent is never shown what it is expected to do."""
 
-    def test_there_are_bundled_cases(self) -> None:
+    def test_bundled_cases_exist(self) -> None:
         """Otherwise the next test would test nothing."""
         assert BUNDLED
 
     @pytest.mark.parametrize("plays", HERE, ids=lambda path: path.stem, indirect=True)
-    def test_it_is_not_in_what_an_agent_is_shown(self, crm: Crm, plays: list[ReferencePlay]) -> None:
-        """All of it was said by the user, by the CRM, or by the agent itself; in every conversation of a file."""
-        found = {play.case.id: list(found_in(play, crm)) for play in plays}
+    def test_answer_key_is_not_in_messages_or_tools(self, crm: Crm, plays: list[ReferencePlay]) -> None:
+        """All of it was said by the user, by the CRM, or by the agent itself."""
+        found = {play.case.id: list(found_in(play, crm)) for play in plays[::EVERY]}
 
         assert {} == {name: finds for name, finds in found.items() if finds}
 
     @pytest.mark.parametrize("plays", HERE, ids=lambda path: path.stem, indirect=True)
-    def test_it_would_be_found_in_any_conversation(self, crm: Crm, plays: list[ReferencePlay]) -> None:
+    def test_leaked_call_is_detected_in_every_conversation(self, crm: Crm, plays: list[ReferencePlay]) -> None:
         """The test above can fail: a user who adds the expected call to his first words is found out."""
         leak = hinting(lambda expected: f"Call {expected.call.tool} with {expected.call.arguments}.")
 
-        assert [] == [play.case.id for play in plays if not any(found_in(begun(play), crm, leak))]
+        assert [] == [play.case.id for play in plays[::EVERY] if not any(found_in(begun(play), crm, leak))]
 
     @pytest.mark.parametrize("leak", LEAKS)
-    def test_it_would_be_found_wherever_it_is(self, leak: str) -> None:
+    def test_leak_is_detected_in_every_place(self, leak: str) -> None:
         """In a message, in a result, in a tool; whatever it tells."""
         how, expected = LEAKS[leak]
 
         assert expected in found_in(play_of(SECRET, PaperCrm()), PaperCrm(), how)
 
-    def test_what_was_said_is_no_secret(self) -> None:
+    def test_values_said_by_user_or_crm_are_not_leaks(self) -> None:
         """Neither an id that the user refers to, nor a name that he gives himself."""
         case = conversation(
             turn("Add Zebedee to write.", call("write", name="Zebedee"), facts=["row-1"]),

@@ -10,7 +10,7 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.state import TABLES, State
 from pytest_crmeval.ports.crm import Crm, SeedError
-from tests.desks import COLUMNS, EXAMPLES, NOBODY, NOW, WORLD, Desk, uid
+from tests.crm_world import COLUMNS, EXAMPLES, NOBODY, NOW, WORLD, Caller, uid
 
 NEW_CLIENT = ToolCall(tool="create_new_client", arguments=EXAMPLES["create_new_client"])
 ADA = {"name": "Ada Ltd", "email": "ada@ada.example", "status": "Active"}
@@ -127,10 +127,10 @@ class TestClock:
 
         assert [now, now] == [datetime.fromisoformat(str(row["created_date"])) for row in clients]
 
-    def test_it_stands_still(self, desk: Desk) -> None:
+    def test_it_stands_still(self, caller: Caller) -> None:
         """Two rows are written at the same time, however long the agent thinks in between."""
-        first = desk.get("add_note", entity_type="Client", entity_id=ACME, content="One.")
-        second = desk.get("add_note", entity_type="Client", entity_id=ACME, content="Two.")
+        first = caller.get("add_note", entity_type="Client", entity_id=ACME, content="One.")
+        second = caller.get("add_note", entity_type="Client", entity_id=ACME, content="Two.")
 
         assert first["created_at"] == second["created_at"]
 
@@ -151,30 +151,30 @@ class TestSnapshot:
 
         assert state == json.loads(json.dumps(state, allow_nan=False))
 
-    def test_a_row_has_every_column(self, desk: Desk) -> None:
+    def test_a_row_has_every_column(self, caller: Caller) -> None:
         """Null where there is nothing."""
-        state = desk.crm.snapshot()
+        state = caller.crm.snapshot()
 
         for entity, (table, _) in TABLES.items():
             assert {frozenset(COLUMNS[entity])} == {frozenset(row) for row in state[table]}
 
-    def test_it_shows_what_was_done(self, desk: Desk) -> None:
+    def test_it_shows_what_was_done(self, caller: Caller) -> None:
         """At once."""
-        desk.example("create_new_client")
+        caller.example("create_new_client")
 
-        assert {**WORLD_COUNTS, "clients": WORLD_COUNTS["clients"] + 1} == counts(desk.crm.snapshot())
+        assert {**WORLD_COUNTS, "clients": WORLD_COUNTS["clients"] + 1} == counts(caller.crm.snapshot())
 
-    def test_it_does_not_change_afterwards(self, desk: Desk) -> None:
+    def test_it_does_not_change_afterwards(self, caller: Caller) -> None:
         """It is how things were at one moment."""
-        before = desk.crm.snapshot()
+        before = caller.crm.snapshot()
 
-        desk.example("create_new_client")
+        caller.example("create_new_client")
 
         assert WORLD_COUNTS == counts(before)
 
-    def test_looking_changes_nothing(self, desk: Desk) -> None:
+    def test_looking_changes_nothing(self, caller: Caller) -> None:
         """Two looks see the same."""
-        assert desk.state() == desk.state()
+        assert caller.state() == caller.state()
 
 
 class TestTools:
@@ -203,36 +203,36 @@ class TestTools:
             assert before == crm.tools
 
     @pytest.mark.parametrize("tool", EXAMPLES)
-    def test_a_result_is_json(self, desk: Desk, tool: str) -> None:
+    def test_a_result_is_json(self, caller: Caller, tool: str) -> None:
         """What a tool returns is sent to a provider, too."""
-        result = desk.ask(tool, **EXAMPLES[tool])
+        result = caller.ask(tool, **EXAMPLES[tool])
 
         assert ToolResult(value=json.loads(json.dumps(result.value, allow_nan=False))) == result
 
-    def test_a_write_returns_the_row(self, desk: Desk) -> None:
+    def test_a_write_returns_the_row(self, caller: Caller) -> None:
         """With the id that the next call refers to."""
-        assert desk.example("create_new_client") in desk.crm.snapshot()["clients"]
+        assert caller.example("create_new_client") in caller.crm.snapshot()["clients"]
 
-    def test_a_change_changes_what_was_named_and_nothing_else(self, desk: Desk) -> None:
+    def test_a_change_changes_what_was_named_and_nothing_else(self, caller: Caller) -> None:
         """Other rows and other columns stay."""
-        expected = desk.state()
+        expected = caller.state()
         expected["opportunities"][uid("vans")] |= {"stage": "Negotiation", "probability": 75}
 
-        desk.get("modify_opportunity", opportunity_id=uid("vans"), stage="Negotiation", probability=75)
+        caller.get("modify_opportunity", opportunity_id=uid("vans"), stage="Negotiation", probability=75)
 
-        assert expected == desk.state()
+        assert expected == caller.state()
 
 
 class TestRefusal:
-    """A refusal is typed, says why, and changes nothing (``desk.refusal`` looks)."""
+    """A refusal is typed, says why, and changes nothing (``caller.refusal`` looks)."""
 
-    def test_an_unknown_tool(self, desk: Desk) -> None:
+    def test_an_unknown_tool(self, caller: Caller) -> None:
         """The message lists those that there are."""
-        error = desk.refusal("drop_client", client_id=ACME)
+        error = caller.refusal("drop_client", client_id=ACME)
 
         assert "unknown_tool" == error.kind
         assert "'drop_client'" in error.message
-        assert all(tool.name in error.message for tool in desk.crm.tools)
+        assert all(tool.name in error.message for tool in caller.crm.tools)
 
     @pytest.mark.parametrize(
         ("tool", "changes", "kind", "named"),
@@ -250,26 +250,26 @@ class TestRefusal:
         ],
     )
     def test_it_says_what_kind_it_is_and_names_the_culprit(
-        self, desk: Desk, tool: str, changes: dict[str, Json], kind: str, named: str
+        self, caller: Caller, tool: str, changes: dict[str, Json], kind: str, named: str
     ) -> None:
         """A program reads the kind, an agent the message."""
-        told, message = desk.told(tool, **changes)
+        told, message = caller.refused(tool, **changes)
 
         assert (kind, True) == (told, named in message)
 
-    def test_what_the_agent_has_done_counts(self, desk: Desk) -> None:
+    def test_what_the_agent_has_done_counts(self, caller: Caller) -> None:
         """An e-mail address that it has used itself is taken, too."""
-        desk.example("create_new_client")
+        caller.example("create_new_client")
 
-        assert "conflict" == desk.told("create_new_client")[0]
+        assert "conflict" == caller.refused("create_new_client")[0]
 
-    def test_the_next_call_is_made_as_if_nothing_had_been(self, desk: Desk) -> None:
+    def test_the_next_call_is_made_as_if_nothing_had_been(self, caller: Caller) -> None:
         """A refusal does not spoil the trial, and does not undo what was done before it."""
-        first = desk.example("create_new_client")
-        desk.refusal("create_new_client", **EXAMPLES["create_new_client"])
+        first = caller.example("create_new_client")
+        caller.refusal("create_new_client", **EXAMPLES["create_new_client"])
 
-        second = desk.example("create_new_client", email="bob@bob.example")
+        second = caller.example("create_new_client", email="bob@bob.example")
 
-        clients = desk.crm.snapshot()["clients"]
+        clients = caller.crm.snapshot()["clients"]
         assert first in clients
         assert second in clients

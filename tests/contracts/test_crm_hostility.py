@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from pytest_crmeval.domain.messages import ErrorKind, ToolCall, ToolResult
-from tests.desks import EXAMPLES, Desk, uid
+from tests.crm_world import EXAMPLES, Caller, uid
 
 NEW_CLIENT = EXAMPLES["create_new_client"]
 BAIT = "'; DROP TABLE clients; --"
@@ -50,13 +50,13 @@ WRONG_TYPES: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def unharmed(desk: Desk) -> Iterator[None]:
+def unharmed(caller: Caller) -> Iterator[None]:
     """Afterwards the seeded rows are what they were, and the CRM still works."""
-    before = desk.crm.snapshot()
+    before = caller.crm.snapshot()
     yield
-    after = desk.crm.snapshot()
+    after = caller.crm.snapshot()
     assert all(row in after[table] for table, found in before.items() for row in found)
-    assert not desk.ask("create_new_client", name="Last", email="last@last.example", status="Active").refused
+    assert not caller.ask("create_new_client", name="Last", email="last@last.example", status="Active").refused
 
 
 def survived(result: ToolResult) -> None:
@@ -79,44 +79,46 @@ def survived(result: ToolResult) -> None:
         ("client_search", "status"),
     ],
 )
-def test_text(desk: Desk, tool: str, argument: str, text: str) -> None:
+def test_hostile_text_as_written_or_searched_value_is_handled(
+    caller: Caller, tool: str, argument: str, text: str
+) -> None:
     """As a value that is written, and as one that is searched for."""
     arguments = NEW_CLIENT if tool == "create_new_client" else {}
 
-    survived(desk.ask(tool, **{**arguments, argument: HOSTILE_TEXT[text]}))
+    survived(caller.ask(tool, **{**arguments, argument: HOSTILE_TEXT[text]}))
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXT)
-def test_an_e_mail_address(desk: Desk, text: str) -> None:
+def test_hostile_text_in_an_email_address_is_handled(caller: Caller, text: str) -> None:
     """It has an index of its own, which has limits of its own."""
-    survived(desk.ask("create_new_client", **{**NEW_CLIENT, "email": f"{HOSTILE_TEXT[text]}@a.example"}))
+    survived(caller.ask("create_new_client", **{**NEW_CLIENT, "email": f"{HOSTILE_TEXT[text]}@a.example"}))
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXT)
-def test_an_id(desk: Desk, text: str) -> None:
+def test_hostile_text_as_an_id_is_handled(caller: Caller, text: str) -> None:
     """Of a row to be changed."""
-    survived(desk.ask("modify_opportunity", opportunity_id=HOSTILE_TEXT[text], owner="Dana"))
+    survived(caller.ask("modify_opportunity", opportunity_id=HOSTILE_TEXT[text], owner="Dana"))
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXT)
-def test_the_name_of_an_argument(desk: Desk, text: str) -> None:
+def test_the_name_of_an_argument(caller: Caller, text: str) -> None:
     """No key reaches SQL."""
-    result = desk.ask("client_search", **{HOSTILE_TEXT[text]: "x"})
+    result = caller.ask("client_search", **{HOSTILE_TEXT[text]: "x"})
 
     survived(result)
     assert result.refused
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXT)
-def test_the_name_of_a_tool(desk: Desk, text: str) -> None:
+def test_the_name_of_a_tool(caller: Caller, text: str) -> None:
     """Only what is listed can be called."""
-    assert "unknown_tool" == desk.refusal(HOSTILE_TEXT[text]).kind
+    assert "unknown_tool" == caller.refusal(HOSTILE_TEXT[text]).kind
 
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE_TEXT if text not in {"NUL", "half a surrogate pair"}])
-def test_what_was_written_is_what_was_sent(desk: Desk, text: str) -> None:
+def test_what_was_written_is_what_was_sent(caller: Caller, text: str) -> None:
     """Nothing is escaped twice, cut off or cleaned, but for space around it."""
-    made = desk.ask("add_note", entity_type="Client", entity_id=uid("acme"), content=HOSTILE_TEXT[text]).value
+    made = caller.ask("add_note", entity_type="Client", entity_id=uid("acme"), content=HOSTILE_TEXT[text]).value
 
     assert isinstance(made, dict)
     assert HOSTILE_TEXT[text].strip() == made["content"]
@@ -124,18 +126,18 @@ def test_what_was_written_is_what_was_sent(desk: Desk, text: str) -> None:
 
 @pytest.mark.parametrize("kind", WRONG_TYPES)
 @pytest.mark.parametrize("argument", ["name", "email", "status"])
-def test_a_value_of_another_type(desk: Desk, argument: str, kind: str) -> None:
+def test_value_of_another_type_is_handled(caller: Caller, argument: str, kind: str) -> None:
     """Nothing is made to fit."""
-    result = desk.ask("create_new_client", **{**NEW_CLIENT, argument: WRONG_TYPES[kind]})
+    result = caller.ask("create_new_client", **{**NEW_CLIENT, argument: WRONG_TYPES[kind]})
 
     assert result.error is not None
     assert "invalid_argument" == result.error.kind
 
 
 @pytest.mark.parametrize("arguments", [None, [], "name", 7, ["name", "email"], {7: "x"}, {None: None}])
-def test_arguments_that_are_no_object(desk: Desk, arguments: Any) -> None:  # noqa: ANN401 (that is the point)
+def test_arguments_that_are_no_object(caller: Caller, arguments: Any) -> None:  # noqa: ANN401 (that is the point)
     """A model's JSON may be anything."""
-    result = desk.crm.call(ToolCall(tool="create_new_client", arguments=arguments))
+    result = caller.crm.call(ToolCall(tool="create_new_client", arguments=arguments))
 
     assert result.error is not None
     assert "invalid_argument" == result.error.kind

@@ -7,7 +7,7 @@ import pytest
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.ports.crm import Crm
-from tests.desks import COLUMNS, EXAMPLES, NOW, TODAY, WORLD, Desk, row_of, uid
+from tests.crm_world import COLUMNS, EXAMPLES, NOW, TODAY, WORLD, Caller, row_of, uid
 
 CHANGES: list[tuple[str, str, str, Any]] = [
     *(
@@ -67,25 +67,25 @@ class TestModify:
     @pytest.mark.parametrize("nested", [False, True], ids=["flat", "updates"])
     @pytest.mark.parametrize(("tool", "name", "column", "value"), CHANGES)
     def test_a_column_is_changed(  # noqa: PLR0913 (a table of changes has columns)
-        self, desk: Desk, tool: str, name: str, column: str, value: Json, *, nested: bool
+        self, caller: Caller, tool: str, name: str, column: str, value: Json, *, nested: bool
     ) -> None:
         """The row is returned; other columns and other rows are not touched."""
         entity = CHANGED[tool]
-        state = desk.state()
+        state = caller.state()
         row = state[TABLES[entity][0]][uid(name)]
         row[column] = value
         change = {"updates": {column: value}} if nested else {column: value}
 
-        assert row == desk.get(tool, **{COLUMNS[entity][0]: uid(name)}, **change)
-        assert state == desk.state()
+        assert row == caller.get(tool, **{COLUMNS[entity][0]: uid(name)}, **change)
+        assert state == caller.state()
 
     @pytest.mark.parametrize("tool", CHANGED)
-    def test_all_columns_at_once(self, desk: Desk, tool: str) -> None:
+    def test_all_columns_at_once(self, caller: Caller, tool: str) -> None:
         """Every one of them."""
         changes = {column: value for changing, _, column, value in CHANGES if changing == tool}
 
-        assert desk.advertised(tool, {**EXAMPLES[tool], **changes})
-        assert changes.items() <= desk.example(tool, **changes).items()
+        assert caller.advertised(tool, {**EXAMPLES[tool], **changes})
+        assert changes.items() <= caller.example(tool, **changes).items()
 
     @pytest.mark.parametrize(
         ("tool", "column", "text"),
@@ -97,87 +97,87 @@ class TestModify:
             ("modify_quote", "version", "1.1"),
         ],
     )
-    def test_text_is_trimmed(self, desk: Desk, tool: str, column: str, text: str) -> None:
+    def test_text_is_trimmed(self, caller: Caller, tool: str, column: str, text: str) -> None:
         """As when it was created."""
-        assert text == desk.example(tool, **{column: f"  {text}\n"})[column]
+        assert text == caller.example(tool, **{column: f"  {text}\n"})[column]
 
-    def test_a_row_that_was_just_made(self, desk: Desk) -> None:
+    def test_a_row_that_was_just_made(self, caller: Caller) -> None:
         """Its id is known."""
-        made = desk.example("create_quote")
+        made = caller.example("create_quote")
 
-        assert "Sent" == desk.get("modify_quote", quote_id=made["quote_id"], status="Sent")["status"]
+        assert "Sent" == caller.get("modify_quote", quote_id=made["quote_id"], status="Sent")["status"]
 
-    def test_a_canceled_quote(self, desk: Desk) -> None:
+    def test_a_canceled_quote(self, caller: Caller) -> None:
         """It has no closed state."""
-        changed = desk.get("modify_quote", quote_id=uid("old"), status="Draft", amount=900)
+        changed = caller.get("modify_quote", quote_id=uid("old"), status="Draft", amount=900)
 
         assert ("Draft", 900) == (changed["status"], changed["amount"])
 
     @pytest.mark.parametrize("name", ["lorries", "trams"])
     @pytest.mark.parametrize(("column", "value"), [("name", "Other"), ("owner", "Kim"), ("notes", "Kept.")])
-    def test_a_closed_deal_may_change_its_words(self, desk: Desk, name: str, column: str, value: str) -> None:
+    def test_a_closed_deal_may_change_its_words(self, caller: Caller, name: str, column: str, value: str) -> None:
         """Owner, name and notes are no part of the deal (V9)."""
-        assert value == desk.get("modify_opportunity", opportunity_id=uid(name), **{column: value})[column]
+        assert value == caller.get("modify_opportunity", opportunity_id=uid(name), **{column: value})[column]
 
     @pytest.mark.parametrize("email", ["Info@Acme.example", "info@acme.example"])
-    def test_a_client_may_keep_its_e_mail_address(self, desk: Desk, email: str) -> None:
+    def test_a_client_may_keep_its_e_mail_address(self, caller: Caller, email: str) -> None:
         """It is taken only by the client itself."""
-        assert email == desk.get("modify_client", client_id=uid("acme"), email=email)["email"]
+        assert email == caller.get("modify_client", client_id=uid("acme"), email=email)["email"]
 
 
 class TestCancel:
     """A quote that counts no more."""
 
     @pytest.mark.parametrize("name", ["dear", "cheap", "plain", "old"])
-    def test_only_the_status_is_changed(self, desk: Desk, name: str) -> None:
+    def test_only_the_status_is_changed(self, caller: Caller, name: str) -> None:
         """Whatever it was, also canceled."""
-        state = desk.state()
+        state = caller.state()
         state["quotes"][uid(name)]["status"] = "Canceled"
 
-        assert row_of("Quote", name, status="Canceled") == desk.get("cancel_quote", quote_id=uid(name))
-        assert state == desk.state()
+        assert row_of("Quote", name, status="Canceled") == caller.get("cancel_quote", quote_id=uid(name))
+        assert state == caller.state()
 
 
 class TestDelete:
     """What is gone, and what stays."""
 
-    def test_a_quote(self, desk: Desk) -> None:
+    def test_a_quote(self, caller: Caller) -> None:
         """Only it."""
-        state = desk.state()
+        state = caller.state()
         del state["quotes"][uid("dear")]
 
-        assert desk.get("delete_quote", quote_id=uid("dear")) is True
-        assert state == desk.state()
+        assert caller.get("delete_quote", quote_id=uid("dear")) is True
+        assert state == caller.state()
 
-    def test_a_deal_takes_its_quotes_along_and_leaves_its_contracts(self, desk: Desk) -> None:
+    def test_a_deal_takes_its_quotes_along_and_leaves_its_contracts(self, caller: Caller) -> None:
         """They are no longer about it."""
-        state = desk.state()
+        state = caller.state()
         del state["opportunities"][uid("vans")], state["quotes"][uid("dear")], state["quotes"][uid("cheap")]
         state["contracts"][uid("leasing")]["opportunity_id"] = None
 
-        assert desk.get("delete_opportunity", opportunity_id=uid("vans")) is True
-        assert state == desk.state()
+        assert caller.get("delete_opportunity", opportunity_id=uid("vans")) is True
+        assert state == caller.state()
 
     @pytest.mark.parametrize("name", ["lorries", "trams"])
-    def test_a_closed_deal(self, desk: Desk, name: str) -> None:
+    def test_a_closed_deal(self, caller: Caller, name: str) -> None:
         """It can be deleted, too."""
-        assert desk.get("delete_opportunity", opportunity_id=uid(name)) is True
+        assert caller.get("delete_opportunity", opportunity_id=uid(name)) is True
 
     @pytest.mark.parametrize(
         ("tool", "key", "name"),
         [("delete_quote", "quote_id", "dear"), ("delete_opportunity", "opportunity_id", "vans")],
     )
-    def test_twice(self, desk: Desk, tool: str, key: str, name: str) -> None:
+    def test_twice(self, caller: Caller, tool: str, key: str, name: str) -> None:
         """It is there only once."""
-        desk.get(tool, **{key: uid(name)})
+        caller.get(tool, **{key: uid(name)})
 
-        assert "not_found" == desk.refusal(tool, **{key: uid(name)}).kind
+        assert "not_found" == caller.refusal(tool, **{key: uid(name)}).kind
 
     def test_everything_is_back_in_the_next_trial(self, crm: Crm) -> None:
         """A trial leaves nothing behind."""
         with crm.seeded(WORLD, NOW):
-            before = Desk(crm).state()
-            Desk(crm).get("delete_opportunity", opportunity_id=uid("vans"))
+            before = Caller(crm).state()
+            Caller(crm).get("delete_opportunity", opportunity_id=uid("vans"))
 
         with crm.seeded(WORLD, NOW):
-            assert before == Desk(crm).state()
+            assert before == Caller(crm).state()

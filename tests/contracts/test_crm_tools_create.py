@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from pytest_crmeval.domain.json import Json
-from tests.desks import CHOICES, COLUMNS, EXAMPLES, NOW, Desk, row_of, uid
+from tests.crm_world import CHOICES, COLUMNS, EXAMPLES, NOW, Caller, row_of, uid
 
 CREATES = {
     "create_new_client": "clients",
@@ -59,37 +59,37 @@ class TestCreate:
     """A new row, and nothing else."""
 
     @pytest.mark.parametrize(("tool", "table"), CREATES.items())
-    def test_a_row_is_added_and_returned(self, desk: Desk, tool: str, table: str) -> None:
+    def test_a_row_is_added_and_returned(self, caller: Caller, tool: str, table: str) -> None:
         """Whole, under a new id; no other row is touched."""
-        state = desk.state()
-        made = desk.example(tool)
+        state = caller.state()
+        made = caller.example(tool)
         key, *_ = columns = COLUMNS[ENTITIES[table]]
 
         assert set(columns) == made.keys()
         assert made[key] not in state[table]
         state[table][made[key]] = made
-        assert state == desk.state()
+        assert state == caller.state()
 
     @pytest.mark.parametrize("tool", FULL)
-    def test_what_was_given_is_in_the_row(self, desk: Desk, tool: str) -> None:
+    def test_what_was_given_is_in_the_row(self, caller: Caller, tool: str) -> None:
         """Every argument has its column."""
         given = {**EXAMPLES[tool], **FULL[tool]}
 
-        assert desk.advertised(tool, given)
-        assert given.items() <= desk.get(tool, **given).items()
+        assert caller.advertised(tool, given)
+        assert given.items() <= caller.get(tool, **given).items()
 
     @pytest.mark.parametrize("tool", FULL)
-    def test_what_was_not_given_is_null(self, desk: Desk, tool: str) -> None:
+    def test_what_was_not_given_is_null(self, caller: Caller, tool: str) -> None:
         """Nothing is made up, except for the status of a contract."""
-        made = desk.example(tool)
+        made = caller.example(tool)
         defaults = {"status": "Pending"} if tool == "create_contract" else {}
 
         assert {**dict.fromkeys(FULL[tool]), **defaults} == {name: made[name] for name in FULL[tool]}
 
     @pytest.mark.parametrize(("tool", "column"), CLOCKED.items())
-    def test_the_clock_is_the_one_of_the_crm(self, desk: Desk, tool: str, column: str) -> None:
+    def test_the_clock_is_the_one_of_the_crm(self, caller: Caller, tool: str, column: str) -> None:
         """Not the one on our wall."""
-        assert NOW == datetime.fromisoformat(desk.example(tool)[column])
+        assert NOW == datetime.fromisoformat(caller.example(tool)[column])
 
     @pytest.mark.parametrize(
         ("tool", "column"),
@@ -98,9 +98,9 @@ class TestCreate:
     @pytest.mark.parametrize(
         "moment", ["2024-05-06T07:08:09+00:00", "2024-05-06T07:08:09Z", "2024-05-06T09:08:09+02:00"]
     )
-    def test_it_can_be_said_when(self, desk: Desk, tool: str, column: str, moment: str) -> None:
+    def test_it_can_be_said_when(self, caller: Caller, tool: str, column: str, moment: str) -> None:
         """In any zone."""
-        made = desk.example(tool, **{column: moment})
+        made = caller.example(tool, **{column: moment})
 
         assert datetime.fromisoformat("2024-05-06T07:08:09+00:00") == datetime.fromisoformat(made[column])
 
@@ -114,10 +114,10 @@ class TestCreate:
             ("create_contract", "status", "contract status"),
         ],
     )
-    def test_every_choice_can_be_made(self, desk: Desk, tool: str, column: str, choice: str) -> None:
+    def test_every_choice_can_be_made(self, caller: Caller, tool: str, column: str, choice: str) -> None:
         """Also a deal that is closed from the start."""
         made = [
-            desk.example(tool, **({"email": f"c{number}@c.example"} if "client" in tool else {}), **{column: value})
+            caller.example(tool, **({"email": f"c{number}@c.example"} if "client" in tool else {}), **{column: value})
             for number, value in enumerate(CHOICES[choice])
         ]
 
@@ -141,31 +141,31 @@ class TestCreate:
             ("ensure_client", "name"),
         ],
     )
-    def test_text_is_trimmed(self, desk: Desk, tool: str, column: str) -> None:
+    def test_text_is_trimmed(self, caller: Caller, tool: str, column: str) -> None:
         """What is inside stays."""
         text = {**FULL.get(tool, {}), **EXAMPLES[tool]}[column]
 
-        assert text == desk.example(tool, **{column: f" \t{text}\n "})[column]
+        assert text == caller.example(tool, **{column: f" \t{text}\n "})[column]
 
-    def test_a_contract_without_a_deal(self, desk: Desk) -> None:
+    def test_a_contract_without_a_deal(self, caller: Caller) -> None:
         """It is pending."""
-        made = desk.example("create_contract")
+        made = caller.example("create_contract")
 
         assert (None, "Pending") == (made["opportunity_id"], made["status"])
 
     @pytest.mark.parametrize(
         "terms", [{"value": 0}, {"value": -5.5}, {"start_date": "2026-05-01", "end_date": "2020-01-01"}]
     )
-    def test_the_terms_of_a_contract_are_free(self, desk: Desk, terms: dict[str, Json]) -> None:
+    def test_the_terms_of_a_contract_are_free(self, caller: Caller, terms: dict[str, Json]) -> None:
         """Neither their order nor their size is a rule."""
-        assert terms.items() <= desk.example("create_contract", **terms).items()
+        assert terms.items() <= caller.example("create_contract", **terms).items()
 
     @pytest.mark.parametrize(
         ("entity", "name"), [("Client", "acme"), ("Opportunity", "vans"), ("Quote", "dear"), ("Contract", "frame")]
     )
-    def test_a_document_of_anything(self, desk: Desk, entity: str, name: str) -> None:
+    def test_a_document_of_anything(self, caller: Caller, entity: str, name: str) -> None:
         """That has documents."""
-        made = desk.example("upload_document", entity_type=entity, entity_id=uid(name))
+        made = caller.example("upload_document", entity_type=entity, entity_id=uid(name))
 
         assert (entity, uid(name)) == (made["entity_type"], made["entity_id"])
 
@@ -173,9 +173,9 @@ class TestCreate:
         ("entity", "name"),
         [("Client", "acme"), ("Contact", "zoë"), ("Opportunity", "vans"), ("Quote", "dear"), ("Contract", "frame")],
     )
-    def test_a_note_on_anything(self, desk: Desk, entity: str, name: str) -> None:
+    def test_a_note_on_anything(self, caller: Caller, entity: str, name: str) -> None:
         """That has notes."""
-        made = desk.example("add_note", entity_type=entity, entity_id=uid(name))
+        made = caller.example("add_note", entity_type=entity, entity_id=uid(name))
 
         assert (entity, uid(name)) == (made["entity_type"], made["entity_id"])
 
@@ -186,50 +186,50 @@ class TestEnsureClient:
     @pytest.mark.parametrize(
         "email", ["Info@Acme.example", "info@acme.example", "INFO@ACME.EXAMPLE", " info@acme.example "]
     )
-    def test_one_who_is_there(self, desk: Desk, email: str) -> None:
+    def test_one_who_is_there(self, caller: Caller, email: str) -> None:
         """By the e-mail address alone; nothing is changed."""
-        before = desk.state()
+        before = caller.state()
 
-        assert row_of("Client", "acme") == desk.example("ensure_client", email=email, status="Prospect")
-        assert before == desk.state()
+        assert row_of("Client", "acme") == caller.example("ensure_client", email=email, status="Prospect")
+        assert before == caller.state()
 
-    def test_twice(self, desk: Desk) -> None:
+    def test_twice(self, caller: Caller) -> None:
         """The second time nothing is created."""
-        assert desk.example("ensure_client") == desk.example("ensure_client")
-        assert 4 == len(desk.state()["clients"])
+        assert caller.example("ensure_client") == caller.example("ensure_client")
+        assert 4 == len(caller.state()["clients"])
 
-    def test_one_who_is_not_there(self, desk: Desk) -> None:
+    def test_one_who_is_not_there(self, caller: Caller) -> None:
         """With what was said."""
-        assert EXAMPLES["ensure_client"].items() <= desk.example("ensure_client").items()
+        assert EXAMPLES["ensure_client"].items() <= caller.example("ensure_client").items()
 
 
 class TestClone:
     """A second deal like the first."""
 
-    def test_everything_is_copied(self, desk: Desk) -> None:
+    def test_everything_is_copied(self, caller: Caller) -> None:
         """Except for id and date of birth, and with another name."""
-        made = desk.get("clone_opportunity", opportunity_id=uid("vans"))
+        made = caller.get("clone_opportunity", opportunity_id=uid("vans"))
         born = {"opportunity_id": made["opportunity_id"], "created_at": NOW.isoformat()}
 
         assert row_of("Opportunity", "vans", name="Vans (Clone)", **born) == made
         assert uid("vans") != made["opportunity_id"]
 
     @pytest.mark.parametrize("name", ["bikes", "trams"])
-    def test_what_is_null_stays_null_and_what_is_closed_stays_closed(self, desk: Desk, name: str) -> None:
+    def test_what_is_null_stays_null_and_what_is_closed_stays_closed(self, caller: Caller, name: str) -> None:
         """It is a copy."""
-        made = desk.get("clone_opportunity", opportunity_id=uid(name))
+        made = caller.get("clone_opportunity", opportunity_id=uid(name))
 
         for column in ("stage", "owner", "probability", "close_date", "notes", "client_id", "amount"):
             assert row_of("Opportunity", name)[column] == made[column]
 
-    def test_quotes_are_not_copied(self, desk: Desk) -> None:
+    def test_quotes_are_not_copied(self, caller: Caller) -> None:
         """They are of the first deal."""
-        made = desk.get("clone_opportunity", opportunity_id=uid("vans"))
+        made = caller.get("clone_opportunity", opportunity_id=uid("vans"))
 
-        assert [] == desk.found("quote_search", opportunity_id=made["opportunity_id"])
+        assert [] == caller.found("quote_search", opportunity_id=made["opportunity_id"])
 
-    def test_a_clone_of_a_clone(self, desk: Desk) -> None:
+    def test_a_clone_of_a_clone(self, caller: Caller) -> None:
         """The name tells."""
-        made = desk.get("clone_opportunity", opportunity_id=uid("vans"))
+        made = caller.get("clone_opportunity", opportunity_id=uid("vans"))
 
-        assert "Vans (Clone) (Clone)" == desk.get("clone_opportunity", opportunity_id=made["opportunity_id"])["name"]
+        assert "Vans (Clone) (Clone)" == caller.get("clone_opportunity", opportunity_id=made["opportunity_id"])["name"]

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Tool
 from pytest_crmeval.ports.crm import Crm
-from tests.desks import CHOICES, COLUMNS, EXAMPLES, NOW, WORLD, Desk, uid
+from tests.crm_world import CHOICES, COLUMNS, EXAMPLES, NOW, WORLD, Caller, uid
 
 SEARCHES = {
     "client_search": "Client",
@@ -99,202 +98,193 @@ class TestSchema:
         assert "" not in told
         assert len(told) == len(set(told))
 
-    @pytest.mark.parametrize("tool", EXAMPLES)
-    def test_it_is_a_schema_that_allows_nothing_unknown(self, crm: Crm, tool: str) -> None:
+    def test_schema_of_every_tool_forbids_unknown_arguments(self, crm: Crm) -> None:
         """Of an object."""
-        schema = tool_of(crm, tool).parameters
+        for tool in EXAMPLES:
+            schema = tool_of(crm, tool).parameters
 
-        Draft202012Validator.check_schema(schema)
-        assert ("object", False) == (schema["type"], schema["additionalProperties"])
+            Draft202012Validator.check_schema(schema)
+            assert ("object", False) == (schema["type"], schema["additionalProperties"]), tool
 
-    @pytest.mark.parametrize("tool", EXAMPLES)
-    def test_it_lists_what_is_required(self, crm: Crm, tool: str) -> None:
+    def test_schema_lists_required_arguments(self, crm: Crm) -> None:
         """Of a change only what is to be changed."""
-        required = set(EXAMPLES[tool]) - (OPTIONAL[tool] if tool in MODIFIES else set())
+        for tool in EXAMPLES:
+            required = set(EXAMPLES[tool]) - (OPTIONAL[tool] if tool in MODIFIES else set())
 
-        assert required == set(tool_of(crm, tool).parameters.get("required", []))  # type: ignore[arg-type] # checked above
+            assert required == set(tool_of(crm, tool).parameters.get("required", [])), tool  # type: ignore[arg-type] # checked above
 
-    @pytest.mark.parametrize("tool", EXAMPLES)
-    def test_it_lists_every_argument(self, crm: Crm, tool: str) -> None:
+    def test_schema_lists_every_argument(self, crm: Crm) -> None:
         """And only the flat form."""
-        assert set(EXAMPLES[tool]) | OPTIONAL.get(tool, set()) == set(properties(crm, tool))
+        for tool in EXAMPLES:
+            assert set(EXAMPLES[tool]) | OPTIONAL.get(tool, set()) == set(properties(crm, tool)), tool
 
-    @pytest.mark.parametrize(("tool", "argument", "choice"), CHOSEN)
-    def test_it_lists_what_can_be_chosen(self, crm: Crm, tool: str, argument: str, choice: str) -> None:
+    def test_schema_lists_the_allowed_choices(self, crm: Crm) -> None:
         """Every value of the schema, and nothing else."""
-        assert CHOICES[choice] == tuple(sorted(enums(properties(crm, tool)[argument])))
+        for tool, argument, choice in CHOSEN:
+            assert CHOICES[choice] == tuple(sorted(enums(properties(crm, tool)[argument]))), (tool, argument, choice)
 
-    @pytest.mark.parametrize("tool", EXAMPLES)
-    def test_it_fits_the_example(self, crm: Crm, tool: str) -> None:
+    def test_schema_accepts_the_example_call(self, crm: Crm) -> None:
         """What the tool takes is what it says that it takes."""
-        Draft202012Validator(tool_of(crm, tool).parameters).validate(EXAMPLES[tool])
+        for tool in EXAMPLES:
+            Draft202012Validator(tool_of(crm, tool).parameters).validate(EXAMPLES[tool])
 
-    @pytest.mark.parametrize(("tool", "argument", "_"), CHOSEN)
-    def test_it_does_not_fit_another_choice(self, crm: Crm, tool: str, argument: str, _: str) -> None:
+    def test_schema_rejects_an_unknown_choice(self, crm: Crm) -> None:
         """A provider that checks arguments refuses it before we do."""
-        validator = Draft202012Validator(tool_of(crm, tool).parameters)
+        for tool, argument, _ in CHOSEN:
+            validator = Draft202012Validator(tool_of(crm, tool).parameters)
 
-        with pytest.raises(ValidationError):
-            validator.validate({**EXAMPLES[tool], argument: "Sleeping"})
+            with pytest.raises(ValidationError):
+                validator.validate({**EXAMPLES[tool], argument: "Sleeping"})
 
 
 class TestArguments:
     """What every tool does with the names of its arguments."""
 
     @pytest.mark.parametrize("tool", EXAMPLES)
-    def test_the_example_is_taken(self, desk: Desk, tool: str) -> None:
+    def test_example_call_succeeds(self, caller: Caller, tool: str) -> None:
         """With a value, and nothing to add to it."""
-        result = desk.ask(tool, **EXAMPLES[tool])
+        result = caller.ask(tool, **EXAMPLES[tool])
 
         assert (None, "") == (result.error, result.note)
         assert result.value is not None
 
-    @pytest.mark.parametrize(
-        ("tool", "argument"),
-        [
-            (tool, argument)
-            for tool, arguments in EXAMPLES.items()
-            for argument in sorted(arguments.keys() - (OPTIONAL[tool] if tool in MODIFIES else set()))
-        ],
-    )
-    @pytest.mark.parametrize("how", ["left out", "null"])
-    def test_what_is_missing_is_named(self, desk: Desk, tool: str, argument: str, how: str) -> None:
+    def test_missing_required_argument_is_named(self, caller: Caller) -> None:
         """A null says nothing."""
-        others = {name: value for name, value in EXAMPLES[tool].items() if name != argument}
-        error = desk.refusal(tool, **others, **({argument: None} if how == "null" else {}))
+        for how in ["left out", "null"]:
+            for tool, arguments in EXAMPLES.items():
+                for argument in sorted(arguments.keys() - (OPTIONAL[tool] if tool in MODIFIES else set())):
+                    others = {name: value for name, value in arguments.items() if name != argument}
+                    error = caller.refusal(tool, **others, **({argument: None} if how == "null" else {}))
 
-        assert "invalid_argument" == error.kind
-        assert argument in error.message.lower().replace(" ", "_")
+                    assert "invalid_argument" == error.kind, (tool, argument, how)
+                    assert argument in error.message.lower().replace(" ", "_"), (tool, argument, how)
 
-    @pytest.mark.parametrize("tool", sorted(EXAMPLES.keys() - set(MODIFIES)))
-    def test_what_is_unknown_is_named_with_what_there_is(self, desk: Desk, tool: str) -> None:
+    def test_unknown_argument_is_named_with_the_known_ones(self, caller: Caller) -> None:
         """It is not silently dropped."""
-        kind, message = desk.told(tool, bogus="x")
+        for tool in sorted(EXAMPLES.keys() - set(MODIFIES)):
+            kind, message = caller.refused(tool, bogus="x")
 
-        assert ("invalid_argument", True) == (kind, "bogus" in message)
-        assert [] == [name for name in properties(desk.crm, tool) if name not in message]
+            assert ("invalid_argument", True) == (kind, "bogus" in message), tool
+            assert [] == [name for name in properties(caller.crm, tool) if name not in message], tool
 
-    @pytest.mark.parametrize(
-        ("tool", "argument"),
-        [(tool, argument) for tool in OPTIONAL for argument in sorted(OPTIONAL[tool] - EXAMPLES[tool].keys())],
-    )
-    def test_null_says_nothing(self, crm: Crm, tool: str, argument: str) -> None:
+    def test_null_is_the_same_as_an_omitted_optional_argument(self, crm: Crm) -> None:
         """An optional argument that is null is like one that was not given."""
-        with crm.seeded(WORLD, NOW):
-            expected = Desk(crm).example(tool)
-        with crm.seeded(WORLD, NOW):
-            actual = Desk(crm).example(tool, **{argument: None})
+        for tool, optional in OPTIONAL.items():
+            for argument in sorted(optional - EXAMPLES[tool].keys()):
+                with crm.seeded(WORLD, NOW):
+                    expected = Caller(crm).example(tool)
+                with crm.seeded(WORLD, NOW):
+                    actual = Caller(crm).example(tool, **{argument: None})
 
-        assert without_ids(expected) == without_ids(actual)
+                assert without_ids(expected) == without_ids(actual), (tool, argument)
 
 
 class TestTwoForms:
     """Filters in ``criteria``, changes in ``updates``, names that mean the same."""
 
     @pytest.mark.parametrize("tool", [tool for tool in SEARCHES if tool != "summarize_opportunities"])
-    def test_criteria_are_filters(self, desk: Desk, tool: str) -> None:
+    def test_criteria_are_filters(self, caller: Caller, tool: str) -> None:
         """Of every search."""
         key = tool.replace("_search", "_id")
-        first = desk.found(tool)[0]
+        first = caller.found(tool)[0]
 
-        assert [first] == desk.found(tool, criteria={key: uid(first)})
+        assert [first] == caller.found(tool, criteria={key: uid(first)})
 
-    def test_criteria_of_a_summary(self, desk: Desk) -> None:
+    def test_criteria_of_a_summary(self, caller: Caller) -> None:
         """It takes the filters of a search."""
-        assert 2 == desk.get("summarize_opportunities", criteria={"client_id": uid("acme")})["total_count"]
+        assert 2 == caller.get("summarize_opportunities", criteria={"client_id": uid("acme")})["total_count"]
 
-    def test_criteria_win(self, desk: Desk) -> None:
+    def test_criteria_override_the_same_flat_filter(self, caller: Caller) -> None:
         """Over the same filter outside."""
-        assert ["acme"] == desk.found("client_search", name="berg", criteria={"name": "acme"})
+        assert ["acme"] == caller.found("client_search", name="berg", criteria={"name": "acme"})
 
-    def test_criteria_and_filters_count_together(self, desk: Desk) -> None:
+    def test_criteria_and_filters_count_together(self, caller: Caller) -> None:
         """When they are about different things."""
-        assert ["vans"] == desk.found("opportunity_search", client_id=uid("acme"), criteria={"stage": "Proposal"})
+        assert ["vans"] == caller.found("opportunity_search", client_id=uid("acme"), criteria={"stage": "Proposal"})
 
-    def test_null_criteria_lose(self, desk: Desk) -> None:
+    def test_null_in_criteria_does_not_override_a_flat_filter(self, caller: Caller) -> None:
         """They say nothing about the filter outside."""
-        assert ["münz"] == desk.found("client_search", name="berg", criteria={"name": None})
+        assert ["münz"] == caller.found("client_search", name="berg", criteria={"name": None})
 
     @pytest.mark.parametrize("nothing", [{}, None, {"name": None}])
-    def test_no_criteria(self, desk: Desk, nothing: object) -> None:
+    def test_empty_criteria_filter_nothing(self, caller: Caller, nothing: object) -> None:
         """An empty object filters nothing."""
-        assert ["acme", "münz", "zeta"] == desk.found("client_search", criteria=nothing)
+        assert ["acme", "münz", "zeta"] == caller.found("client_search", criteria=nothing)
 
-    @pytest.mark.parametrize("criteria", [{"bogus": 1}, "name", ["name"], 7, {"criteria": {"name": "acme"}}])
-    @pytest.mark.parametrize("tool", SEARCHES)
-    def test_criteria_that_are_none(self, desk: Desk, tool: str, criteria: object) -> None:
+    def test_malformed_criteria_are_refused(self, caller: Caller) -> None:
         """Neither unknown ones nor something else."""
-        assert "invalid_argument" == desk.refusal(tool, criteria=criteria).kind
+        for tool in SEARCHES:
+            for criteria in [{"bogus": 1}, "name", ["name"], 7, {"criteria": {"name": "acme"}}]:
+                assert "invalid_argument" == caller.refusal(tool, criteria=criteria).kind, (criteria, tool)
 
     @pytest.mark.parametrize("tool", MODIFIES)
-    def test_updates_are_changes(self, desk: Desk, tool: str) -> None:
+    def test_updates_are_changes(self, caller: Caller, tool: str) -> None:
         """Of every entity."""
         key, *_ = EXAMPLES[tool]
         changes = {name: value for name, value in EXAMPLES[tool].items() if name != key}
-        nested = desk.get(tool, **{key: EXAMPLES[tool][key]}, updates=changes)
+        nested = caller.get(tool, **{key: EXAMPLES[tool][key]}, updates=changes)
 
         assert changes.items() <= nested.items()
-        assert nested == desk.example(tool)
+        assert nested == caller.example(tool)
 
-    def test_updates_lose(self, desk: Desk) -> None:
+    def test_flat_change_overrides_the_same_change_in_updates(self, caller: Caller) -> None:
         """Against the same change outside; others count."""
-        changed = desk.get(
+        changed = caller.get(
             "modify_client", client_id=uid("acme"), owner="Kim", updates={"owner": "Lee", "phone": "+1 7"}
         )
 
         assert ("Kim", "+1 7") == (changed["owner"], changed["phone"])
 
-    def test_a_null_outside_of_updates(self, desk: Desk) -> None:
+    def test_a_null_outside_of_updates(self, caller: Caller) -> None:
         """It says nothing about the change inside."""
-        changed = desk.get("modify_client", client_id=uid("acme"), owner=None, updates={"owner": "Lee"})
+        changed = caller.get("modify_client", client_id=uid("acme"), owner=None, updates={"owner": "Lee"})
 
         assert "Lee" == changed["owner"]
 
     @pytest.mark.parametrize("tool", MODIFIES)
-    def test_empty_updates_change_nothing(self, desk: Desk, tool: str) -> None:
+    def test_empty_updates_change_nothing(self, caller: Caller, tool: str) -> None:
         """And return the record (V12)."""
         key, *_ = EXAMPLES[tool]
-        before = desk.state()
-        returned = desk.get(tool, **{key: EXAMPLES[tool][key]}, updates={})
+        before = caller.state()
+        returned = caller.get(tool, **{key: EXAMPLES[tool][key]}, updates={})
 
-        assert before == desk.state()
+        assert before == caller.state()
         assert [returned] == [found[returned[key]] for found in before.values() if returned in found.values()]
 
-    @pytest.mark.parametrize("nothing", [{}, {"updates": None}], ids=["absent", "null"])
-    @pytest.mark.parametrize("tool", MODIFIES)
-    def test_a_change_of_nothing(self, desk: Desk, tool: str, nothing: dict[str, Json]) -> None:
+    def test_change_without_any_field_is_refused(self, caller: Caller) -> None:
         """Neither form (V12)."""
-        key, *_ = EXAMPLES[tool]
-        error = desk.refusal(tool, **{key: EXAMPLES[tool][key]}, **nothing)
+        for tool in MODIFIES:
+            for nothing in [{}, {"updates": None}]:
+                key, *_ = EXAMPLES[tool]
+                error = caller.refusal(tool, **{key: EXAMPLES[tool][key]}, **nothing)
 
-        assert "invalid_argument" == error.kind
-        assert "Must provide either updates dict or keyword args" in error.message
+                assert "invalid_argument" == error.kind, (nothing, tool)
+                assert "Must provide either updates dict or keyword args" in error.message, (nothing, tool)
 
-    @pytest.mark.parametrize("updates", ["owner", ["owner"], 7])
-    @pytest.mark.parametrize("tool", MODIFIES)
-    def test_updates_that_are_none(self, desk: Desk, tool: str, updates: object) -> None:
+    def test_malformed_updates_are_refused(self, caller: Caller) -> None:
         """It is not silently dropped, also not next to a change that is fine."""
-        assert "invalid_argument" == desk.told(tool, updates=updates)[0]
+        for tool in MODIFIES:
+            for updates in ["owner", ["owner"], 7]:
+                assert "invalid_argument" == caller.refused(tool, updates=updates)[0], (updates, tool)
 
-    @pytest.mark.parametrize(
-        ("tool", "nested"),
-        [(tool, nested) for tool in TAKES_NO_NESTED for nested in ("criteria", "updates")]
-        + [(tool, "criteria") for tool in MODIFIES]
-        + [(tool, "updates") for tool in SEARCHES],
-    )
-    def test_nobody_else_takes_them(self, desk: Desk, tool: str, nested: str) -> None:
+    def test_other_tools_refuse_criteria_and_updates(self, caller: Caller) -> None:
         """They are unknown arguments."""
-        kind, message = desk.told(tool, **{nested: {"name": "x"}})
+        for tool, nested in (
+            [(tool, nested) for tool in TAKES_NO_NESTED for nested in ("criteria", "updates")]
+            + [(tool, "criteria") for tool in MODIFIES]
+            + [(tool, "updates") for tool in SEARCHES]
+        ):
+            kind, message = caller.refused(tool, **{nested: {"name": "x"}})
 
-        assert ("invalid_argument", True) == (kind, nested in message)
+            assert ("invalid_argument", True) == (kind, nested in message), (tool, nested)
 
-    def test_two_names_of_one_tool(self, desk: Desk) -> None:
+    def test_both_names_of_a_tool_return_the_same(self, caller: Caller) -> None:
         """They tell the same."""
-        assert desk.example("view_opportunity_details") == desk.example("opportunity_details")
+        assert caller.example("view_opportunity_details") == caller.example("opportunity_details")
 
-    def test_two_names_of_one_argument(self, desk: Desk) -> None:
+    def test_document_url_is_an_alias_of_file_url(self, caller: Caller) -> None:
         """A ``document_url`` is a ``file_url``."""
-        made = desk.example("upload_document", document_url="https://files.example/q.pdf")
+        made = caller.example("upload_document", document_url="https://files.example/q.pdf")
 
         assert "https://files.example/q.pdf" == made["file_url"]
         assert "document_url" not in made
@@ -302,8 +292,8 @@ class TestTwoForms:
     @pytest.mark.parametrize(
         ("file_url", "kept"), [("https://a.example", "https://a.example"), (None, "https://b.example")]
     )
-    def test_both_names_of_one_argument(self, desk: Desk, file_url: str | None, kept: str) -> None:
+    def test_file_url_overrides_its_alias_unless_null(self, caller: Caller, file_url: str | None, kept: str) -> None:
         """Its own name counts, unless it says nothing."""
-        made = desk.example("upload_document", file_url=file_url, document_url="https://b.example")
+        made = caller.example("upload_document", file_url=file_url, document_url="https://b.example")
 
         assert kept == made["file_url"]

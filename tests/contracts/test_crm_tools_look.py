@@ -8,7 +8,7 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolResult
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.ports.crm import Crm
-from tests.desks import COLUMNS, NOBODY, NOW, WORLD, Desk, row_of, uid
+from tests.crm_world import COLUMNS, NOBODY, NOW, WORLD, Caller, row_of, uid
 
 LISTS = {f"list_{table}": entity for entity, (table, _) in TABLES.items()}
 
@@ -17,23 +17,23 @@ class TestList:
     """All rows of a table, by their ids."""
 
     @pytest.mark.parametrize(("tool", "entity"), LISTS.items())
-    def test_every_row_is_there_by_its_id(self, desk: Desk, tool: str, entity: str) -> None:
+    def test_every_row_is_there_by_its_id(self, caller: Caller, tool: str, entity: str) -> None:
         """Whole."""
         table, _ = TABLES[entity]
 
-        assert desk.state()[table] == desk.get(tool)
-        assert WORLD[entity].keys() == desk.get(tool).keys()
+        assert caller.state()[table] == caller.get(tool)
+        assert WORLD[entity].keys() == caller.get(tool).keys()
 
     @pytest.mark.parametrize("tool", LISTS)
     def test_an_empty_table(self, crm: Crm, tool: str) -> None:
         """It is an object, too."""
         with crm.seeded({}, NOW):
-            assert ToolResult(value={}) == Desk(crm).ask(tool)
+            assert ToolResult(value={}) == Caller(crm).ask(tool)
 
     @pytest.mark.parametrize(("entity", "name"), [("Document", "offer"), ("Note", "remark")])
-    def test_what_has_no_search_is_whole_here(self, desk: Desk, entity: str, name: str) -> None:
+    def test_what_has_no_search_is_whole_here(self, caller: Caller, entity: str, name: str) -> None:
         """Every column."""
-        assert {uid(name): row_of(entity, name)} == desk.get(f"list_{entity.lower()}s")
+        assert {uid(name): row_of(entity, name)} == caller.get(f"list_{entity.lower()}s")
 
 
 class TestDetails:
@@ -47,27 +47,27 @@ class TestDetails:
             ("quote_details", "Quote", "plain"),
         ],
     )
-    def test_a_row_has_every_column(self, desk: Desk, tool: str, entity: str, name: str) -> None:
+    def test_a_row_has_every_column(self, caller: Caller, tool: str, entity: str, name: str) -> None:
         """As it was seeded."""
-        assert row_of(entity, name) == desk.get(tool, **{COLUMNS[entity][0]: uid(name)})
+        assert row_of(entity, name) == caller.get(tool, **{COLUMNS[entity][0]: uid(name)})
 
     @pytest.mark.parametrize("written", [uid("vans").upper(), f" {uid('vans')}\n"])
-    def test_an_id_can_be_written_in_capitals_and_with_space_around(self, desk: Desk, written: str) -> None:
+    def test_an_id_can_be_written_in_capitals_and_with_space_around(self, caller: Caller, written: str) -> None:
         """It is still the same."""
-        assert row_of("Opportunity", "vans") == desk.get("view_opportunity_details", opportunity_id=written)
+        assert row_of("Opportunity", "vans") == caller.get("view_opportunity_details", opportunity_id=written)
 
     @pytest.mark.parametrize("names", [["dear", "cheap"], ["cheap", "dear"], ["plain", "old", "dear"], ["old"]])
-    def test_quotes_are_compared_in_the_order_given(self, desk: Desk, names: list[str]) -> None:
+    def test_quotes_are_compared_in_the_order_given(self, caller: Caller, names: list[str]) -> None:
         """Whole."""
         expected = [row_of("Quote", name) for name in names]
 
-        assert expected == desk.get("compare_quotes", quote_ids=[uid(name) for name in names])
+        assert expected == caller.get("compare_quotes", quote_ids=[uid(name) for name in names])
 
     @pytest.mark.parametrize("names", [["dear", "cheap"], ["cheap", "dear"], ["plain", "old", "dear"]])
-    def test_what_a_comparison_tells(self, desk: Desk, names: list[str]) -> None:
+    def test_what_a_comparison_tells(self, caller: Caller, names: list[str]) -> None:
         """Amounts and statuses in the order given, and the sum."""
         rows: list[dict[str, Any]] = [row_of("Quote", name) for name in names]
-        told = desk.get("compare_quote_details", quote_ids=[uid(name) for name in names])
+        told = caller.get("compare_quote_details", quote_ids=[uid(name) for name in names])
 
         assert {"quotes", "amounts", "statuses", "total_amount"} == told.keys()
         assert rows == told["quotes"]
@@ -77,18 +77,18 @@ class TestDetails:
 
     @pytest.mark.parametrize("unknown", [NOBODY, "no id at all", uid("vans")])
     @pytest.mark.parametrize("tool", ["compare_quotes", "compare_quote_details"])
-    def test_an_unknown_quote(self, desk: Desk, tool: str, unknown: str) -> None:
+    def test_an_unknown_quote(self, caller: Caller, tool: str, unknown: str) -> None:
         """One is enough (V7)."""
-        error = desk.refusal(tool, quote_ids=[uid("dear"), unknown])
+        error = caller.refusal(tool, quote_ids=[uid("dear"), unknown])
 
         assert "not_found" == error.kind
         assert f"Quote not found with ID '{unknown}'." in error.message
 
     @pytest.mark.parametrize("ids", ["x", uid("dear"), 7, [], {"a": uid("dear")}, [7], [None], [[uid("dear")]]])
     @pytest.mark.parametrize("tool", ["compare_quotes", "compare_quote_details"])
-    def test_no_list_of_ids(self, desk: Desk, tool: str, ids: Json) -> None:
+    def test_no_list_of_ids(self, caller: Caller, tool: str, ids: Json) -> None:
         """A string is none."""
-        assert "invalid_argument" == desk.refusal(tool, quote_ids=ids).kind
+        assert "invalid_argument" == caller.refusal(tool, quote_ids=ids).kind
 
 
 class TestSummary:
@@ -134,13 +134,13 @@ class TestSummary:
             ),
         ],
     )
-    def test_opportunities(self, desk: Desk, filters: dict[str, Json], expected: Json) -> None:
+    def test_opportunities(self, caller: Caller, filters: dict[str, Json], expected: Json) -> None:
         """Counted and added up, by stage and by owner; what has no owner is unassigned."""
-        assert expected == desk.get("summarize_opportunities", **filters)
+        assert expected == caller.get("summarize_opportunities", **filters)
 
-    def test_counts(self, desk: Desk) -> None:
+    def test_counts(self, caller: Caller) -> None:
         """Of all tables, also after a change."""
-        desk.example("create_new_client")
+        caller.example("create_new_client")
 
         assert {
             "clients": 4,
@@ -151,19 +151,19 @@ class TestSummary:
             "notes": 1,
             "opportunities": 4,
             "quotes": 4,
-        } == desk.get("summarize_counts")
+        } == caller.get("summarize_counts")
 
-    def test_prefixes(self, desk: Desk) -> None:
+    def test_prefixes(self, caller: Caller) -> None:
         """Each once, sorted; no prefix is none."""
-        assert ["BIK", "VAN"] == desk.get("quote_prefixes")
+        assert ["BIK", "VAN"] == caller.get("quote_prefixes")
 
-    def test_a_new_prefix(self, desk: Desk) -> None:
+    def test_a_new_prefix(self, caller: Caller) -> None:
         """It finds its place."""
-        desk.example("create_quote", quote_prefix="CAR")
+        caller.example("create_quote", quote_prefix="CAR")
 
-        assert ["BIK", "CAR", "VAN"] == desk.get("quote_prefixes")
+        assert ["BIK", "CAR", "VAN"] == caller.get("quote_prefixes")
 
     def test_no_prefixes(self, crm: Crm) -> None:
         """An empty list."""
         with crm.seeded({}, NOW):
-            assert ToolResult(value=[]) == Desk(crm).ask("quote_prefixes")
+            assert ToolResult(value=[]) == Caller(crm).ask("quote_prefixes")

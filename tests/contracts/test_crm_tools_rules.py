@@ -6,7 +6,7 @@ import pytest
 
 from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.json import Json
-from tests.desks import CHOICES, EXAMPLES, NOBODY, WORLD, Desk, uid
+from tests.crm_world import CHOICES, EXAMPLES, NOBODY, WORLD, Caller, uid
 
 IDS = [
     ("create_new_contact", "client_id", "Client"),
@@ -33,23 +33,23 @@ FROZEN: dict[str, Json] = {"stage": "Proposal", "amount": 70000, "probability": 
 class TestUnknownIds:
     """V7: what is referred to exists."""
 
-    @pytest.mark.parametrize("unknown", [NOBODY, "no id at all", "7", uid("acme")[:-1], uid("offer")])
-    @pytest.mark.parametrize(("tool", "argument", "entity"), IDS)
-    def test_the_id_is_repeated(self, desk: Desk, tool: str, argument: str, entity: str, unknown: str) -> None:
+    def test_refusal_of_an_unknown_id_repeats_the_id(self, caller: Caller) -> None:
         """Also when it could not be one, and when it is of something else."""
-        assert ("not_found", f"{entity} not found with ID '{unknown}'.") == desk.told(tool, **{argument: unknown})
+        for tool, argument, entity in IDS:
+            for unknown in [NOBODY, "no id at all", "7", uid("acme")[:-1], uid("offer")]:
+                assert ("not_found", f"{entity} not found with ID '{unknown}'.") == caller.refused(
+                    tool, **{argument: unknown}
+                ), (unknown, tool, argument, entity)
 
-    @pytest.mark.parametrize("unknown", [NOBODY, "no id at all", uid("offer")])
-    @pytest.mark.parametrize(
-        ("tool", "entity"),
-        [("upload_document", entity) for entity in CHOICES["document entity"]]
-        + [("add_note", entity) for entity in CHOICES["note entity"]],
-    )
-    def test_what_a_document_or_note_is_about(self, desk: Desk, tool: str, entity: str, unknown: str) -> None:
+    def test_document_or_note_on_an_unknown_record_is_refused(self, caller: Caller) -> None:
         """It is looked for where it should be."""
-        expected = ("not_found", f"{entity} not found with ID '{unknown}'.")
+        for tool, entity in [("upload_document", entity) for entity in CHOICES["document entity"]] + [
+            ("add_note", entity) for entity in CHOICES["note entity"]
+        ]:
+            for unknown in [NOBODY, "no id at all", uid("offer")]:
+                expected = ("not_found", f"{entity} not found with ID '{unknown}'.")
 
-        assert expected == desk.told(tool, entity_type=entity, entity_id=unknown)
+                assert expected == caller.refused(tool, entity_type=entity, entity_id=unknown), (unknown, tool, entity)
 
     @pytest.mark.parametrize("form", ["urn:uuid:{}", "{{{}}}", "{}-"])
     @pytest.mark.parametrize(
@@ -61,17 +61,23 @@ class TestUnknownIds:
             ("add_note", "entity_id", "mira"),
         ],
     )
-    def test_an_id_in_a_strange_form(self, desk: Desk, tool: str, argument: str, name: str, form: str) -> None:
+    def test_id_in_another_notation_is_found_or_refused(
+        self, caller: Caller, tool: str, argument: str, name: str, form: str
+    ) -> None:
         """It is found or it is not; the database has no say."""
-        result = desk.ask(tool, **{**EXAMPLES[tool], argument: form.format(uid(name))})
+        result = caller.ask(tool, **{**EXAMPLES[tool], argument: form.format(uid(name))})
 
         assert (result.error and result.error.kind) in {None, "not_found"}, result.error
 
-    @pytest.mark.parametrize("value", [7, True, [uid("acme")], {"id": uid("acme")}])
-    @pytest.mark.parametrize(("tool", "argument", "_"), IDS)
-    def test_no_text(self, desk: Desk, tool: str, argument: str, _: str, value: Json) -> None:
+    def test_id_that_is_not_text_is_refused(self, caller: Caller) -> None:
         """It is no id of anything."""
-        assert desk.told(tool, **{argument: value})[0] in {"invalid_argument", "not_found"}
+        for tool, argument, _ in IDS:
+            for value in [7, True, [uid("acme")], {"id": uid("acme")}]:
+                assert caller.refused(tool, **{argument: value})[0] in {"invalid_argument", "not_found"}, (
+                    value,
+                    tool,
+                    argument,
+                )
 
 
 class TestClosedDeals:
@@ -83,10 +89,12 @@ class TestClosedDeals:
         [[field] for field in FROZEN] + [["stage", "amount"], ["probability", "close_date"], list(FROZEN)],
     )
     @pytest.mark.parametrize("name", CLOSED)
-    def test_the_fields_are_listed(self, desk: Desk, name: str, fields: list[str], *, nested: bool) -> None:
+    def test_refusal_lists_the_frozen_fields_of_a_closed_deal(
+        self, caller: Caller, name: str, fields: list[str], *, nested: bool
+    ) -> None:
         """Sorted; also together with what may be changed."""
         changes: dict[str, Json] = {"owner": "Kim", **{field: FROZEN[field] for field in fields}}
-        error = desk.refusal(
+        error = caller.refusal(
             "modify_opportunity", opportunity_id=uid(name), **({"updates": changes} if nested else changes)
         )
         told = re.search(
@@ -98,15 +106,15 @@ class TestClosedDeals:
         assert sorted(fields) == [field.strip("' ") for field in told[1].split(",")]
 
     @pytest.mark.parametrize("stage", CLOSED.values())
-    def test_a_deal_that_was_just_closed(self, desk: Desk, stage: str) -> None:
+    def test_deal_is_frozen_right_after_it_was_closed(self, caller: Caller, stage: str) -> None:
         """It is closed at once; everything can be said in the call that closes it."""
-        desk.get("modify_opportunity", opportunity_id=uid("vans"), stage=stage, amount=1, probability=99)
+        caller.get("modify_opportunity", opportunity_id=uid("vans"), stage=stage, amount=1, probability=99)
 
-        assert "refused_by_rule" == desk.refusal("modify_opportunity", opportunity_id=uid("vans"), amount=2).kind
+        assert "refused_by_rule" == caller.refusal("modify_opportunity", opportunity_id=uid("vans"), amount=2).kind
 
-    def test_the_same_again(self, desk: Desk) -> None:
+    def test_setting_the_same_stage_of_a_closed_deal_is_refused(self, caller: Caller) -> None:
         """It is a change, too."""
-        error = desk.refusal("modify_opportunity", opportunity_id=uid("lorries"), stage="Closed-Won")
+        error = caller.refusal("modify_opportunity", opportunity_id=uid("lorries"), stage="Closed-Won")
 
         assert "refused_by_rule" == error.kind
 
@@ -124,9 +132,11 @@ class TestUnknownFields:
             ("modify_quote", "Quote", "name"),
         ],
     )
-    def test_a_field_that_there_is_not(self, desk: Desk, tool: str, entity: str, field: str, *, nested: bool) -> None:
+    def test_change_of_an_unknown_field_is_refused(
+        self, caller: Caller, tool: str, entity: str, field: str, *, nested: bool
+    ) -> None:
         """Also next to a change that is fine."""
-        kind, message = desk.told(tool, **({"updates": {field: "x"}} if nested else {field: "x"}))
+        kind, message = caller.refused(tool, **({"updates": {field: "x"}} if nested else {field: "x"}))
 
         assert "invalid_argument" == kind
         assert f"{entity} has no field named '{field}'." in message
@@ -143,9 +153,11 @@ class TestUnknownFields:
             ("modify_quote", "created_date", "2026-01-01T00:00:00Z"),
         ],
     )
-    def test_a_field_that_stays(self, desk: Desk, tool: str, field: str, value: Json, *, nested: bool) -> None:
+    def test_change_of_an_immutable_field_is_refused(
+        self, caller: Caller, tool: str, field: str, value: Json, *, nested: bool
+    ) -> None:
         """Nothing changes hands or its date of birth."""
-        kind, message = desk.told(tool, **({"updates": {field: value}} if nested else {field: value}))
+        kind, message = caller.refused(tool, **({"updates": {field: value}} if nested else {field: value}))
 
         assert ("invalid_argument", True) == (kind, field in message)
 
@@ -167,32 +179,34 @@ class TestRefusal:
     """A refusal is a result like any other: the trial goes on (D1)."""
 
     @pytest.mark.parametrize(("kind", "tool", "arguments"), REFUSED)
-    def test_what_was_done_before_it_stays(self, desk: Desk, kind: str, tool: str, arguments: dict[str, Json]) -> None:
+    def test_refusal_keeps_earlier_and_later_changes(
+        self, caller: Caller, kind: str, tool: str, arguments: dict[str, Json]
+    ) -> None:
         """And what is done after it counts."""
-        first = desk.example("create_new_client")
-        error = desk.refusal(tool, **arguments)
-        second = desk.example("create_quote")
+        first = caller.example("create_new_client")
+        error = caller.refusal(tool, **arguments)
+        second = caller.example("create_quote")
 
         assert kind == error.kind
-        state = desk.state()
+        state = caller.state()
         assert (first, second) == (state["clients"][first["client_id"]], state["quotes"][second["quote_id"]])
         assert row_count(WORLD) + 2 == sum(len(rows) for rows in state.values())
 
-    def test_many_in_a_row(self, desk: Desk) -> None:
+    def test_many_in_a_row(self, caller: Caller) -> None:
         """None is one too many."""
-        before = desk.state()
+        before = caller.state()
         for _ in range(5):
             for _, tool, arguments in REFUSED:
-                desk.ask(tool, **arguments)
+                caller.ask(tool, **arguments)
 
-        assert before == desk.state()
+        assert before == caller.state()
 
     @pytest.mark.parametrize(
         "tool", ["commit_session", "close", "_truncate_tables", "call", "snapshot", "seeded", "tools", "__init__", ""]
     )
-    def test_what_is_no_tool(self, desk: Desk, tool: str) -> None:
+    def test_what_is_no_tool(self, caller: Caller, tool: str) -> None:
         """Only what is listed can be called (D3); the message lists it."""
-        error = desk.refusal(tool)
+        error = caller.refusal(tool)
 
         assert "unknown_tool" == error.kind
         assert [] == [name for name in EXAMPLES if name not in error.message]

@@ -15,7 +15,7 @@ from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.ports.crm import Crm, SeedError
-from tests.desks import COLUMNS, NOBODY, NOW, WORLD, Desk, row_of, shown, uid
+from tests.crm_world import COLUMNS, NOBODY, NOW, WORLD, Caller, row_of, uid
 
 Connections = tuple[psycopg.Connection[Any], psycopg.Connection[Any]]
 LEAST: dict[str, dict[str, Json]] = {
@@ -149,24 +149,22 @@ class TestSeed:
 
         assert NOW == datetime.fromisoformat(str(row["created_date"]))
 
-    @pytest.mark.parametrize(("entity", "attribute", "value"), MISFITS, ids=shown)
-    def test_a_value_that_does_not_fit(self, crm: Crm, entity: str, attribute: str, value: Json) -> None:
+    def test_seed_value_that_does_not_fit_its_column_is_named(self, crm: Crm) -> None:
         """The case is broken, not the agent: entity, id and attribute are named."""
-        told = complaint(crm, seed_with(entity, **{attribute: value}))
+        for entity, attribute, value in MISFITS:
+            told = complaint(crm, seed_with(entity, **{attribute: value}))
 
-        assert [] == [word for word in (entity, uid(entity), attribute) if word not in told], told
+            assert [] == [word for word in (entity, uid(entity), attribute) if word not in told], told
 
-    @pytest.mark.parametrize(
-        ("entity", "attribute"), [(entity, attribute) for entity, row in LEAST.items() for attribute in row]
-    )
-    @pytest.mark.parametrize("how", ["left out", "null"])
-    def test_an_attribute_that_is_missing(self, crm: Crm, entity: str, attribute: str, how: str) -> None:
+    def test_missing_required_attribute_of_a_seed_row_is_named(self, crm: Crm) -> None:
         """It is named; nobody guesses the client of a deal."""
-        row = {name: value for name, value in LEAST[entity].items() if name != attribute}
-        row |= {attribute: None} if how == "null" else {}
-        told = complaint(crm, {**SMALLEST, entity: {uid(entity): row}})
+        for how in ["left out", "null"]:
+            for entity, attribute in [(entity, attribute) for entity, row in LEAST.items() for attribute in row]:
+                row = {name: value for name, value in LEAST[entity].items() if name != attribute}
+                row |= {attribute: None} if how == "null" else {}
+                told = complaint(crm, {**SMALLEST, entity: {uid(entity): row}})
 
-        assert [] == [word for word in (entity, uid(entity), attribute) if word not in told], told
+                assert [] == [word for word in (entity, uid(entity), attribute) if word not in told], told
 
     def test_the_row_that_does_not_fit_is_named_among_others(self, crm: Crm) -> None:
         """Not the first one."""
@@ -222,10 +220,10 @@ def test_rows_are_the_same_on_a_server_of_another_zone(connections: Connections)
     """Whoever brings a server of his own gets the same words from it."""
     ours, _ = connections
     ours.execute("SET TIME ZONE 'Asia/Kolkata'")
-    desk = Desk(PostgresCrm(ours))
+    caller = Caller(PostgresCrm(ours))
 
-    with desk.crm.seeded(WORLD, NOW):
-        assert [row_of("Client", "acme")] == desk.get("client_search", name="acme")
+    with caller.crm.seeded(WORLD, NOW):
+        assert [row_of("Client", "acme")] == caller.get("client_search", name="acme")
 
 
 class TestTimeout:
@@ -234,15 +232,15 @@ class TestTimeout:
     def test_the_trial_goes_on(self, connections: Connections) -> None:
         """Somebody else is about to write the same e-mail address; we don't wait for him."""
         ours, theirs = connections
-        desk = Desk(PostgresCrm(ours, timeout_seconds=0.8))
+        caller = Caller(PostgresCrm(ours, timeout_seconds=0.8))
 
-        with desk.crm.seeded(WORLD, NOW):
-            first = desk.example("create_quote")
+        with caller.crm.seeded(WORLD, NOW):
+            first = caller.example("create_quote")
             with theirs.transaction(force_rollback=True):
                 theirs.execute("INSERT INTO clients (name, email, status) VALUES ('X', 'ada@ada.example', 'Active')")
-                kind, message = desk.told("create_new_client")
-            second = desk.example("create_new_client")
-            state = desk.state()
+                kind, message = caller.refused("create_new_client")
+            second = caller.example("create_new_client")
+            state = caller.state()
 
         assert "timeout" == kind
         assert message
@@ -250,8 +248,8 @@ class TestTimeout:
 
     def test_a_trial_may_take_longer_than_a_call(self, connections: Connections) -> None:
         """An agent has to think."""
-        desk = Desk(PostgresCrm(connections[0], timeout_seconds=0.5))
+        caller = Caller(PostgresCrm(connections[0], timeout_seconds=0.5))
 
-        with desk.crm.seeded(WORLD, NOW):
+        with caller.crm.seeded(WORLD, NOW):
             time.sleep(0.6)
-            assert ["acme", "münz", "zeta"] == desk.found("client_search")
+            assert ["acme", "münz", "zeta"] == caller.found("client_search")

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.ports.crm import Crm
-from tests.desks import CHOICES, EXAMPLES, NOW, TODAY, WORLD, YESTERDAY, Desk, shown, uid
+from tests.crm_world import CHOICES, EXAMPLES, NOW, TODAY, WORLD, YESTERDAY, Caller, uid
 
 TEXTS = [
     ("create_new_client", "name", "Name"),
@@ -50,145 +50,139 @@ EMAILS = ["create_new_client", "create_new_contact", "modify_client", "modify_co
 class TestText:
     """V1 and V11: it is text, and there is something in it."""
 
-    @pytest.mark.parametrize("blank", ["", " ", "\t\n", "\u00a0"])
-    @pytest.mark.parametrize(("tool", "argument", "label"), TEXTS)
-    def test_blank(self, desk: Desk, tool: str, argument: str, label: str, blank: str) -> None:
+    def test_blank_text_is_refused(self, caller: Caller) -> None:
         """Spaces are nothing."""
-        kind, message = desk.told(tool, **{argument: blank})
+        for tool, argument, label in TEXTS:
+            for blank in ["", " ", "\t\n", "\u00a0"]:
+                kind, message = caller.refused(tool, **{argument: blank})
 
-        assert "invalid_argument" == kind
-        assert f"{label} must not be blank or whitespace." in message
+                assert "invalid_argument" == kind, (blank, tool, argument, label)
+                assert f"{label} must not be blank or whitespace." in message, (blank, tool, argument, label)
 
-    @pytest.mark.parametrize("value", [7, 7.5, True, ["Ada"], {"en": "Ada"}])
-    @pytest.mark.parametrize(("tool", "argument", "label"), TEXTS)
-    def test_something_else(self, desk: Desk, tool: str, argument: str, label: str, value: Json) -> None:
+    def test_value_that_is_not_text_is_refused(self, caller: Caller) -> None:
         """Nothing is made to fit."""
-        kind, message = desk.told(tool, **{argument: value})
+        for tool, argument, label in TEXTS:
+            for value in [7, 7.5, True, ["Ada"], {"en": "Ada"}]:
+                kind, message = caller.refused(tool, **{argument: value})
 
-        assert "invalid_argument" == kind
-        assert f"{label} must be provided as a string." in message
+                assert "invalid_argument" == kind, (value, tool, argument, label)
+                assert f"{label} must be provided as a string." in message, (value, tool, argument, label)
 
 
 class TestChoice:
     """V2: one of those that there are, letter by letter."""
 
-    @pytest.mark.parametrize(
-        "value", ["Sleeping", "active", "PROPOSAL", "draft", "", " Active", "Proposal ", 7, ["Draft"]]
-    )
-    @pytest.mark.parametrize(("tool", "argument", "choice"), CHOSEN)
-    def test_what_there_is_is_listed(self, desk: Desk, tool: str, argument: str, choice: str, value: Json) -> None:
+    def test_refusal_of_an_unknown_choice_lists_the_choices(self, caller: Caller) -> None:
         """Sorted, after the name of the argument."""
-        kind, message = desk.told(tool, **{argument: value})
+        for tool, argument, choice in CHOSEN:
+            for value in ["Sleeping", "active", "PROPOSAL", "draft", "", " Active", "Proposal ", 7, ["Draft"]]:
+                kind, message = caller.refused(tool, **{argument: value})
 
-        assert "invalid_argument" == kind
-        assert f"{argument.capitalize()} must be one of: {', '.join(CHOICES[choice])}." in message
+                assert "invalid_argument" == kind, (value, tool, argument, choice)
+                assert f"{argument.capitalize()} must be one of: {', '.join(CHOICES[choice])}." in message, (
+                    value,
+                    tool,
+                    argument,
+                    choice,
+                )
 
-    @pytest.mark.parametrize(
-        ("tool", "choice", "entity"),
-        [
+    def test_document_or_note_on_another_kind_of_record_is_refused(self, caller: Caller) -> None:
+        """The message lists what has."""
+        for tool, choice, entity in [
             ("upload_document", "document entity", "Contact"),
             ("upload_document", "document entity", "quote"),
             ("upload_document", "document entity", 7),
             ("add_note", "note entity", "Company"),
             ("add_note", "note entity", "Document"),
             ("add_note", "note entity", ""),
-        ],
-    )
-    def test_what_has_no_documents_or_notes(self, desk: Desk, tool: str, choice: str, entity: Json) -> None:
-        """The message lists what has."""
-        kind, message = desk.told(tool, entity_type=entity)
+        ]:
+            kind, message = caller.refused(tool, entity_type=entity)
 
-        assert "invalid_argument" == kind
-        assert f"Entity type must be one of: {', '.join(CHOICES[choice])}." in message
+            assert "invalid_argument" == kind, (tool, choice, entity)
+            assert f"Entity type must be one of: {', '.join(CHOICES[choice])}." in message, (tool, choice, entity)
 
 
 class TestNumbers:
     """V3 and V4: amounts and probabilities."""
 
-    @pytest.mark.parametrize(
-        ("amount", "text"),
-        [
-            ("1", "Amount must be numeric."),
-            ("a lot", "Amount must be numeric."),
-            (True, "Amount must be numeric."),
-            (False, "Amount must be numeric."),
-            ([1], "Amount must be numeric."),
-            ({"usd": 1}, "Amount must be numeric."),
-            (0, "Amount must be greater than zero."),
-            (0.0, "Amount must be greater than zero."),
-            (-1, "Amount must be greater than zero."),
-            (-0.01, "Amount must be greater than zero."),
-            (-(10**13), "Amount must be greater than zero."),
-            (-(10**400), "Amount must be greater than zero."),
-            (10_000_000.01, "Amount must not exceed 10,000,000."),
-            (10_000_001, "Amount must not exceed 10,000,000."),
-            (1e308, "Amount must not exceed 10,000,000."),
-            (10**400, "Amount must not exceed 10,000,000."),
-            (math.nan, "Amount must be"),
-            (math.inf, "Amount must"),
-            (-math.inf, "Amount must be"),
-            (0.001, "Amount must be greater than zero."),
-        ],
-        ids=shown,
-    )
-    @pytest.mark.parametrize("tool", AMOUNTS)
-    def test_an_amount_that_is_none(self, desk: Desk, tool: str, amount: Json, text: str) -> None:
+    def test_invalid_amount_is_refused(self, caller: Caller) -> None:
         """More than nothing, up to ten million, and a number."""
-        kind, message = desk.told(tool, amount=amount)
+        for tool in AMOUNTS:
+            for amount, text in [
+                ("1", "Amount must be numeric."),
+                ("a lot", "Amount must be numeric."),
+                (True, "Amount must be numeric."),
+                (False, "Amount must be numeric."),
+                ([1], "Amount must be numeric."),
+                ({"usd": 1}, "Amount must be numeric."),
+                (0, "Amount must be greater than zero."),
+                (0.0, "Amount must be greater than zero."),
+                (-1, "Amount must be greater than zero."),
+                (-0.01, "Amount must be greater than zero."),
+                (-(10**13), "Amount must be greater than zero."),
+                (-(10**400), "Amount must be greater than zero."),
+                (10_000_000.01, "Amount must not exceed 10,000,000."),
+                (10_000_001, "Amount must not exceed 10,000,000."),
+                (1e308, "Amount must not exceed 10,000,000."),
+                (10**400, "Amount must not exceed 10,000,000."),
+                (math.nan, "Amount must be"),
+                (math.inf, "Amount must"),
+                (-math.inf, "Amount must be"),
+                (0.001, "Amount must be greater than zero."),
+            ]:
+                kind, message = caller.refused(tool, amount=amount)
 
-        assert ("invalid_argument", True) == (kind, text in message), message
+                assert ("invalid_argument", True) == (kind, text in message), message
 
     @pytest.mark.parametrize("amount", [0.01, 1, 99.99, 9_999_999.99, 10_000_000, 10_000_000.0])
     @pytest.mark.parametrize("tool", AMOUNTS)
-    def test_an_amount(self, desk: Desk, tool: str, amount: float) -> None:
+    def test_amount_within_bounds_is_kept(self, caller: Caller, tool: str, amount: float) -> None:
         """The bounds are included."""
-        assert amount == desk.example(tool, amount=amount)["amount"]
+        assert amount == caller.example(tool, amount=amount)["amount"]
 
-    @pytest.mark.parametrize("value", ["1", True, [1], math.nan, math.inf])
-    def test_the_value_of_a_contract_is_a_number(self, desk: Desk, value: Json) -> None:
+    def test_contract_value_that_is_not_a_number_is_refused(self, caller: Caller) -> None:
         """Of any size."""
-        kind, message = desk.told("create_contract", value=value)
+        for value in ["1", True, [1], math.nan, math.inf]:
+            kind, message = caller.refused("create_contract", value=value)
 
-        assert ("invalid_argument", True) == (kind, "Value must be numeric." in message), message
+            assert ("invalid_argument", True) == (kind, "Value must be numeric." in message), message
 
-    @pytest.mark.parametrize("value", [10**400, -(10**400), 1e308, 10**12], ids=shown)
-    def test_the_value_of_a_contract_that_nothing_can_hold(self, desk: Desk, value: Json) -> None:
+    def test_contract_value_too_large_for_its_column_is_refused(self, caller: Caller) -> None:
         """It is refused."""
-        assert "invalid_argument" == desk.told("create_contract", value=value)[0]
+        for value in [10**400, -(10**400), 1e308, 10**12]:
+            assert "invalid_argument" == caller.refused("create_contract", value=value)[0], value
 
-    @pytest.mark.parametrize(
-        ("probability", "text"),
-        [
-            ("50", "Probability must be numeric."),
-            ("50%", "Probability must be numeric."),
-            (True, "Probability must be numeric."),
-            ([50], "Probability must be numeric."),
-            (75.5, "whole-number percentage."),
-            (0.5, "whole-number percentage."),
-            (0, "Probability must be between 1 and 99."),
-            (100, "Probability must be between 1 and 99."),
-            (-1, "Probability must be between 1 and 99."),
-            (100.0, "Probability must be between 1 and 99."),
-            (10**400, "Probability must be"),
-            (-(10**400), "Probability must be"),
-            (1e308, "Probability must be"),
-            (math.nan, "Probability must be"),
-            (math.inf, "Probability must be"),
-        ],
-        ids=shown,
-    )
-    @pytest.mark.parametrize("tool", DEALS)
-    def test_a_probability_that_is_none(self, desk: Desk, tool: str, probability: Json, text: str) -> None:
+    def test_invalid_probability_is_refused(self, caller: Caller) -> None:
         """A whole number of percent, neither impossible nor certain."""
-        kind, message = desk.told(tool, probability=probability)
+        for tool in DEALS:
+            for probability, text in [
+                ("50", "Probability must be numeric."),
+                ("50%", "Probability must be numeric."),
+                (True, "Probability must be numeric."),
+                ([50], "Probability must be numeric."),
+                (75.5, "whole-number percentage."),
+                (0.5, "whole-number percentage."),
+                (0, "Probability must be between 1 and 99."),
+                (100, "Probability must be between 1 and 99."),
+                (-1, "Probability must be between 1 and 99."),
+                (100.0, "Probability must be between 1 and 99."),
+                (10**400, "Probability must be"),
+                (-(10**400), "Probability must be"),
+                (1e308, "Probability must be"),
+                (math.nan, "Probability must be"),
+                (math.inf, "Probability must be"),
+            ]:
+                kind, message = caller.refused(tool, probability=probability)
 
-        assert ("invalid_argument", True) == (kind, text in message), message
+                assert ("invalid_argument", True) == (kind, text in message), message
 
     @pytest.mark.parametrize(("probability", "held"), [(1, 1), (50, 50), (75.0, 75), (99, 99)])
     @pytest.mark.parametrize("tool", DEALS)
-    def test_a_probability(self, desk: Desk, tool: str, probability: float, held: int) -> None:
+    def test_probability_within_bounds_is_kept_as_an_integer(
+        self, caller: Caller, tool: str, probability: float, held: int
+    ) -> None:
         """75.0 is whole; the bounds are included."""
-        kept = desk.example(tool, probability=probability)["probability"]
+        kept = caller.example(tool, probability=probability)["probability"]
 
         assert (held, int) == (kept, type(kept))
 
@@ -196,49 +190,46 @@ class TestNumbers:
 class TestDates:
     """V5: a close date is a day, today or later; other dates are days."""
 
-    @pytest.mark.parametrize(
-        "date",
-        [
-            *("soon", "2026-13-01", "2026-02-30", "03/05/2027", "20270305", "2027-W11-2", "2027-3-5"),
-            *("2027-03-05T12:00:00", "", 20270306, True, ["2027-03-05"]),
-        ],
-    )
-    @pytest.mark.parametrize("tool", DEALS)
-    def test_a_close_date_that_is_none(self, desk: Desk, tool: str, date: Json) -> None:
+    def test_invalid_close_date_is_refused(self, caller: Caller) -> None:
         """Year, month and day, in this order."""
-        kind, message = desk.told(tool, close_date=date)
+        for tool in DEALS:
+            for date in [
+                *("soon", "2026-13-01", "2026-02-30", "03/05/2027", "20270305", "2027-W11-2", "2027-3-5"),
+                *("2027-03-05T12:00:00", "", 20270306, True, ["2027-03-05"]),
+            ]:
+                kind, message = caller.refused(tool, close_date=date)
 
-        assert "invalid_argument" == kind
-        assert "Close date must be a valid ISO-8601 date (YYYY-MM-DD)." in message
+                assert "invalid_argument" == kind, (date, tool)
+                assert "Close date must be a valid ISO-8601 date (YYYY-MM-DD)." in message, (date, tool)
 
     @pytest.mark.parametrize("date", [YESTERDAY, "2025-12-31", "1999-01-01"])
     @pytest.mark.parametrize("tool", DEALS)
-    def test_a_close_date_in_the_past(self, desk: Desk, tool: str, date: str) -> None:
+    def test_a_close_date_in_the_past(self, caller: Caller, tool: str, date: str) -> None:
         """By the clock of the CRM."""
-        kind, message = desk.told(tool, close_date=date)
+        kind, message = caller.refused(tool, close_date=date)
 
         assert "invalid_argument" == kind
         assert "Close date must be today or in the future." in message
 
     @pytest.mark.parametrize("date", [TODAY, "2026-03-03", "2028-02-29", "2099-12-31"])
     @pytest.mark.parametrize("tool", DEALS)
-    def test_a_close_date(self, desk: Desk, tool: str, date: str) -> None:
+    def test_a_close_date(self, caller: Caller, tool: str, date: str) -> None:
         """Today is not too late."""
-        assert date == desk.example(tool, close_date=date)["close_date"]
+        assert date == caller.example(tool, close_date=date)["close_date"]
 
     @pytest.mark.parametrize(("year", "refused"), [(1990, False), (2001, False), (2030, True), (2031, True)])
     def test_the_clock_is_the_one_of_the_trial(self, crm: Crm, year: int, *, refused: bool) -> None:
         """A case of today can be played in ten years (D10)."""
         with crm.seeded(WORLD, NOW.replace(year=year)):
-            result = Desk(crm).ask(
+            result = Caller(crm).ask(
                 "create_new_opportunity", **EXAMPLES["create_new_opportunity"], close_date="2029-03-02"
             )
 
         assert refused is result.refused
 
-    def test_a_clone_is_checked_like_a_new_deal(self, desk: Desk) -> None:
+    def test_a_clone_is_checked_like_a_new_deal(self, caller: Caller) -> None:
         """The close date of an old one lies in the past."""
-        kind, message = desk.told("clone_opportunity", opportunity_id=uid("lorries"))
+        kind, message = caller.refused("clone_opportunity", opportunity_id=uid("lorries"))
 
         assert "invalid_argument" == kind
         assert "Close date must be today or in the future." in message
@@ -253,9 +244,9 @@ class TestDates:
             ("create_contract", "end_date"),
         ],
     )
-    def test_another_date_that_is_none(self, desk: Desk, tool: str, argument: str, date: Json) -> None:
+    def test_another_date_that_is_none(self, caller: Caller, tool: str, argument: str, date: Json) -> None:
         """The message names it."""
-        kind, message = desk.told(tool, **{argument: date})
+        kind, message = caller.refused(tool, **{argument: date})
 
         assert "invalid_argument" == kind
         assert argument in message.lower().replace(" ", "_")
@@ -269,18 +260,18 @@ class TestDates:
             ("create_contract", "end_date"),
         ],
     )
-    def test_another_date_may_lie_in_the_past(self, desk: Desk, tool: str, argument: str) -> None:
+    def test_another_date_may_lie_in_the_past(self, caller: Caller, tool: str, argument: str) -> None:
         """Contracts have begun, quotes have run out."""
-        assert "1999-12-31" == desk.example(tool, **{argument: "1999-12-31"})[argument]
+        assert "1999-12-31" == caller.example(tool, **{argument: "1999-12-31"})[argument]
 
     @pytest.mark.parametrize("moment", ["lately", "2026-02-30T00:00:00Z", 7, "", ["2026-01-01T00:00:00Z"]])
     @pytest.mark.parametrize(
         ("tool", "argument"),
         [("create_new_client", "created_date"), ("upload_document", "uploaded_at"), ("add_note", "created_at")],
     )
-    def test_a_moment_that_is_none(self, desk: Desk, tool: str, argument: str, moment: Json) -> None:
+    def test_a_moment_that_is_none(self, caller: Caller, tool: str, argument: str, moment: Json) -> None:
         """The message names it."""
-        kind, message = desk.told(tool, **{argument: moment})
+        kind, message = caller.refused(tool, **{argument: moment})
 
         assert "invalid_argument" == kind
         assert argument in message.lower().replace(" ", "_")
@@ -290,10 +281,10 @@ class TestFileNames:
     """V6: plain letters and a known extension."""
 
     @pytest.mark.parametrize("extension", ["csv", "doc", "docx", "key", "pdf", "ppt", "pptx", "txt", "xlsx"])
-    def test_a_known_extension(self, desk: Desk, extension: str) -> None:
+    def test_a_known_extension(self, caller: Caller, extension: str) -> None:
         """In any case."""
         for name in (f"a.{extension}", f"A-b_c.1.{extension.upper()}"):
-            assert name == desk.example("upload_document", file_name=name)["file_name"]
+            assert name == caller.example("upload_document", file_name=name)["file_name"]
 
     @pytest.mark.parametrize(
         "name",
@@ -302,9 +293,9 @@ class TestFileNames:
             *("a%.pdf", "a.exe", "a.pdf.exe", "a.xls", "a.pdfx", "a.pdf\n.txt", "a,b.pdf", "a(1).pdf"),
         ],
     )
-    def test_another_name(self, desk: Desk, name: str) -> None:
+    def test_another_name(self, caller: Caller, name: str) -> None:
         """The message says what is wrong with."""
-        kind, message = desk.told("upload_document", file_name=name)
+        kind, message = caller.refused("upload_document", file_name=name)
 
         assert ("invalid_argument", True) == (kind, "File name" in message)
 
@@ -312,57 +303,54 @@ class TestFileNames:
 class TestEmail:
     """V8, and that two clients don't share one."""
 
-    @pytest.mark.parametrize(
-        "email",
-        [
-            "ada",
-            "ada@",
-            "@ada.example",
-            "a b@ada.example",
-            "a@@ada.example",
-            "a@b@c.example",
-            "a@b.example, c@d.example",
-        ],
-    )
-    @pytest.mark.parametrize("tool", EMAILS)
-    def test_no_address(self, desk: Desk, tool: str, email: str) -> None:
+    def test_invalid_email_address_is_refused(self, caller: Caller) -> None:
         """It is repeated."""
-        kind, message = desk.told(tool, email=email)
+        for tool in EMAILS:
+            for email in [
+                "ada",
+                "ada@",
+                "@ada.example",
+                "a b@ada.example",
+                "a@@ada.example",
+                "a@b@c.example",
+                "a@b.example, c@d.example",
+            ]:
+                kind, message = caller.refused(tool, email=email)
 
-        assert "invalid_argument" == kind
-        assert f"Invalid email format: {email}" in message
+                assert "invalid_argument" == kind, (email, tool)
+                assert f"Invalid email format: {email}" in message, (email, tool)
 
     @pytest.mark.parametrize("email", ["", "  ", 7, ["ada@ada.example"]])
     @pytest.mark.parametrize("tool", EMAILS)
-    def test_no_text(self, desk: Desk, tool: str, email: Json) -> None:
+    def test_no_text(self, caller: Caller, tool: str, email: Json) -> None:
         """Nor nothing."""
-        kind, message = desk.told(tool, email=email)
+        kind, message = caller.refused(tool, email=email)
 
         assert ("invalid_argument", True) == (kind, "email" in message.lower())
 
     @pytest.mark.parametrize("email", ["m@bolt.example", "M@Bolt.Example"])
     @pytest.mark.parametrize("tool", ["create_new_client", "modify_client"])
-    def test_an_address_that_is_taken(self, desk: Desk, tool: str, email: str) -> None:
+    def test_an_address_that_is_taken(self, caller: Caller, tool: str, email: str) -> None:
         """In any case."""
-        assert ("conflict", f"Client already exists with email '{email}'.") == desk.told(tool, email=email)
+        assert ("conflict", f"Client already exists with email '{email}'.") == caller.refused(tool, email=email)
 
-    def test_an_address_with_space_around(self, desk: Desk) -> None:
+    def test_an_address_with_space_around(self, caller: Caller) -> None:
         """It is trimmed before anybody compares."""
-        assert "conflict" == desk.told("create_new_client", email=" m@bolt.example ")[0]
+        assert "conflict" == caller.refused("create_new_client", email=" m@bolt.example ")[0]
 
-    def test_an_address_that_was_taken_a_moment_ago(self, desk: Desk) -> None:
+    def test_an_address_that_was_taken_a_moment_ago(self, caller: Caller) -> None:
         """By a client of this very trial."""
-        desk.example("create_new_client")
+        caller.example("create_new_client")
 
-        assert "conflict" == desk.told("create_new_client", email="ADA@ada.example")[0]
+        assert "conflict" == caller.refused("create_new_client", email="ADA@ada.example")[0]
 
-    def test_an_address_that_was_given_up(self, desk: Desk) -> None:
+    def test_an_address_that_was_given_up(self, caller: Caller) -> None:
         """It is free."""
-        desk.get("modify_client", client_id=uid("acme"), email="new@acme.example")
+        caller.get("modify_client", client_id=uid("acme"), email="new@acme.example")
 
-        assert "info@acme.example" == desk.example("create_new_client", email="info@acme.example")["email"]
+        assert "info@acme.example" == caller.example("create_new_client", email="info@acme.example")["email"]
 
-    def test_contacts_may_share_one(self, desk: Desk) -> None:
+    def test_contacts_may_share_one(self, caller: Caller) -> None:
         """Also with a client."""
         for email in ("mira@acme.example", "m@bolt.example"):
-            assert email == desk.example("create_new_contact", email=email)["email"]
+            assert email == caller.example("create_new_contact", email=email)["email"]

@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import observe, play, refer
+from pytest_crmeval.conversations.play import observe, play, play_reference
 from pytest_crmeval.conversations.scorers.named import SCORERS
 from pytest_crmeval.conversations.scorers.outcomes import outcomes_of
 from pytest_crmeval.domain.conversation import NOW, Seed
@@ -110,7 +110,7 @@ class Odd:
 
 def test_whatever_an_agent_sends_is_scored_and_explained(crm: Crm) -> None:
     """It is wrong, and that is no trouble of the world."""
-    evidence = observe(CASE, Odd(), crm, refer(CASE, Oracle(CASE), crm))
+    evidence = observe(CASE, Odd(), crm, play_reference(CASE, Oracle(CASE), crm))
 
     scores = tuple(scorer(CASE, evidence) for scorer in SCORERS.values())
     turns = tuple(outcomes_of(CASE, evidence))

@@ -10,10 +10,10 @@ import pytest
 
 from pytest_crmeval import agents
 from pytest_crmeval.domain.messages import ToolCall
+from tests.atlas_models import roles_in
+from tests.leak_detector import FLAGS, leaves
 from tests.providers.answers import Answer, Call, Say
 from tests.providers.loopback import Loopback, Seen
-from tests.school import roles_in
-from tests.snoops import FLAGS, leaves
 
 BUNDLED = Path(__file__).parents[2] / "evals" / "data" / "crm.jsonl"
 AGENTS = Path(agents.__file__).parent
@@ -108,7 +108,7 @@ def test_who_learns_has_no_way_to_the_answer_key() -> None:
     """Whatever a session is given is named here; a new name is a decision."""
     from pytest_crmeval.ports import learner
 
-    given = {name: sorted(learner.Occasion.__slots__) for name in ("Occasion",)}
+    given = {name: sorted(learner.SessionSetup.__slots__) for name in ("SessionSetup",)}
 
-    assert {"Occasion": ["held_out", "key", "log", "models", "playbook", "student"]} == given
+    assert {"SessionSetup": ["held_out", "key", "log", "models", "playbook", "student"]} == given
     assert not re.search(r"expectation|conversation import|score", Path(learner.__file__).read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_crmeval.conversations.dataset.files import index
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import refer
+from pytest_crmeval.conversations.play import play_reference
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 from pytest_crmeval.domain.state import Row, State
 from pytest_crmeval.domain.transcript import Transcript
@@ -47,15 +47,15 @@ def in_order(state: State) -> dict[str, list[Row]]:
     return {table: sorted(rows, key=repr) for table, rows in state.items()}
 
 
-def test_every_bundled_case_is_there_as_it_is(bundled_plays: list[ReferencePlay]) -> None:
-    """In the order of the file."""
-    assert [ref.read() for ref in index([BUNDLE])] == [play.case for play in bundled_plays]
+def test_bundled_plays_are_of_every_third_case_in_order(bundled_plays: list[ReferencePlay]) -> None:
+    """Unchanged by the way through a file."""
+    assert [ref.read() for ref in index([BUNDLE])[::3]] == [play.case for play in bundled_plays]
 
 
-def test_the_reference_is_what_the_harness_makes_of_it(crm: Crm, bundled_plays: list[ReferencePlay]) -> None:
+def test_shared_play_equals_a_fresh_play_of_the_harness(crm: Crm, bundled_plays: list[ReferencePlay]) -> None:
     """The same words, calls, answers and rows, whoever watches; and the worlds are what was before each call."""
-    for play in bundled_plays[::60]:
-        again = refer(play.case, Oracle(play.case), crm)
+    for play in bundled_plays[::20]:
+        again = play_reference(play.case, Oracle(play.case), crm)
         answers = [result for exchange in play.reference.transcript.exchanges for _, result in exchange.calls]
 
         assert in_order(again.before) == in_order(play.reference.before)
@@ -65,7 +65,7 @@ def test_the_reference_is_what_the_harness_makes_of_it(crm: Crm, bundled_plays: 
         assert not answers or in_order(play.reference.before) == in_order(play.worlds[0].state)
 
 
-def test_plays_are_made_once(small: Path, tmp_path: Path) -> None:
+def test_second_process_reads_the_plays_of_the_first(small: Path, tmp_path: Path) -> None:
     """Who comes second gets what the first has made, and plays nothing."""
     first = shared_plays(tmp_path / "kept", small, PaperCrm())
     second = shared_plays(tmp_path / "kept", small, ClosedCrm())

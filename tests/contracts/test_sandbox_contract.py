@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, closing
 
 import pytest
 
-from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Limits, Program
+from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput, Termination
 from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from tests.sandboxes.pistons import piston
@@ -77,14 +77,14 @@ def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 def run(
     sandbox: Sandbox,
     source: str,
-    feed: Feed | None = None,
+    feed: ProgramInput | None = None,
     limits: Limits = LIMITS,
     language: Language = Language.PYTHON,
 ) -> Execution:
     """Run a program once."""
     with sandbox.prepared(Program(language=language, source=source)) as prepared:
         assert prepared.refused is None, prepared.refused
-        return prepared.run(feed or Feed(), limits)
+        return prepared.run(feed or ProgramInput(), limits)
 
 
 @pytest.fixture
@@ -109,33 +109,35 @@ class TestSandbox:
     @pytest.mark.parametrize("reader", READERS)
     def test_every_way_to_read_works(self, sandbox: Sandbox, reader: str) -> None:
         """The program is run as it was written."""
-        ended = run(sandbox, READERS[reader], Feed(stdin=b"one\ntwo\n"))
+        ended = run(sandbox, READERS[reader], ProgramInput(stdin=b"one\ntwo\n"))
 
         assert (b"one two\n", True) == (ended.stdout, ended.succeeded), ended.stderr
 
     @pytest.mark.parametrize("writer", WRITERS)
     def test_every_way_to_write_works(self, sandbox: Sandbox, writer: str) -> None:
         """The program ends as an interpreter ends: with all that it has written, and no error of its own making."""
-        ended = run(sandbox, WRITERS[writer], Feed(stdin=b"one\n"))
+        ended = run(sandbox, WRITERS[writer], ProgramInput(stdin=b"one\n"))
 
         assert (b"one\n", 0) == (ended.stdout, ended.exit_code), ended.stderr
 
     def test_line_ends_come_as_they_are(self, sandbox: Sandbox) -> None:
         """An interpreter changes none of them on Linux."""
-        ended = run(sandbox, "import sys; print(repr(input()), repr(sys.stdin.read()))", Feed(stdin=b"1\r\n2\r3\n"))
+        ended = run(
+            sandbox, "import sys; print(repr(input()), repr(sys.stdin.read()))", ProgramInput(stdin=b"1\r\n2\r3\n")
+        )
 
         assert b"'1\\r' '2\\r3\\n'\n" == ended.stdout
 
     def test_a_large_input_comes_whole(self, sandbox: Sandbox) -> None:
         """Beyond the size of any pipe."""
-        ended = run(sandbox, "import sys; print(len(sys.stdin.read()))", Feed(stdin=b"x" * 3_000_000))
+        ended = run(sandbox, "import sys; print(len(sys.stdin.read()))", ProgramInput(stdin=b"x" * 3_000_000))
 
         assert b"3000000\n" == ended.stdout
 
     def test_it_is_the_main_program(self, sandbox: Sandbox) -> None:
         """With its own name and arguments."""
         source = "import sys\nif __name__ == '__main__': print(__file__.rpartition('/')[2], *sys.argv[1:])"
-        ended = run(sandbox, source, Feed(args=("a b", "é")))
+        ended = run(sandbox, source, ProgramInput(args=("a b", "é")))
 
         assert "main.py a b é\n" == ended.stdout.decode()
 
@@ -155,7 +157,7 @@ class TestSandbox:
         """Whatever it is."""
         ended = run(sandbox, source)
 
-        assert (Ending.EXITED, code) == (ended.ending, ended.exit_code)
+        assert (Termination.EXITED, code) == (ended.ending, ended.exit_code)
         assert (code == 0) is ended.succeeded
 
     def test_a_traceback_names_the_programs_own_line(self, sandbox: Sandbox) -> None:
@@ -171,12 +173,12 @@ class TestSandbox:
         """Told by its name, also where Python has none for it."""
         ended = run(sandbox, f"import os; os.kill(os.getpid(), {number})")
 
-        assert (Ending.SIGNALLED, name, None) == (ended.ending, ended.signal, ended.exit_code)
+        assert (Termination.SIGNALLED, name, None) == (ended.ending, ended.signal, ended.exit_code)
 
     def test_files_go_in_and_come_back(self, sandbox: Sandbox) -> None:
         """Only those that are wanted, and only if they are there; also one that was not closed."""
         source = "f = open('out.txt', 'w'); f.write(open('in.txt').read() * 2); open('other', 'w').close()"
-        ended = run(sandbox, source, Feed(files={"in.txt": b"ab"}, wanted=("out.txt", "missing.txt")))
+        ended = run(sandbox, source, ProgramInput(files={"in.txt": b"ab"}, wanted=("out.txt", "missing.txt")))
 
         assert {"out.txt": b"abab"} == ended.files
 
@@ -184,24 +186,24 @@ class TestSandbox:
         """It is what decides about a busy loop."""
         ended = run(sandbox, "while True: pass", limits=SHORT)
 
-        assert (Ending.CPU_TIME, None) == (ended.ending, ended.exit_code)
+        assert (Termination.CPU_TIME, None) == (ended.ending, ended.exit_code)
 
     def test_wall_time_is_limited(self, sandbox: Sandbox) -> None:
         """For those who only wait."""
         waiting = Limits(cpu_seconds=10.0, wall_seconds=0.5, memory_bytes=256 << 20, output_bytes=1 << 20)
 
-        assert Ending.WALL_TIME is run(sandbox, "import time; time.sleep(60)", limits=waiting).ending
+        assert Termination.WALL_TIME is run(sandbox, "import time; time.sleep(60)", limits=waiting).ending
 
     @pytest.mark.parametrize("source", ["x = b'x' * (600 << 20)", "x = [0] * 10**12", "x = bytearray(500 << 20)"])
     def test_memory_is_limited(self, sandbox: Sandbox, source: str) -> None:
         """Used or refused."""
-        assert Ending.MEMORY is run(sandbox, source).ending
+        assert Termination.MEMORY is run(sandbox, source).ending
 
     def test_output_is_limited(self, sandbox: Sandbox) -> None:
         """What was allowed is kept."""
         ended = run(sandbox, "while True: print('x' * 999)", limits=SHORT)
 
-        assert Ending.OUTPUT is ended.ending
+        assert Termination.OUTPUT is ended.ending
         assert SHORT.output_bytes >= len(ended.stdout)
 
     def test_much_on_stderr_ends_nothing(self, sandbox: Sandbox) -> None:
@@ -220,7 +222,7 @@ class TestSandbox:
             "math.left = os.environ['LEFT'] = 'here'; open('left', 'w').close()\n"
         )
         with sandbox.prepared(Program(language=Language.PYTHON, source=source)) as prepared:
-            outputs = {prepared.run(Feed(), LIMITS).stdout for _ in range(2 * sandbox.slots + 1)}
+            outputs = {prepared.run(ProgramInput(), LIMITS).stdout for _ in range(2 * sandbox.slots + 1)}
 
         assert {b"['main.py'] False False\n"} == outputs
 
@@ -230,7 +232,7 @@ class TestSandbox:
             sandbox.prepared(Program(language=Language.PYTHON, source="print(int(input()) ** 2)")) as prepared,
             ThreadPoolExecutor(6) as threads,
         ):
-            ends = list(threads.map(lambda n: prepared.run(Feed(stdin=b"%d" % n), LIMITS), range(24)))
+            ends = list(threads.map(lambda n: prepared.run(ProgramInput(stdin=b"%d" % n), LIMITS), range(24)))
 
         assert [n * n for n in range(24)] == [int(end.stdout) for end in ends]
 
@@ -245,12 +247,12 @@ class TestSandbox:
     def test_a_name_that_leads_out_is_the_judges_trouble(self, sandbox: Sandbox) -> None:
         """It says nothing about the program."""
         with pytest.raises(SandboxError):
-            run(sandbox, "pass", Feed(files={"../escape": b""}))
+            run(sandbox, "pass", ProgramInput(files={"../escape": b""}))
 
     def test_a_compiled_program_runs(self, cpp: Sandbox) -> None:
         """As often as there are tests."""
         with cpp.prepared(Program(language=Language.CPP, source=ADDS)) as prepared:
-            outputs = [prepared.run(Feed(stdin=b"%d 1" % n), LIMITS).stdout for n in range(3)]
+            outputs = [prepared.run(ProgramInput(stdin=b"%d 1" % n), LIMITS).stdout for n in range(3)]
 
         assert [b"1\n", b"2\n", b"3\n"] == outputs
 
@@ -261,7 +263,7 @@ class TestSandbox:
             '  int n; std::puts(std::scanf("%d", &n) == 1 ? "read" : "nothing"); }\n'
         )
 
-        assert b"read\n" == run(cpp, source, Feed(stdin=b"5"), language=Language.CPP).stdout
+        assert b"read\n" == run(cpp, source, ProgramInput(stdin=b"5"), language=Language.CPP).stdout
 
     def test_what_does_not_compile_is_refused(self, cpp: Sandbox) -> None:
         """With what the compiler said."""
@@ -273,13 +275,13 @@ class TestSandbox:
     @pytest.mark.parametrize(
         ("source", "ending"),
         [
-            ("#include <vector>\nint main() { std::vector<char> v(1ull << 40); return v[9]; }", Ending.MEMORY),
-            ("#include <cstdlib>\nint main() { abort(); }", Ending.SIGNALLED),
-            ('#include <cstdio>\nint main() { for (;;) puts("xxxxxxxx"); }', Ending.OUTPUT),
-            ("int main() { for (volatile int i = 0;; ++i) {} }", Ending.CPU_TIME),
+            ("#include <vector>\nint main() { std::vector<char> v(1ull << 40); return v[9]; }", Termination.MEMORY),
+            ("#include <cstdlib>\nint main() { abort(); }", Termination.SIGNALLED),
+            ('#include <cstdio>\nint main() { for (;;) puts("xxxxxxxx"); }', Termination.OUTPUT),
+            ("int main() { for (volatile int i = 0;; ++i) {} }", Termination.CPU_TIME),
         ],
         ids=["refused memory", "crash", "output", "cpu time"],
     )
-    def test_a_compiled_program_has_the_same_limits(self, cpp: Sandbox, source: str, ending: Ending) -> None:
+    def test_a_compiled_program_has_the_same_limits(self, cpp: Sandbox, source: str, ending: Termination) -> None:
         """By what really happened."""
         assert ending is run(cpp, source, limits=SHORT, language=Language.CPP).ending

@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
-from tests.boxes import CONFTEST, PROBLEMS, RAN, TEST, solution, write_lines
 from tests.conftest import STRANGERS
+from tests.fake_sandbox import CONFTEST, PROBLEMS, RAN, TEST, solution, write_lines
 from tests.providers.answers import Answer
 from tests.providers.loopback import Loopback, Seen, crm_brain
 
 CANARY = "sk-canary-0123456789abcdef0123456789"
 Brain = Callable[[Seen], Answer] | Sequence[Answer]
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give runs a terminal in which no line is wrapped; what is shown on 80 columns has tests of its own."""
+    monkeypatch.setenv("COLUMNS", "400")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""An agent that learns, end to end: a school on loopback, in real pytest runs."""
+"""An agent that learns, end to end: all its models on loopback, in real pytest runs."""
 
 import json
 from collections import Counter
@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from pytest_crmeval import cli
-from pytest_crmeval.agents.atlas.telemetry.export import rows
+from pytest_crmeval.agents.atlas.telemetry import rows
 from pytest_crmeval.player import conversations
 from pytest_crmeval.postgres.databases import Address
+from tests.atlas_models import RULE, answer_by_role, roles_in, stream
 from tests.projects import report_of
 from tests.providers.answers import Answer
 from tests.providers.loopback import Loopback, Seen
-from tests.school import RULE, roles_in, school, stream
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
@@ -33,18 +33,20 @@ def trials_of(path: Path, subject: str = ATLAS) -> list[dict[str, Any]]:
     return sorted(found, key=lambda trial: (trial["learning"]["held_out"], trial["learning"]["position"]))
 
 
-def standing_of(path: Path, subject: str = ATLAS) -> dict[str, Any]:
+def summary_of(path: Path, subject: str = ATLAS) -> dict[str, Any]:
     """Return how a subject stands."""
     return next(found for found in report_of(path)["results"] if found["subject"] == subject)
 
 
-def test_it_learns(project: Project, providers: Providers, given_server: str) -> None:
+def test_agent_with_a_playbook_learns_from_its_training_cases(
+    project: Project, providers: Providers, given_server: str
+) -> None:
     """A habit costs one conversation for each way to say it; the rule helps in the second half, and where it counts."""
-    providers(school)
+    providers(answer_by_role)
     path = project(stream(8, 4))
 
     result = path.runpytest(*A, *B, "--crmeval-agent", OFF, "-n", "2")
-    learning, off = standing_of(path.path)["learning"], standing_of(path.path, OFF)["learning"]
+    learning, off = summary_of(path.path)["learning"], summary_of(path.path, OFF)["learning"]
 
     result.stdout.fnmatch_lines(
         [
@@ -64,7 +66,7 @@ def test_it_learns(project: Project, providers: Providers, given_server: str) ->
     assert (0.125, ALONE) == (learning["comparison"]["p_value"], learning["comparison"]["alone"])
     assert {"student", "teacher", "reward", "learner"} == set(learning["roles"])
     bills = [bill["cost"] for bill in learning["roles"].values()]
-    assert standing_of(path.path)["bill"]["cost"] == pytest.approx(sum(bills))
+    assert summary_of(path.path)["bill"]["cost"] == pytest.approx(sum(bills))
     _check_telemetry(given_server, str(report_of(path.path)["run"]["id"]))
 
 
@@ -86,7 +88,7 @@ def test_the_playbook_can_be_read_after_the_run(
     project: Project, providers: Providers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With the curve, as text and as JSON; and the export of an embedded server's telemetry is not needed for it."""
-    providers(school)
+    providers(answer_by_role)
     path = project(stream(4))
     path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "mine")
     capsys.readouterr()
@@ -108,17 +110,17 @@ def test_a_run_in_which_nobody_learns_has_nothing_to_show(project: Project, caps
     capsys.readouterr()
 
     assert 2 == cli.main(["atlas", "dull", "--reports", str(path.path / "reports")])
-    assert "nobody has learnt anything in this run" in capsys.readouterr().err
+    assert "no agent has learned anything in this run" in capsys.readouterr().err
 
 
 def test_a_pair_puts_right_what_a_coach_lets_pass(project: Project, providers: Providers) -> None:
     """The teacher takes over after his advice was not taken, so nothing wrong is written; then the rule is known."""
-    server = providers(school)
+    server = providers(answer_by_role)
     path = project(stream(4))
 
     path.runpytest("--crmeval-agent", ATLAS.replace("coach", "paired"), "-p", "no:xdist").assert_outcomes(passed=4)
-    (standing,) = report_of(path.path)["results"]
-    assert {"approved": 2, "corrected": 2, "taken over": 2} == standing["learning"]["reviews"]
+    (summary,) = report_of(path.path)["results"]
+    assert {"approved": 2, "corrected": 2, "taken over": 2} == summary["learning"]["reviews"]
     first = ["student", "teacher", "student", "teacher", "student", "reward", "learner"]
     assert first == roles_in(server.seen)[:7]
 
@@ -127,7 +129,7 @@ def test_what_was_learnt_may_be_used_in_another_run(
     project: Project, providers: Providers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Frozen, by the student alone: nobody else is asked. He has met these conversations before, and that is told."""
-    server = providers(school)
+    server = providers(answer_by_role)
     path = project(stream(2))
     frozen = ATLAS.replace("coach", "solo") + "&learning=frozen"
     path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "first").assert_outcomes(failed=2)
@@ -153,23 +155,23 @@ def test_learning_is_not_the_time_of_the_conversation(
 
     def slow(seen: Seen) -> Answer:
         passed[0] += {"review": 10.0, "reward": 100.0, "revise": 1000.0}.get(seen.tools[0], 1.0)
-        return school(seen)
+        return answer_by_role(seen)
 
     providers(slow)
     monkeypatch.setattr(conversations, "time", SimpleNamespace(perf_counter=lambda: passed[0]))
     path = project(stream(1))
     path.runpytest(*A, "-p", "no:xdist")
     (trial,) = trials_of(path.path)
-    standing = standing_of(path.path)
+    summary = summary_of(path.path)
 
     assert (13.0, 1100.0) == (trial["seconds"], trial["learning_seconds"])
-    assert 13.0 == standing["figures"]["latency_p95"]["value"]
-    assert (13.0, 1100.0) == tuple(standing["learning"][name] for name in ("seconds_to_play", "seconds_to_learn"))
+    assert 13.0 == summary["figures"]["latency_p95"]["value"]
+    assert (13.0, 1100.0) == tuple(summary["learning"][name] for name in ("seconds_to_play", "seconds_to_learn"))
 
 
 def test_what_was_recorded_is_replayed(project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch) -> None:
     """All roles, without a network and without a key: the same is learnt again."""
-    server = providers(school)
+    server = providers(answer_by_role)
     path = project(stream(3, 1))
     path.runpytest(*A, "-p", "no:xdist", "--crmeval-record", "tapes")
     recorded = [(trial["verdict"], trial["learning"]) for trial in trials_of(path.path)]
@@ -184,7 +186,7 @@ def test_what_was_recorded_is_replayed(project: Project, providers: Providers, m
 
 def test_a_shard_has_all_of_a_learner_or_nothing(project: Project, providers: Providers) -> None:
     """It can't be split: each conversation is played with what was learnt from those before."""
-    providers(school)
+    providers(answer_by_role)
     path = project(stream(6))
     hands = [
         path.runpytest(*A, *B, "-p", "no:xdist", "--collect-only", "-q", "--crmeval-shard", f"{index}/2").stdout.lines
@@ -200,26 +202,26 @@ def test_a_role_that_no_model_can_play_is_refused_before_anything_is_played(
     project: Project, providers: Providers
 ) -> None:
     """In words that say what could be."""
-    providers(school)
+    providers(answer_by_role)
     result = project(stream(1)).runpytest("--crmeval-agent", "atlas?student=mute", "-p", "no:xdist")
 
-    result.stderr.fnmatch_lines(["*atlas: student=mute: is not openai:MODEL or anthropic:MODEL"])
+    result.stderr.fnmatch_lines(["*atlas: student=mute: must be openai:MODEL or anthropic:MODEL"])
 
 
 def test_a_learner_meets_no_conversation_twice(project: Project, providers: Providers) -> None:
     """It would know it the second time; whoever does not learn may."""
-    server = providers(school)
+    server = providers(answer_by_role)
     path = project(stream(1))
     refused = path.runpytest(*A, *B, "-p", "no:xdist", "--crmeval-trials", "2")
     allowed = path.runpytest("--crmeval-agent", OFF, "-p", "no:xdist", "--crmeval-trials", "2", "--collect-only", "-q")
 
-    refused.stderr.fnmatch_lines(["*--crmeval-trials 2: atlas learns from each conversation, and would know it when *"])
+    refused.stderr.fnmatch_lines(["*--crmeval-trials 2: atlas learns from each conversation, so it can't play*"])
     assert ([], 2) == (server.seen, sum("[atlas" in line for line in allowed.stdout.lines))
 
 
 def test_a_learner_plays_a_conversation_for_one_test(project: Project, providers: Providers) -> None:
     """Two tests of a suite that play the same would have it meet each conversation twice."""
-    server = providers(school)
+    server = providers(answer_by_role)
     path = project(stream(1))
     (path.path / "test_again.py").write_text((path.path / "test_crm.py").read_text(encoding="utf-8"), encoding="utf-8")
     result = path.runpytest(*A, "-p", "no:xdist")
@@ -232,7 +234,7 @@ def test_a_database_for_telemetry_that_is_not_there_is_refused_before_anything_i
     project: Project, providers: Providers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the name of the setting that is wrong, and without its password."""
-    server = providers(school)
+    server = providers(answer_by_role)
     monkeypatch.setenv("CRMEVAL_ATLAS_DSN", "host=127.0.0.1 port=1 connect_timeout=1 password=hunter2")
     result = project(stream(1)).runpytest(*A, "-p", "no:xdist")
 
@@ -242,7 +244,7 @@ def test_a_database_for_telemetry_that_is_not_there_is_refused_before_anything_i
 
 def test_a_learner_is_not_given_to_every_worker(project: Project, providers: Providers) -> None:
     """Each would learn it for itself, under the same key."""
-    providers(school)
+    providers(answer_by_role)
     result = project(stream(2)).runpytest(*A, "-n", "1", "--dist", "each")
 
     assert "plays each case once: choose another --dist" in result.stdout.str() + result.stderr.str()
@@ -256,7 +258,7 @@ def estimated(result: pytest.RunResult) -> dict[str, list[str]]:
 
 def test_an_estimate_knows_every_role(project: Project, providers: Providers) -> None:
     """Guessed at first, each at its own price; then as it was. What is held out is played by the student alone."""
-    server = providers(school)
+    server = providers(answer_by_role)
     path, estimate = project(stream(2, 1)), (*A, "-p", "no:xdist", "--crmeval-estimate")
     guessed = path.runpytest(*estimate)
     asked = len(server.seen)
@@ -268,7 +270,7 @@ def test_an_estimate_knows_every_role(project: Project, providers: Providers) ->
         role: cells[0] for role, cells in estimated(guessed).items()
     }
     assert (0, True) == (asked, all(cells[5].startswith("$") for cells in estimated(guessed).values()))
-    bills = standing_of(path.path)["learning"]["roles"]
+    bills = summary_of(path.path)["learning"]["roles"]
     assert {"arbiter": 0, **{role: bill["usage"]["calls"] for role, bill in bills.items()}} == {
         role: int(cells[1]) for role, cells in known.items()
     }

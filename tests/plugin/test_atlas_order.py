@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.atlas_models import RULE, answer_by_role, roles_in, shown, stream
 from tests.plugin.test_atlas import ATLAS, A, B, trials_of
 from tests.postgres.processes import eventually
 from tests.projects import report_of
 from tests.providers.answers import Answer, Say, Status
 from tests.providers.loopback import Loopback, Seen
-from tests.school import RULE, roles_in, school, shown, stream
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
@@ -42,7 +42,7 @@ def learned(server: Loopback) -> list[str]:
 
 def test_it_may_be_another_order(project: Project, providers: Providers) -> None:
     """The one that a seed gives, the same each time."""
-    providers(school)
+    providers(answer_by_role)
     path, spec = project(stream(6)), f"{ATLAS}&order=seed:7"
     first, again = (
         path.runpytest("--crmeval-agent", spec, "-p", "no:xdist", "--collect-only", "-q").stdout.str() for _ in "12"
@@ -54,23 +54,40 @@ def test_it_may_be_another_order(project: Project, providers: Providers) -> None
     assert dealt == re.findall(r"-(c\d\d)]", again)
 
 
-def test_a_test_with_fixtures_of_its_own_is_played_in_order_in_its_items(
-    project: Project, providers: Providers
+@pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
+def test_learner_is_refused_where_a_fixture_has_to_play_its_conversations(
+    project: Project, providers: Providers, xdist: list[str]
 ) -> None:
-    """Nobody plays for it, and each item waits for its turn."""
-    server = providers(school)
+    """Only the queue gives out what a learner plays; the message says which fixture is in the way."""
+    server = providers(answer_by_role)
     path = project(stream(6))
     path.makeconftest(OWN_FIXTURE)
 
+    result = path.runpytest(*A, *xdist)
+
+    assert result.ret in {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR}
+    told = [line for line in (*result.outlines, *result.errlines) if "learns from its conversations" in line]
+    assert any("can't be played ahead: the fixture 'mine' of conftest.py" in line for line in told)
+    assert [] == server.seen
+
+
+def test_skipped_conversation_of_a_learner_is_left_out(project: Project, providers: Providers) -> None:
+    """The others are played in their order."""
+    server = providers(answer_by_role)
+    path = project(stream(6))
+    path.makeconftest(
+        "import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n"
+        "        if 'c02' in item.nodeid:\n            item.add_marker(pytest.mark.skipif(True, reason='never'))\n"
+    )
+
     result = path.runpytest(*A, "-n", "2")
 
-    result.assert_outcomes(passed=4, failed=2)
-    result.stdout.fnmatch_lines(["crmeval ahead: *6 cases one at a time (the fixture 'mine' of conftest.py)"])
-    assert list("012345") == learned(server)
+    assert 1 == result.parseoutcomes()["skipped"]
+    assert list("01345") == learned(server)
 
 
 class Killing:
-    """A school in which the whole run is killed when a certain firm is asked for the first time."""
+    """Models that kill the whole run when a certain firm is asked for the first time."""
 
     def __init__(self, firm: str) -> None:
         self._firm = firm
@@ -85,7 +102,7 @@ class Killing:
             victim.send_signal(signal.SIGKILL)
             victim.wait(SOON)
             return Say("Nobody hears this.")
-        return school(seen)
+        return answer_by_role(seen)
 
 
 def test_a_killed_run_goes_on_where_it_was(project: Project, providers: Providers) -> None:
@@ -112,7 +129,7 @@ def test_a_killed_run_goes_on_where_it_was(project: Project, providers: Provider
 
 
 class Sniping:
-    """A school in which a worker is killed while the fourth is played, and the first three have been reported."""
+    """Models that kill a worker while the fourth is played, and the first three have been reported."""
 
     def __init__(self, told: Path) -> None:
         self._told = told
@@ -126,7 +143,7 @@ class Sniping:
             run, self.run = self.run, None
             eventually(lambda: "[ 50%]" in self._told.read_text(encoding="utf-8"), "three of six are reported")
             os.kill(workers_of(run.pid)[-1], signal.SIGKILL)
-        return school(seen)
+        return answer_by_role(seen)
 
 
 def workers_of(pid: int) -> list[int]:
@@ -138,10 +155,7 @@ def workers_of(pid: int) -> list[int]:
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
 def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, providers: Providers) -> None:
-    """Whether it has played the learner's conversation or not: that is played again, or errored with its item.
-
-    Then comes the next: in the order of the dataset, also where nothing else is in flight.
-    """
+    """The learner's conversation is played again, once, and then comes the next, in the order of the dataset."""
     path = project(stream(6))
     brain = Sniping(path.path / "told.txt")
     server = providers(brain)
@@ -158,15 +172,13 @@ def test_a_worker_that_is_killed_does_not_disturb_the_order(project: Project, pr
             run.kill()
     found = report_of(path.path)["trials"]
     trials = sorted((each for each in found if "learning" in each), key=lambda each: int(each["learning"]["position"]))
-    lost = [each["case"] for each in found if each["verdict"] == "errored"]
-    kept = [case for case in IN_ORDER if case not in lost]
 
     assert "crashed while running" in (path.path / "told.txt").read_text(encoding="utf-8")
-    assert lost in ([], ["c03"])
-    assert [(case, IN_ORDER.index(case) + 1) for case in kept] == [
+    assert [] == [each["case"] for each in found if each["verdict"] == "errored"]
+    assert [(case, number) for number, case in enumerate(IN_ORDER, start=1)] == [
         (trial["case"], trial["learning"]["position"]) for trial in trials
     ]
-    assert learned(server) in (list("012345"), [case[-1] for case in kept])
+    assert list("012345") == learned(server)
 
 
 def test_what_errored_is_played_late_and_that_is_told(project: Project, providers: Providers) -> None:
@@ -174,7 +186,7 @@ def test_what_errored_is_played_late_and_that_is_told(project: Project, provider
     broken = ["Firm1 Ltd"]
 
     def failing(seen: Seen) -> Answer:
-        return Status(400) if broken and broken[0] in seen.last_user_text else school(seen)
+        return Status(400) if broken and broken[0] in seen.last_user_text else answer_by_role(seen)
 
     server = providers(failing)
     path = project(stream(3, 1))
@@ -199,7 +211,7 @@ def test_a_learner_that_fails_to_learn_tells_so(project: Project, providers: Pro
     """The conversation was played, and counts; that nothing was learnt from it is on the report."""
 
     def mumbling(seen: Seen) -> Answer:
-        return Say("Well done, all of you!") if seen.tools == ("revise",) else school(seen)
+        return Say("Well done, all of you!") if seen.tools == ("revise",) else answer_by_role(seen)
 
     providers(mumbling)
     path = project(stream(2))
@@ -207,8 +219,8 @@ def test_a_learner_that_fails_to_learn_tells_so(project: Project, providers: Pro
 
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["note: atlas*: nothing was learnt: it calls 0 tools and not revise alone*(2 trials)"])
-    (standing,) = report_of(path.path)["results"]
-    assert 0 == standing["learning"]["counts"]["added"]
+    (summary,) = report_of(path.path)["results"]
+    assert 0 == summary["learning"]["counts"]["added"]
 
 
 def test_the_others_are_not_held_up(project: Project, providers: Providers) -> None:
@@ -224,7 +236,7 @@ def test_the_others_are_not_held_up(project: Project, providers: Providers) -> N
             waiting.append(done.wait(SOON))
         elif seen.results and "Firm5" in seen.last_user_text:
             done.set()
-        return school(seen)
+        return answer_by_role(seen)
 
     server = providers(patient)
     path = project(stream(6))
@@ -237,7 +249,7 @@ def test_the_others_are_not_held_up(project: Project, providers: Providers) -> N
 
 
 class Striking:
-    """A school whose worker is killed while three conversations of a baseline are in flight.
+    """Models that kill the worker while three conversations of a baseline are in flight.
 
     The learner's first conversation has to wait until the baseline's have been played, but for the one that xdist takes
     for the cause of the crash.
@@ -263,7 +275,7 @@ class Striking:
             self._played.add(seen.last_user_text)
             if len(self._played) == len(IN_ORDER) - 1:
                 self._all_played.set()
-        return school(seen)
+        return answer_by_role(seen)
 
     def _strike(self) -> None:
         if self._in_flight.wait(SOON) == 0:

@@ -21,8 +21,8 @@ BASELINES = ("--crmeval-agent", "claude", "--crmeval-agent", "gpt-4.1", "--crmev
 MINI = ("--crmeval-agent", "openai:gpt-4.1-mini?retries=1&timeout=5")
 
 
-def standings(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the standing of each subject."""
+def summaries(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the summary of each subject."""
     return {result["subject"]: result for result in report_of(path)["results"]}
 
 
@@ -41,7 +41,7 @@ def test_three_baselines_play_in_one_run(project: Project, providers: Providers,
 
     result.assert_outcomes(passed=9)
     assert {"claude": 3, "gpt-4.1": 3, "gpt-4.1-mini": 3} == {
-        name: standing["passed"] for name, standing in standings(pytester.path).items()
+        name: summary["passed"] for name, summary in summaries(pytester.path).items()
     }
     models = {seen.model for seen in server.seen}
     assert {"claude-sonnet-4-5-20250929", "gpt-4.1", "gpt-4.1-mini"} == models
@@ -61,8 +61,10 @@ def test_what_a_trial_took_is_in_the_report(project: Project, providers: Provide
     assert bills["openai:n"]["cost"] is None
 
 
-@WAYS
-@pytest.mark.parametrize(("status", "told"), [(401, "*authentication*"), (404, "*unknown model*")])
+@pytest.mark.parametrize(
+    ("status", "told", "xdist"),
+    [(401, "*authentication*", ["-n", "1"]), (404, "*unknown model*", ["-p", "no:xdist"])],
+)
 def test_an_agent_that_cannot_be_asked_is_stopped_at_once(
     project: Project, providers: Providers, xdist: list[str], status: int, told: str
 ) -> None:
@@ -73,7 +75,7 @@ def test_an_agent_that_cannot_be_asked_is_stopped_at_once(
     agents = ("--crmeval-agent", "gpt-4.1", "--crmeval-agent", "gpt-4.1-mini")
     result = pytester.runpytest(*agents, *ONE_AT_A_TIME, *xdist)
 
-    found = standings(pytester.path)
+    found = summaries(pytester.path)
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     assert 8 == found["gpt-4.1-mini"]["passed"]
     assert 0 < found["gpt-4.1"]["errored"] <= 2
@@ -160,7 +162,7 @@ def test_an_address_that_cannot_be_is_refused(project: Project, monkeypatch: pyt
     result = project().runpytest("--crmeval-agent", "gpt-4.1")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*OPENAI_BASE_URL: nonsense is no http address*"])
+    result.stderr.fnmatch_lines(["*OPENAI_BASE_URL: nonsense is not an http address*"])
     result.stderr.no_fnmatch_line("*hunter22*")
 
 

@@ -1,6 +1,7 @@
 """Solution files are cases as conversations are; the checkpoint that wrote them is who is evaluated."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,20 @@ import jsonschema
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_crmeval.player.solutions import _lines_in
+from pytest_crmeval.domain.json_lines import count_lines
 from pytest_crmeval.report import files as reports
-from tests.boxes import CONFTEST, EVERY_KIND, RAN, TEST, Made, problem, solution, standings, whole_tree, write_lines
+from tests.fake_sandbox import (
+    CONFTEST,
+    EVERY_KIND,
+    RAN,
+    TEST,
+    Made,
+    problem,
+    solution,
+    summaries,
+    whole_tree,
+    write_lines,
+)
 from tests.projects import report_of
 
 WAYS = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
@@ -43,7 +55,7 @@ def test_one_item_per_file_and_the_checkpoint_is_who_is_evaluated(judging: Made,
         ]
     )
     result.stdout.no_fnmatch_line("crmeval agent:*")
-    assert ["checkpoint-9", "checkpoint-49", "checkpoint-100"] == list(standings(pytester))
+    assert ["checkpoint-9", "checkpoint-49", "checkpoint-100"] == list(summaries(pytester))
 
 
 def test_every_line_is_told_with_its_verdict_or_why_it_has_none(judging: Made, snapshot: SnapshotAssertion) -> None:
@@ -79,14 +91,15 @@ def test_results_are_where_scripts_look_for_them_in_the_order_of_steps(judging: 
     result = pytester.runpytest(*NO_XDIST)
 
     folder = Path(pytester.path, "reports/latest").resolve()
-    result.assert_outcomes(passed=1, failed=1, skipped=1)
+    result.assert_outcomes(passed=1, failed=2)
     names = [f"eval_{name}" for name in ("checkpoint_100/eval_s", "checkpoint_9/eval_s", "odd/eval_t")]
     expected = [f"{name}.{ending}" for name in names for ending in ("jsonl", "txt")]
     assert ["batch_eval_results.json", *expected] == [name for name in whole_tree(folder) if "eval" in name]
     batch = json.loads((folder / "batch_eval_results.json").read_text(encoding="utf-8"))
     told = [(each["checkpoint"], each["success"], each["solved"], each["judged"]) for each in batch["results"]]
-    assert [("checkpoint-9", False, 0, 0), ("checkpoint-100", True, 1, 1), ("odd", True, 0, 0)] == told
-    assert (3, 2, 1) == tuple(batch["summary"][name] for name in ("total_tasks", "completed", "failed"))
+    assert [("checkpoint-9", False, 0, 0), ("checkpoint-100", True, 1, 1), ("odd", False, 0, 0)] == told
+    assert "no solution can be judged: the file is empty" in batch["results"][2]["error"]
+    assert (3, 1, 2) == tuple(batch["summary"][name] for name in ("total_tasks", "completed", "failed"))
     first = batch["results"][0]
     assert "the paper is torn" in first["error"]
     assert [str(pytester.path / "runs/checkpoint-9/s.jsonl")] == first["solution_files"]
@@ -101,7 +114,7 @@ def test_a_last_line_without_a_break_is_a_line(tmp_path: Path, content: bytes, e
     path = tmp_path / "s.jsonl"
     path.write_bytes(content)
 
-    assert expected == _lines_in(path)
+    assert expected == count_lines(path)
 
 
 VANISHING = """
@@ -124,7 +137,95 @@ def test_a_checkpoint_with_a_file_of_which_nothing_is_known_is_there_and_no_succ
     batch = json.loads(Path(pytester.path, "reports/latest/batch_eval_results.json").read_text(encoding="utf-8"))
     assert [(9, True), (10, False), (20, False)] == [(each["step"], each["success"]) for each in batch["results"]]
     assert "t.jsonl: No such file" in batch["results"][1]["error"]
-    assert "1 file was not come to before the run ended" == batch["results"][2]["error"]
+    assert "1 file has not been judged yet" == batch["results"][2]["error"]
+
+
+@WAYS
+def test_what_can_not_be_read_fails_alone_with_its_reason(judging: Made, xdist: list[str]) -> None:
+    """A file of rubbish, a dangling link, a pipe, an empty folder: none is green, and the good file is judged."""
+    pytester = judging({"checkpoint-1/good": [solution("a")], "checkpoint-2/rubbish": ["\0\1", "no JSON"]})
+    runs = Path(pytester.path, "runs")
+    (runs / "checkpoint_3").mkdir()
+    (runs / "step_20").mkdir()
+    (runs / "step_20/gone.jsonl").symlink_to("nowhere")
+    (runs / "global_step4").mkdir()
+    os.mkfifo(runs / "global_step4/pipe.jsonl")
+
+    result = pytester.runpytest(*xdist)
+
+    result.assert_outcomes(passed=1, failed=4)
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    batch = json.loads(Path(pytester.path, "reports/latest/batch_eval_results.json").read_text(encoding="utf-8"))
+    told = [(each["checkpoint"], each["step"], each["success"]) for each in batch["results"]]
+    assert [
+        ("checkpoint-1", 1, True),
+        ("checkpoint-2", 2, False),
+        ("checkpoint_3", 3, False),
+        ("global_step4", 4, False),
+        ("step_20", 20, False),
+    ] == told
+    errors = [each["error"] for each in batch["results"][1:]]
+    for word, error in zip(
+        ("2 bad line", "no .jsonl file in this folder", "a pipe", "No such file"), errors, strict=True
+    ):
+        assert word in error
+
+
+WATCHING = """
+import json
+
+def pytest_crmeval_trial_finished(config, trial):
+    folder = config.rootpath / "reports" / "r"
+    batch = json.loads((folder / "batch_eval_results.json").read_text())
+    with (config.rootpath / "seen.jsonl").open("a") as file:
+        print(json.dumps([each["success"] for each in batch["results"]]), file=file)
+
+def pytest_runtest_setup(item):
+    batch = item.config.rootpath / "reports/r/batch_eval_results.json"
+    assert len(json.loads(batch.read_text())["results"]) == 2, "it is not there from the start"
+"""
+
+
+def test_the_results_of_all_checkpoints_are_there_from_the_start_and_grow(judging: Made) -> None:
+    """A script that reads them meanwhile sees what is judged, and what is not judged yet."""
+    files = {"checkpoint-1/s": [solution("a")], "checkpoint-2/s": [solution("a")]}
+    pytester = judging(files, conftest=CONFTEST + WATCHING)
+
+    pytester.runpytest(*NO_XDIST, "--crmeval-run", "r").assert_outcomes(passed=2)
+
+    seen = Path(pytester.path, "seen.jsonl").read_text(encoding="utf-8").split("\n")
+    assert ["[true, false]", "[true, true]", ""] == seen
+
+
+def test_solutions_judged_without_generated_tests_are_noted(judging: Made) -> None:
+    """Without the choice they are unsupported, and the file is not green."""
+    record = {"id": "g", "official_tests": [{"input": "1", "output": "5"}], "generated_tests": 7}
+    pytester = judging({"checkpoint-1/s": [solution("g")]})
+    write_lines(Path(pytester.path, "problems.jsonl"), record)
+
+    refused = pytester.runpytest(*NO_XDIST)
+    unsupported = summaries(pytester)["checkpoint-1"]["checkpoint"]["ungradable_because"]
+    chosen = pytester.runpytest(*NO_XDIST, "--crmeval-set=tests_max=0")
+
+    refused.assert_outcomes(failed=1)
+    assert {"unsupported problem": 1} == unsupported
+    chosen.assert_outcomes(passed=1)
+    assert any("judged by their official tests only" in line for line in chosen.outlines)
+
+
+def test_what_is_not_supported_is_counted_and_named_once(judging: Made) -> None:
+    """However many solutions and checkpoints it concerns."""
+    java = {**solution("a"), "language": "Java 21"}
+    pytester = judging(
+        {f"checkpoint-{step}/s": [solution("a"), *[java] * 3] for step in (1, 2)},
+        conftest=CONFTEST.replace("FakeSandbox()", "FakeSandbox(lacking='java')"),
+    )
+
+    result = pytester.runpytest(*NO_XDIST)
+
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["UNGRADABLE: 6 of 8 lines of checkpoints are not in pass@1: 6 unsupported problem"])
+    assert 1 == sum("there is no java here" in line for line in result.outlines)
 
 
 def test_the_judges_trouble_is_never_wrong_and_never_forgiven(judging: Made) -> None:
@@ -138,20 +239,24 @@ def test_the_judges_trouble_is_never_wrong_and_never_forgiven(judging: Made) -> 
 
     first.assert_outcomes(failed=1)
     first.stdout.fnmatch_lines(["*errored: 1 of 3 solutions were not judged: line 2: *the paper is torn*"])
-    standing = standings(pytester)["checkpoint-49"]
-    assert (1, 0) == (standing["errored"], standing["passed"])
-    assert (1, 2, 1) == tuple(standing["checkpoint"][name] for name in ("solved", "judged", "unjudged"))
-    assert {} == standing["scores"]
+    summary = summaries(pytester)["checkpoint-49"]
+    assert (1, 0) == (summary["errored"], summary["passed"])
+    assert (1, 2, 1) == tuple(summary["checkpoint"][name] for name in ("solved", "judged", "unjudged"))
+    assert {} == summary["scores"]
     assert pytest.ExitCode.TESTS_FAILED == first.ret
     RAN.clear()
-    pytester.makepyfile(conftest=CONFTEST.replace("Box()", "Mended()").replace("import Box", "import Mended"))
+    pytester.makepyfile(
+        conftest=CONFTEST.replace("FakeSandbox()", "RepairedSandbox()").replace(
+            "import FakeSandbox", "import RepairedSandbox"
+        )
+    )
 
     second = pytester.runpytest(*NO_XDIST, "--crmeval-run", "r")
 
     second.assert_outcomes(passed=1)
     assert ["break", "break"] == RAN
     assert (2, 3, 0) == tuple(
-        standings(pytester)["checkpoint-49"]["checkpoint"][name] for name in ("solved", "judged", "unjudged")
+        summaries(pytester)["checkpoint-49"]["checkpoint"][name] for name in ("solved", "judged", "unjudged")
     )
     assert [1, 2, 3] == [line["line"] for line in lines_of(pytester, "eval_checkpoint_49/eval_s.jsonl")[1:-1]]
 
@@ -160,12 +265,12 @@ def test_a_file_that_runs_out_of_time_is_resumed_where_it_stopped(judging: Made)
     """Here before its first solution: the trial errored, and says what is missing and what to do."""
     pytester = judging({"checkpoint-49/s": [solution("a"), {"code": "say 5"}, solution("b")]})
 
-    first = pytester.runpytest(*NO_XDIST, "--crmeval-run", "r", "--crmeval-file-timeout", "0.000001")
+    first = pytester.runpytest(*NO_XDIST, "--crmeval-run", "r", "--crmeval-set=file_timeout=0.000001")
 
     first.assert_outcomes(failed=1)
-    first.stdout.fnmatch_lines(["*2 of 3 solutions were not judged: 2 were not come to in time (*--crmeval-run*"])
+    first.stdout.fnmatch_lines(["*2 of 3 solutions were not judged: 2 not reached in time (*--crmeval-run*"])
     assert [] == RAN
-    assert 2 == standings(pytester)["checkpoint-49"]["checkpoint"]["unjudged"]
+    assert 2 == summaries(pytester)["checkpoint-49"]["checkpoint"]["unjudged"]
     pytester.runpytest(*NO_XDIST, "--crmeval-run", "r").assert_outcomes(passed=1)
     assert 4 == len(RAN)
     pytester.runpytest(*NO_XDIST, "--crmeval-run", "r").assert_outcomes(deselected=1)
@@ -191,9 +296,8 @@ def test_checkpoints_are_chosen_by_pattern_and_by_keyword(judging: Made) -> None
     files = {f"checkpoint-{step}/{name}": [solution("a")] for step in (49, 98, 147) for name in ("s", "t")}
     pytester = judging(files)
 
-    result = pytester.runpytest(
-        *NO_XDIST, "--collect-only", "-q", "-k", "not t]", "--crmeval-checkpoints", "checkpoint-{98,147}"
-    )
+    chosen = "--crmeval-set=checkpoints=checkpoint-{98,147}"
+    result = pytester.runpytest(*NO_XDIST, "--collect-only", "-q", "-k", "not t]", chosen)
 
     items = [line for line in result.outlines if "::" in line]
     assert ["test_it.py::test_solutions[checkpoint-98-s]", "test_it.py::test_solutions[checkpoint-147-s]"] == items
@@ -226,10 +330,12 @@ def test_files_and_problems_of_the_command_line_take_the_place_of_the_markers(ju
     ("marker", "told"),
     [
         pytest.param("'runs'", "*name the problems: *--crmeval-problems FILE*", id="no problems"),
-        pytest.param("'runs', problems='no.jsonl'", "*no.jsonl: there is no such file of problems*", id="gone"),
+        pytest.param("'runs', problems='no.jsonl'", "*no.jsonl: no such file of problems*", id="gone"),
         pytest.param("'runs', problems='test_it.py'", "*test_it.py:1: *", id="no problem in it"),
         pytest.param("'nowhere', problems='problems.jsonl'", "*nowhere*", id="no solutions"),
-        pytest.param("'runs', problems='problems.jsonl', threshold=2", "*threshold=2: give a share*", id="threshold"),
+        pytest.param(
+            "'runs', problems='problems.jsonl', threshold=2", "*threshold=2: must be a share*", id="threshold"
+        ),
         pytest.param("'runs', limit=3", "*@pytest.mark.solutions('checkpoints/'), one path, *problems=*", id="unknown"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.boxes import CONFTEST, PROBLEMS, RAN, Made, problem, solution, standings, write_lines
+from tests.fake_sandbox import CONFTEST, PROBLEMS, RAN, Made, problem, solution, summaries, write_lines
 
 NO_XDIST = ("-p", "no:xdist")
 FILES = {"checkpoint-49/s": [solution("a"), solution("b", "say 4")], "checkpoint-98/s": [solution("a")]}
@@ -24,7 +24,7 @@ def judged(judging: Made) -> pytest.Pytester:
 
 def told(pytester: pytest.Pytester, subject: str = "checkpoint-49") -> dict[str, Any]:
     """Return the figures of a checkpoint in the latest run, without where they are from."""
-    figures = standings(pytester)[subject]["checkpoint"]
+    figures = summaries(pytester)[subject]["checkpoint"]
     return {name: figure for name, figure in figures.items() if not name.startswith("reused")}
 
 
@@ -35,10 +35,10 @@ def test_the_same_files_are_not_judged_again(judged: pytest.Pytester) -> None:
     result = judged.runpytest(*NO_XDIST, "--crmeval-run", "second")
 
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["3 verdicts of checkpoints are from first: *", "*--crmeval-fresh judges anew*"])
+    result.stdout.fnmatch_lines(["3 verdicts of checkpoints are from first: *", "*--crmeval-fresh judges them again*"])
     assert [] == RAN
     assert before == told(judged)
-    assert "first" == standings(judged)["checkpoint-49"]["checkpoint"]["reused_from"]
+    assert "first" == summaries(judged)["checkpoint-49"]["checkpoint"]["reused_from"]
     first, second = (
         Path(judged.path, "reports", run, "eval_checkpoint_49/eval_s.jsonl") for run in ("first", "second")
     )
@@ -65,12 +65,12 @@ def test_what_has_changed_is_judged_again(
     elif change == "problems":
         write_lines(here / "problems.jsonl", *PROBLEMS, problem("more"))
     elif change == "sandbox":
-        judged.makepyfile(conftest=CONFTEST.replace("Box()", "Box(identity='paper 2')"))
+        judged.makepyfile(conftest=CONFTEST.replace("FakeSandbox()", "FakeSandbox(identity='paper 2')"))
     elif change == "judge":
         # By its name the module is a fixture, or what an earlier run has left there: the next run takes this one.
         monkeypatch.setattr(import_module("pytest_crmeval.player.solutions"), "JUDGING", 0)
     else:
-        arguments, expected = ["--crmeval-all-tests"], 6
+        arguments, expected = ["--crmeval-set=all_tests=yes"], 6
 
     judged.runpytest(*NO_XDIST, *arguments).assert_outcomes(passed=2)
 
@@ -81,7 +81,7 @@ def test_of_a_file_that_was_not_judged_to_its_end_only_the_rest_is_judged(judgin
     """Also in another run; and what the judge could not judge is the rest."""
     pytester = judging({"checkpoint-49/s": [solution("a"), solution("b", "break"), solution("c")]})
     pytester.runpytest(*NO_XDIST, "--crmeval-run", "first").assert_outcomes(failed=1)
-    pytester.makepyfile(conftest=CONFTEST.replace("Box", "Mended"))
+    pytester.makepyfile(conftest=CONFTEST.replace("FakeSandbox", "RepairedSandbox"))
     RAN.clear()
 
     result = pytester.runpytest(*NO_XDIST, "--crmeval-run", "second")

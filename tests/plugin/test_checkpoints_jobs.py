@@ -13,7 +13,18 @@ from typing import Any
 import pytest
 
 from pytest_crmeval import cli
-from tests.boxes import CONFTEST, PROBLEMS, RAN, TEST, Made, solution, standings, wait_for, whole_tree, write_lines
+from tests.fake_sandbox import (
+    CONFTEST,
+    PROBLEMS,
+    RAN,
+    TEST,
+    Made,
+    solution,
+    summaries,
+    wait_for,
+    whole_tree,
+    write_lines,
+)
 from tests.postgres.processes import eventually
 from tests.projects import TEST_FILE, case, report_of
 from tests.providers.answers import Answer
@@ -86,7 +97,7 @@ def test_a_run_that_is_killed_in_the_middle_of_a_file_keeps_what_was_judged(
     pytester.runpytest(*NO_XDIST, "--crmeval-run", "r").assert_outcomes(passed=1)
 
     assert [f"meet {place}\nsay 5"] * 2 == RAN
-    assert 3 == standings(pytester)["checkpoint-49"]["checkpoint"]["solved"]
+    assert 3 == summaries(pytester)["checkpoint-49"]["checkpoint"]["solved"]
     kept = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     assert [1, 2, 3] == [line["line"] for line in kept[1:-1]]
 
@@ -156,4 +167,4 @@ def test_a_file_and_conversations_in_flight_do_not_starve_each_other(
 
     result.assert_outcomes(passed=21)
     result.stdout.fnmatch_lines(["crmeval ahead:  2 conversations in flight per worker"])
-    assert {"checkpoint-49": 1, "openai:m": 20} == {name: each["passed"] for name, each in standings(pytester).items()}
+    assert {"checkpoint-49": 1, "openai:m": 20} == {name: each["passed"] for name, each in summaries(pytester).items()}

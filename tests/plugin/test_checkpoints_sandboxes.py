@@ -1,25 +1,27 @@
 """Where the programs of solution files run: on this machine, on Piston servers, or wherever a plugin says."""
 
 import json
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox
-from tests.boxes import TEST, Made, problem, solution, standings, write_lines
+from tests.fake_sandbox import Made, problem, solution, summaries, write_lines
 from tests.sandboxes.piston_server import PistonServer
 
 NO_XDIST = ("-p", "no:xdist")
 HUMAN_EVAL = Path(__file__).parents[3] / "shared/data/humaneval"
 """Public programs; they are not ours to ship, and not on every machine."""
 HOOK = """
-from tests.boxes import Box
+from tests.fake_sandbox import FakeSandbox
 
 def pytest_crmeval_sandbox(config, spec):
-    return Box() if spec == "paper" else None
+    return FakeSandbox() if spec == "paper" else None
 """
 REAL = {"a": "print(5)", "b": "print(4)", "c": "while True: pass", "d": "1 / 0"}
 
@@ -34,6 +36,14 @@ def local() -> None:
         pytest.skip(str(error))
 
 
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """Make a folder that everybody can read; those of pytest are for their owner."""
+    with TemporaryDirectory(prefix="crmeval-public-", dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 def human_eval(name: str) -> list[dict[str, Any]]:
     """Return the solutions of a public file; skip where there is none."""
     path = HUMAN_EVAL / f"{name}.jsonl"
@@ -44,7 +54,7 @@ def human_eval(name: str) -> list[dict[str, Any]]:
 
 def solved(pytester: pytest.Pytester) -> dict[str, tuple[int, int]]:
     """Return solved and judged solutions of each checkpoint."""
-    found = {name: each["checkpoint"] for name, each in standings(pytester).items()}
+    found = {name: each["checkpoint"] for name, each in summaries(pytester).items()}
     return {name: (each["solved"], each["judged"]) for name, each in found.items()}
 
 
@@ -90,7 +100,96 @@ def test_verdicts_of_real_programs(judging: Made) -> None:
 
     pytester.runpytest(*NO_XDIST).assert_outcomes(passed=1)
 
-    assert {"AC": 1, "WA": 1, "TLE": 1, "RE": 1} == standings(pytester)["checkpoint-1"]["checkpoint"]["verdicts"]
+    assert {"AC": 1, "WA": 1, "TLE": 1, "RE": 1} == summaries(pytester)["checkpoint-1"]["checkpoint"]["verdicts"]
+
+
+WEAK_WORKER = """
+from pytest_crmeval.sandboxes.local import fork_servers, probing
+
+def pytest_configure(config):
+    if hasattr(config, "workerinput"):
+        real = probing._try
+
+        def fail(server, level):
+            if level == {level!r}:
+                raise fork_servers.Unavailable("a process has vanished")
+            real(server, level)
+
+        probing._try = fail
+"""
+
+
+@pytest.mark.usefixtures("local")
+def test_a_worker_that_can_not_isolate_programs_as_strongly_as_the_controller_ends_the_run(judging: Made) -> None:
+    """It does not take a weaker level: the header would name a stronger one than was used."""
+    with closing(LocalSandbox()) as sandbox:
+        level = sandbox.level
+    pytester = judging({"checkpoint-1/s": [solution("a", "print(5)")]}, conftest=WEAK_WORKER.format(level=level))
+
+    result = pytester.runpytest("-n", "1")
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines([f"ERROR: crmeval: the run uses the sandbox level '{level}', which gw0 can't reach: *"])
+    assert {} == {name: each for name, each in solved(pytester).items() if each[1]}
+
+
+READING = """
+found = []
+for path in {paths!r}:
+    try:
+        open(path).close()
+        found.append(path)
+    except OSError:
+        pass
+import beside
+print(found or 5)
+"""
+
+
+@pytest.mark.usefixtures("local")
+def test_tests_problems_and_solutions_are_hidden_even_in_folders_that_programs_see(judging: Made, public: Path) -> None:
+    """Generated tests, solutions of a glob, problems of the marker; what is beside them is there."""
+    problems = write_lines(public / "problems.jsonl", problem("a", tests=1))
+    tests = public / "generated" / "test_cases_0001.parquet"
+    tests.parent.mkdir()
+    tests.write_bytes(b"tests")
+    (public / "beside.py").write_text("", encoding="utf-8")
+    paths = [problems, tests, public / "one" / "s.jsonl", public / "two" / "s.jsonl"]
+    code = READING.format(paths=[str(path) for path in paths])
+    for path in paths[2:]:
+        write_lines(path, solution("a", code))
+    pytester = judging(conftest="", ini=f"crmeval_packages = {public}")
+    test = "import pytest\n\n@pytest.mark.solutions('runs', problems={!r})\n"
+    pytester.makepyfile(
+        test_it=test.format(str(problems)) + "def test_it(solutions, evaluate):\n    evaluate(solutions)\n"
+    )
+
+    pytester.runpytest(*NO_XDIST, f"--crmeval-solutions={public}/*/s.jsonl", f"--crmeval-tests={tests.parent}")
+
+    assert {"one": (1, 1), "two": (1, 1)} == solved(pytester)
+
+
+def test_verdicts_of_a_server_that_was_found_to_be_wrong_are_not_reused(judging: Made) -> None:
+    """Those that it has given before, in any run; it is found out when a second run says something else."""
+    pytester = judging({"checkpoint-1/s": [solution("a", "print(5)")]}, conftest="")
+    executed = []
+    with PistonServer() as server:
+        arguments = (*NO_XDIST, f"--crmeval-sandbox={server.url}")
+        for _ in range(2):
+            pytester.runpytest(*arguments).assert_outcomes(passed=1)
+            executed.append(server.counts["/api/v2/execute"])
+        write_lines(Path(pytester.path, "runs", "checkpoint-2", "s.jsonl"), solution("a", "print(5)"))
+        server.faults.extend(["", "", "lost"])  # the small program, the first file, the second one
+        pytester.runpytest(*arguments, "--crmeval-fresh")
+        marked = Path(pytester.path, "reports", "distrusted-servers.jsonl").read_text(encoding="utf-8")
+        server.faults.clear()
+        executed.append(server.counts["/api/v2/execute"])
+        pytester.runpytest(*arguments).assert_outcomes(passed=2)
+        executed.append(server.counts["/api/v2/execute"])
+
+    assert executed[0] == executed[1]  # reused
+    assert server.url in marked
+    assert executed[3] > executed[2] + 1  # judged anew
 
 
 def test_a_piston_server_that_is_not_there_is_told_before_anything_is_run(
@@ -122,7 +221,7 @@ def test_a_sandbox_that_nobody_knows_is_refused(judging: Made) -> None:
     result = judging(conftest=HOOK).runpytest(*NO_XDIST, "--crmeval-sandbox", "cloud")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*no plugin knows the sandbox 'cloud'; try --crmeval-sandbox local*"])
+    result.stderr.fnmatch_lines(["*unknown sandbox 'cloud'; try --crmeval-sandbox local*"])
 
 
 def test_a_run_that_would_write_beside_the_data_is_refused(
@@ -138,21 +237,3 @@ def test_a_run_that_would_write_beside_the_data_is_refused(
         ["ERROR: pytest takes * for your project, because of --crmeval-problems *: write it with '='*"]
     )
     assert ["problems.jsonl"] == [path.name for path in problems.parent.iterdir()]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--crmeval-file-timeout", "0"], "--crmeval-file-timeout 0: give seconds, more than none"),
-        (["--crmeval-tests-sample", "1.5"], "--crmeval-tests-sample 1.5: give a share, more than 0 and at most 1"),
-        (["--crmeval-tests", "nowhere"], "--crmeval-tests nowhere: there is no such folder"),
-        (["--crmeval-tests-max", "-1"], "--crmeval-tests-max -1: give a number, none is 0"),
-        (["--crmeval-testlib", "."], "--crmeval-testlib *: there is no testlib.h"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(judging: Made, arguments: list[str], told: str) -> None:
-    """Before anything is collected."""
-    result = judging(test=TEST).runpytest(*NO_XDIST, *arguments)
-
-    assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines([f"ERROR: {told}"])

@@ -9,10 +9,10 @@ import pytest
 from pytest_crmeval import ToolCall
 from pytest_crmeval.journal.transcripts import load
 from pytest_crmeval.player.trial_record import WITHHELD
-from tests.asked import browsecomp, lines, record
 from tests.projects import report_of
 from tests.providers.answers import Answer, Call, Say, Status
 from tests.providers.loopback import Loopback, Seen
+from tests.questions import browsecomp, lines, record
 
 Providers = Callable[..., Loopback]
 WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
@@ -177,8 +177,8 @@ def test_a_model_and_a_judge_leave_no_trace(secret: pytest.Pytester, providers: 
 
     result.assert_outcomes(passed=1, failed=1)
     assert [] == list(leaks(secret, result))
-    (standing,) = report_of(secret.path)["results"]
-    assert (0.5, 0.2) == (standing["metrics"]["correct"], standing["metrics"]["calibration_error"])
+    (summary,) = report_of(secret.path)["results"]
+    assert (0.5, 0.2) == (summary["metrics"]["correct"], summary["metrics"]["calibration_error"])
 
 
 @pytest.mark.usefixtures("bots")
@@ -199,7 +199,7 @@ def test_what_an_agent_raises_is_told_without_what_it_says(secret: pytest.Pytest
 
     result = secret.runpytest("--crmeval-agent", "secretbots:Broken", *JUDGE, "--junitxml", "junit.xml", "-rA", "-l")
 
-    result.stdout.fnmatch_lines(["*errored: ValueError in secretbots.py:1? (what it says is withheld: *confidential)*"])
+    result.stdout.fnmatch_lines(["*errored: ValueError in secretbots.py:1? (details withheld: *confidential)*"])
     assert {"errored"} == {trial["verdict"] for trial in report_of(secret.path)["trials"]}
     assert [] == list(leaks(secret, result))
 
@@ -237,7 +237,7 @@ def test_a_server_that_repeats_the_question_leaves_no_trace(secret: pytest.Pytes
 
     result = secret.runpytest(*M, *JUDGE, "-rA")
 
-    result.stdout.fnmatch_lines(["*errored: bad request (what it says is withheld: the suite is confidential)*"])
+    result.stdout.fnmatch_lines(["*errored: bad request (details withheld: the suite is confidential)*"])
     assert [] == list(leaks(secret, result))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.boxes import solution
+from tests.fake_sandbox import solution
 from tests.projects import case
 from tests.providers.loopback import Loopback
 

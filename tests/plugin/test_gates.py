@@ -28,7 +28,7 @@ def test_a_gate_forgives_failed_trials(project: Project, xdist: list[str]) -> No
     assert pytest.ExitCode.OK == result.ret
     result.stdout.fnmatch_lines(
         [
-            "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.777778; 95 % interval 0.453 to 0.937; *",
+            "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.777778*)",
             "the gates hold: failed cases are forgiven",
         ]
     )
@@ -40,7 +40,7 @@ def test_a_breach_is_a_failure(project: Project) -> None:
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(
-        ["gate crm.pass_rate >= 0.60: BREACHED (pass_rate is 0.5; *margin -0.1; open: * more cases *)"]
+        ["gate crm.pass_rate >= 0.60: BREACHED (pass_rate is 0.5; *margin -0.1; inconclusive: about * more cases *"]
     )
 
 
@@ -60,8 +60,7 @@ def test_a_gate_can_fail_a_green_run(project: Project) -> None:
     assert pytest.ExitCode.TESTS_FAILED == result.ret
 
 
-@WAYS
-def test_an_errored_trial_is_not_forgiven(project: Project, xdist: list[str]) -> None:
+def test_an_errored_trial_is_not_forgiven(project: Project) -> None:
     """The world broke: nobody knows what the pass rate would have been."""
     test = """
     import pytest
@@ -73,19 +72,18 @@ def test_an_errored_trial_is_not_forgiven(project: Project, xdist: list[str]) ->
         assert evaluate(conversation).passed
     """
 
-    result = project(cases(5, 0), ini=GATE, test=test).runpytest(*xdist)
+    result = project(cases(5, 0), ini=GATE, test=test).runpytest("-p", "no:xdist")
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.60: holds*"])
 
 
-@WAYS
-def test_a_red_unit_test_is_not_forgiven(project: Project, xdist: list[str]) -> None:
+def test_a_red_unit_test_is_not_forgiven(project: Project) -> None:
     """It has no trial."""
     pytester = project(cases(3, 0), ini=GATE)
     pytester.makepyfile(test_other="def test_other(): assert False")
 
-    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*HALF, *xdist).ret
+    assert pytest.ExitCode.TESTS_FAILED == pytester.runpytest(*HALF, "-p", "no:xdist").ret
 
 
 def test_an_assertion_of_the_users_own_is_not_forgiven(project: Project) -> None:
@@ -122,13 +120,12 @@ def test_a_broken_teardown_is_not_forgiven(project: Project) -> None:
     assert pytest.ExitCode.TESTS_FAILED == result.ret
 
 
-@WAYS
-def test_a_file_that_can_not_be_collected_is_not_forgiven(project: Project, xdist: list[str]) -> None:
+def test_a_file_that_can_not_be_collected_is_not_forgiven(project: Project) -> None:
     """It may have held the cases that fail."""
     pytester = project(cases(3, 0), ini=GATE)
     pytester.makepyfile(test_other="import nowhere")
 
-    result = pytester.runpytest("--continue-on-collection-errors", *xdist)
+    result = pytester.runpytest("--continue-on-collection-errors", "-p", "no:xdist")
 
     result.assert_outcomes(passed=3, errors=1)
     assert pytest.ExitCode.TESTS_FAILED == result.ret

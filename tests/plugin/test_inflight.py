@@ -73,18 +73,17 @@ def test_eight_are_in_flight_unless_somebody_says_otherwise(project: Project, pr
     result.stdout.fnmatch_lines(["crmeval ahead:  8 conversations in flight per worker"])
 
 
-@TOGETHER
-def test_every_case_is_asked_once(project: Project, providers: Providers, xdist: list[str]) -> None:
+def test_every_case_is_asked_once(project: Project, providers: Providers) -> None:
     """Two calls each, and the counts are those of the cases."""
     server = providers()
     pytester = project(many(30))
 
-    result = pytester.runpytest(*M, *xdist)
+    result = pytester.runpytest(*M, "-n", "2")
 
-    (standing,) = report_of(pytester.path)["results"]
+    (summary,) = report_of(pytester.path)["results"]
     result.assert_outcomes(passed=30)
     assert sorted([name["conversation_id"] for name in many(30)] * 2) == sorted(asked(server))
-    assert (30, 60) == (standing["passed"], standing["bill"]["usage"]["calls"])
+    assert (30, 60) == (summary["passed"], summary["bill"]["usage"]["calls"])
 
 
 @pytest.mark.parametrize("dist", ["load", "worksteal", "loadgroup"])
@@ -133,12 +132,12 @@ def test_who_asks_no_model_plays_one_after_the_other(project: Project) -> None:
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "257"])
-def test_what_is_no_number_of_conversations_is_refused(project: Project, given: str) -> None:
+def test_an_invalid_number_in_flight_is_refused(project: Project, given: str) -> None:
     """Nothing is started."""
     result = project().runpytest("--crmeval-inflight", given)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines([f"*--crmeval-inflight {given}: give a number from 1 to 256*"])
+    result.stderr.fnmatch_lines([f"*--crmeval-inflight {given}: must be a whole number from 1 to 256*"])
 
 
 def test_a_project_may_say_how_many(project: Project, providers: Providers) -> None:
@@ -191,14 +190,13 @@ def pytest_collection_modifyitems(items):
 """
 
 
-@WAYS
-def test_what_is_not_run_is_not_asked(project: Project, providers: Providers, xdist: list[str]) -> None:
+def test_what_is_not_run_is_not_asked(project: Project, providers: Providers) -> None:
     """Marks that decide whether a test runs are heeded."""
     server = providers()
     pytester = project(many(5))
     pytester.makeconftest(MARKED)
 
-    result = pytester.runpytest(*M, *xdist)
+    result = pytester.runpytest(*M, "-p", "no:xdist")
 
     result.assert_outcomes(passed=2, skipped=2, xfailed=1)
     assert {"c03", "c04"} == set(asked(server))
@@ -346,21 +344,18 @@ def test_a_run_that_ends_at_its_first_failure_loses_nothing(
     assert 40 - before == second.parseoutcomes()["passed"]
 
 
-@TOGETHER
-def test_budget_is_kept_and_started_trials_are_finished(
-    project: Project, providers: Providers, xdist: list[str]
-) -> None:
+def test_budget_is_kept_and_started_trials_are_finished(project: Project, providers: Providers) -> None:
     """A trial costs 0.24 dollars: the budget covers two, although more could be in flight."""
     providers()
     pytester = project(many(40))
     dear = ("--crmeval-agent", "openai:m?price=1000/1000", "--crmeval-budget", "0.70", "--crmeval-inflight", "3")
 
-    result = pytester.runpytest(*dear, *xdist)
+    result = pytester.runpytest(*dear, "-n", "2")
 
     report = report_of(pytester.path)
-    (standing,) = report["results"]
+    (summary,) = report["results"]
     assert pytest.ExitCode.TESTS_FAILED == result.ret
-    assert (2, 38) == (standing["passed"], standing["not_run"])
+    assert (2, 38) == (summary["passed"], summary["not_run"])
     assert report["run"]["spent"] == pytest.approx(0.48)
 
 
@@ -371,10 +366,10 @@ def test_an_agent_that_cannot_be_asked_has_one_message(project: Project, provide
 
     result = pytester.runpytest(*M, "-p", "no:xdist")
 
-    (standing,) = report_of(pytester.path)["results"]
+    (summary,) = report_of(pytester.path)["results"]
     assert len(server.seen) <= 9
-    assert 40 == standing["errored"] + standing["not_run"]
-    assert 1 <= standing["errored"] <= 8
+    assert 40 == summary["errored"] + summary["not_run"]
+    assert 1 <= summary["errored"] <= 8
     result.stdout.fnmatch_lines(["openai:m was stopped: authentication*"])
 
 
@@ -437,14 +432,11 @@ def test_other(number):
 )
 
 
-@WAYS
-def test_other_tests_in_between_are_none_of_our_business(
-    project: Project, providers: Providers, xdist: list[str]
-) -> None:
+def test_other_tests_in_between_are_none_of_our_business(project: Project, providers: Providers) -> None:
     """They run as ever."""
     providers()
 
-    result = project(many(4), test=MIXED).runpytest(*M, *xdist)
+    result = project(many(4), test=MIXED).runpytest(*M, "-n", "1")
 
     result.assert_outcomes(passed=8)
 
@@ -512,7 +504,7 @@ def test_what_a_conftest_brings_along_is_the_users_own(
     result.stdout.fnmatch_lines([f"crmeval ahead:  2 cases one at a time ({why})"])
 
 
-def test_a_pytest_that_does_not_tell_which_fixtures_a_test_has_plays_nothing_ahead(
+def test_nothing_is_played_ahead_where_pytest_hides_the_fixtures_of_a_test(
     project: Project, providers: Providers
 ) -> None:
     """It is private to pytest."""
@@ -528,4 +520,4 @@ def test_a_pytest_that_does_not_tell_which_fixtures_a_test_has_plays_nothing_ahe
     result = pytester.runpytest(*M, "-p", "no:xdist")
 
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["crmeval ahead:  2 cases one at a time (this pytest does not tell *)"])
+    result.stdout.fnmatch_lines(["crmeval ahead:  2 cases one at a time (this version of pytest does not show *)"])

@@ -24,10 +24,10 @@ Signalled = Callable[[Run, signal.Signals], None]
 RUN = (*M, "--crmeval-inflight", "4")
 PATIENT = """
 import execnet.gateway_base
-from pytest_crmeval.controller import run
+from pytest_crmeval.controller import in_flight
 from xdist.workermanage import NodeManager
 
-run.GRACE = NodeManager.EXIT_TIMEOUT = 3600.0
+in_flight.GRACE = NodeManager.EXIT_TIMEOUT = 3600.0
 execnet.gateway_base.WorkerGateway._terminate_execution = lambda self: None
 """
 """A conftest that makes us, xdist and execnet wait an hour for a busy worker."""
@@ -77,7 +77,6 @@ def journalled(folder: Path) -> int:
     ("xdist", "send", "number"),
     [
         pytest.param(["-n", "2"], to_the_group, signal.SIGINT, id="Ctrl-C"),
-        pytest.param(["-n", "1"], to_the_group, signal.SIGTERM, id="SIGTERM to all"),
         pytest.param(["-p", "no:xdist"], to_the_group, signal.SIGHUP, id="SIGHUP without xdist"),
     ],
 )
@@ -115,7 +114,6 @@ def test_what_is_in_flight_is_finished_and_kept(
 @pytest.mark.parametrize(
     ("xdist", "players", "send"),
     [
-        (["-n", "2"], 2, to_the_group),
         (["-n", "2"], 2, to_the_controller),
         (["-p", "no:xdist", "-q", "-s"], 1, to_the_group),
     ],
@@ -168,7 +166,6 @@ def test_ctrl_c_without_workers_is_not_lost_when_the_case_in_progress_fails(
     ("options", "send", "number"),
     [
         pytest.param("4 -n 1", to_the_group, signal.SIGTERM, id="SIGTERM to all"),
-        pytest.param("1 -n 1", to_the_group, signal.SIGINT, id="Ctrl-C with one in flight"),
         pytest.param("1 -p no:xdist", to_the_group, signal.SIGINT, id="Ctrl-C without xdist, one in flight"),
     ],
 )
@@ -191,7 +188,7 @@ def test_a_second_interrupt_ends_the_run_at_once(
 
 
 def test_a_worker_that_is_killed_takes_only_what_it_was_playing(project: Project, providers: Providers) -> None:
-    """What it had finished is on record, and not asked for again."""
+    """What it had finished is on record, and not asked for again; the rest is played again."""
     brain = Holding(20)
     server = providers(brain)
     folder = project(many(40)).path
@@ -204,7 +201,6 @@ def test_a_worker_that_is_killed_takes_only_what_it_was_playing(project: Project
 
     trials = {trial["case"]: trial["verdict"] for trial in report_of(folder)["trials"]}
     again = [name for name, count in Counter(asked(server)).items() if count > 2]
-    assert pytest.ExitCode.TESTS_FAILED == status
-    assert 40 == len(trials)
-    assert 39 <= sum(verdict == "passed" for verdict in trials.values())
+    assert pytest.ExitCode.TESTS_FAILED == status  # a crash
+    assert {f"c{number:02d}": "passed" for number in range(40)} == trials
     assert len(again) <= 5

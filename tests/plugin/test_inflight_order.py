@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval.collect.prefetch import PrefetchPlan
-from pytest_crmeval.controller.plan import described, weighed
+from pytest_crmeval.controller.plan import RunPlan
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.journal.writer import Journal
+from pytest_crmeval.journal.writer import JournalWriter
 from tests.fakes import planned
 from tests.plugin.test_inflight import M, asked, named
 from tests.providers.loopback import Loopback
@@ -29,13 +29,15 @@ def weights(reports: Path, turns: Mapping[str, int]) -> Mapping[str, float]:
     """Return how long cases of so many turns may take."""
     cases = [case(name) for name in turns]
     foresight = PrefetchPlan(weights={case(name).key: float(count) for name, count in turns.items()}, alone={})
-    found = weighed(foresight, cases, reports)
+    plan = RunPlan()
+    plan.take([(each.key, each) for each in cases], foresight, {})
+    found = plan.weights(reports, {})
     return {each.case: found[each.key] for each in cases}
 
 
 def remember(reports: Path, **seconds: float) -> None:
     """Leave a journal of an earlier run."""
-    journal = Journal.open(reports / "earlier" / "trials.jsonl")
+    journal = JournalWriter.open(reports / "earlier" / "trials.jsonl")
     for name, took in seconds.items():
         bill = Bill(usage=Usage(input=1, output=1, calls=1))
         journal.trial(Trial(planned=case(name), verdict=Verdict.PASSED, seconds=took, bill=bill))
@@ -74,7 +76,10 @@ def test_an_earlier_run_knows_better(tmp_path: Path) -> None:
 )
 def test_the_header_says_what_is_in_flight(foresight: PrefetchPlan, each: int, told: str) -> None:
     """And what is not."""
-    assert told == described(foresight, each)
+    plan = RunPlan()
+    plan.take([], foresight, {})
+
+    assert told == plan.described(each)
 
 
 @pytest.mark.usefixtures("given_server")

@@ -1,7 +1,9 @@
 """Conversations in flight, and something goes wrong: nothing hangs, nothing is lost, and the user is told."""
 
+import json
 import secrets
 from collections.abc import Callable
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -144,3 +146,47 @@ def test_a_server_with_few_connections_has_fewer_in_flight(
 
     result.assert_outcomes(passed=12)
     result.stdout.fnmatch_lines(["fewer cases were in flight than there could have been: *too many connections*"])
+
+
+DYING = """
+import os
+from pathlib import Path
+from bots import Half
+
+class Dying(Half):
+    deaths = {"c01": 1, "c03": 2}
+
+    def reply(self, messages, tools):
+        for name, times in self.deaths.items():
+            if name in messages[0].text:
+                deaths = Path(f"{name}.txt")
+                died = len(deaths.read_text()) if deaths.exists() else 0
+                if died < times:
+                    deaths.write_text("x" * (died + 1))
+                    os._exit(1)
+        return super().reply(messages, tools)
+
+class Twice(Dying):
+    deaths = {"c03": 2}
+"""
+
+
+@pytest.mark.parametrize(("inflight", "agent"), [("1", "Dying"), ("2", "Twice")])
+@pytest.mark.parametrize("dist", ["load", "worksteal", "loadscope", "loadfile", "loadgroup", "each"])
+def test_case_whose_worker_dies_is_played_once_more(project: Project, dist: str, inflight: str, agent: str) -> None:
+    """After the second death it is errored; the others are played as ever, ahead or in their items."""
+    pytester = project(many(5))
+    pytester.makepyfile(dying=DYING)
+    how = ["--tx", "popen", "--max-worker-restart", "9"] if dist == "each" else ["-n", "1"]
+
+    result = pytester.runpytest_subprocess(
+        "--crmeval-agent", f"dying:{agent}", "--crmeval-inflight", inflight, "--dist", dist, *how, timeout=600
+    )
+
+    verdicts = {trial["case"]: trial["verdict"] for trial in report_of(pytester.path)["trials"]}
+    lines = Path(pytester.path, "reports", "latest", "trials.jsonl").read_text(encoding="utf-8").splitlines()
+    recorded = [json.loads(line)["trial"]["case"] for line in lines if '{"trial"' in line]
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    assert {"c00", "c01", "c02", "c03", "c04"} == verdicts.keys()
+    assert {"c03"} == {name for name, verdict in verdicts.items() if verdict == "errored"}
+    assert sorted(verdicts) == sorted(recorded)

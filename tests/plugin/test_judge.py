@@ -42,9 +42,9 @@ def test_the_judge_may_find_that_another_way_was_as_good(project: Project, provi
     result = pytester.runpytest(*JUDGED)
 
     result.assert_outcomes(passed=2)
-    (standing,) = report_of(pytester.path)["results"]
-    assert (1, 1) == (standing["judge"]["both_pass"], standing["judge"]["only_judge"])
-    assert standing["judge"]["bill"]["cost"] == pytest.approx(0.24)
+    (summary,) = report_of(pytester.path)["results"]
+    assert (1, 1) == (summary["judge"]["both_pass"], summary["judge"]["only_judge"])
+    assert summary["judge"]["bill"]["cost"] == pytest.approx(0.24)
     assert "bill" not in trials_of(pytester)["right"]
 
 
@@ -106,10 +106,10 @@ def test_a_judge_that_cannot_be_asked_stops_the_run(project: Project, providers:
 
     result = pytester.runpytest(*JUDGED, *xdist)
 
-    (standing,) = report_of(pytester.path)["results"]
+    (summary,) = report_of(pytester.path)["results"]
     assert len(server.seen) <= 2
-    assert 9 == standing["errored"] + standing["not_run"]
-    assert standing["not_run"] >= 7
+    assert 9 == summary["errored"] + summary["not_run"]
+    assert summary["not_run"] >= 7
     result.stdout.fnmatch_lines(["the run was stopped: authentication*who are you*"])
 
 
@@ -228,7 +228,7 @@ def test_a_budget_is_not_kept_with_a_judge_that_counts_nothing(project: Project,
     result = pytester.runpytest(*JUDGED, "--crmeval-budget", "5")
 
     assert 2 == report_of(pytester.path)["results"][0]["not_run"]
-    result.stdout.fnmatch_lines(["the run was stopped: nobody knows what it costs*"])
+    result.stdout.fnmatch_lines(["the run was stopped: its cost is unknown*"])
 
 
 def test_a_recorded_judge_is_replayed(project: Project, providers: Providers) -> None:

@@ -252,8 +252,8 @@ def test_a_cassette_that_cannot_be_written_stops_the_run(project: Project, provi
     one_at_a_time = ("--crmeval-agent", "gpt-4.1", "--crmeval-inflight", "1")
     result = pytester.runpytest(*one_at_a_time, "--crmeval-record", "tapes", "--crmeval-run", "mine")
 
-    (standing,) = report_of(pytester.path)["results"]
-    assert (1, 2) == (standing["errored"], standing["not_run"])
+    (summary,) = report_of(pytester.path)["results"]
+    assert (1, 2) == (summary["errored"], summary["not_run"])
     assert 2 == len(server.seen)
     assert (pytester.path / "reports/mine/transcripts/crm/gpt-4.1/one.json").exists()
     result.stdout.fnmatch_lines(["the run was stopped: *tapes/crm*"])
@@ -288,7 +288,7 @@ def test_a_place_where_nothing_can_be_recorded_is_refused(project: Project, prov
     result = pytester.runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-record", "tapes")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*--crmeval-record tapes: *tapes is no folder*"])
+    result.stderr.fnmatch_lines(["*--crmeval-record tapes: *tapes is not a folder that can be written*"])
 
 
 def test_replaying_from_nowhere_is_refused(project: Project) -> None:
@@ -296,7 +296,7 @@ def test_replaying_from_nowhere_is_refused(project: Project) -> None:
     result = project().runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-replay", "nowhere")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*--crmeval-replay nowhere: there is no such folder; --crmeval-record makes one*"])
+    result.stderr.fnmatch_lines(["*--crmeval-replay nowhere: there is no such folder; --crmeval-record creates one*"])
 
 
 def test_recording_and_replaying_at_once_is_refused(project: Project) -> None:

@@ -60,8 +60,8 @@ def test_reruns_of_other_tests_are_allowed(reruns: pytest.Pytester) -> None:
     result = reruns.runpytest("-p", "rerunfailures", "--reruns", "2", "--crmeval-agent", "bots:Half", "-p", "no:xdist")
 
     result.assert_outcomes(passed=2, failed=2)
-    (standing,) = report_of(reruns.path)["results"]
-    assert (1, 2) == (standing["passed"], standing["failed"])
+    (summary,) = report_of(reruns.path)["results"]
+    assert (1, 2) == (summary["passed"], summary["failed"])
 
 
 def test_reruns_are_allowed_in_a_session_without_cases(reruns: pytest.Pytester) -> None:

@@ -44,13 +44,12 @@ def sorted_by_time(path: Path) -> list[dict[str, Any]]:
     return sorted(first, key=lambda trial: str(trial["case"])) + last
 
 
-@WAYS
-def test_nothing_missing_is_a_success(project: Project, xdist: list[str]) -> None:
+def test_nothing_missing_is_a_success(project: Project) -> None:
     """Not an exit status for 'no tests', and nothing is played."""
     pytester = project()
-    pytester.runpytest(*RUN, *xdist)
+    pytester.runpytest(*RUN, "-p", "no:xdist")
 
-    result = pytester.runpytest(*RUN, *xdist)
+    result = pytester.runpytest(*RUN, "-p", "no:xdist")
 
     assert pytest.ExitCode.OK == result.ret
     result.stdout.fnmatch_lines(["crm *oracle * 3 * 3 * 0 * 0 * 0 * 1.000  0.439 to 1.000"])
@@ -104,8 +103,8 @@ def test_the_old_trial_of_a_changed_case_does_not_count(project: Project) -> Non
     result = pytester.runpytest(*RUN, *half, "-x", "-p", "no:xdist")
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
-    (standing,) = report_of(pytester.path)["results"]
-    assert (0, 1, 3) == (standing["passed"], standing["failed"], standing["not_run"])
+    (summary,) = report_of(pytester.path)["results"]
+    assert (0, 1, 3) == (summary["passed"], summary["failed"], summary["not_run"])
 
 
 def test_another_agent_behind_the_same_name_plays_again(project: Project) -> None:
@@ -116,7 +115,7 @@ def test_another_agent_behind_the_same_name_plays_again(project: Project) -> Non
     pytester.runpytest(*RUN, "--crmeval-agent", "bot").assert_outcomes(failed=1)
 
     report = report_of(pytester.path)
-    assert [0] == [standing["passed"] for standing in report["results"]]
+    assert [0] == [summary["passed"] for summary in report["results"]]
     assert [{"bot": "bots:Half"}, {"bot": "mute"}] == [part["agents"] for part in report["run"]["parts"]]
 
 
@@ -133,8 +132,7 @@ def test_what_an_earlier_part_planned_is_still_missing(project: Project) -> None
     assert (1, 1, 1) == tuple(report["results"][0][name] for name in ("passed", "failed", "not_run"))
 
 
-@WAYS
-def test_a_test_that_is_red_in_spite_of_its_trial_is_played_again(project: Project, xdist: list[str]) -> None:
+def test_a_test_that_is_red_in_spite_of_its_trial_is_played_again(project: Project) -> None:
     """Trying again does not turn it green."""
     test = """
     import pytest
@@ -147,7 +145,7 @@ def test_a_test_that_is_red_in_spite_of_its_trial_is_played_again(project: Proje
     pytester = project(test=test, ini="crmeval_gates = crm.pass_rate >= 0.60")
 
     for _ in range(2):
-        result = pytester.runpytest(*RUN, *xdist)
+        result = pytester.runpytest(*RUN, "-n", "1")
 
         assert pytest.ExitCode.TESTS_FAILED == result.ret
         assert 1 == result.parseoutcomes()["failed"]

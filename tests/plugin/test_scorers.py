@@ -130,7 +130,7 @@ def test_a_failure_says_which_score_and_which_turn(project: Project) -> None:
     result.stdout.fnmatch_lines(
         [
             "*people:Guesser failed harbor*: state 1.000, calls 0.500, reply 1.000",
-            "*\u2717 calls: not made: client_search(name='harbor')",
+            "*\u2717 calls: not made: client_search(name='harbor')*",
             "*people:Mumbler failed harbor*: state 1.000, calls 1.000, reply 0.500",
             "*\u2717 reply: the reply does not say 'Harbor Light'",
         ]

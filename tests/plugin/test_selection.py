@@ -38,13 +38,12 @@ def test_m_selects_our_tests(project: Project) -> None:
     pytester.runpytest("-m", "not conversations").assert_outcomes(passed=1, deselected=3)
 
 
-@WAYS
-def test_lf_repeats_what_failed(project: Project, xdist: list[str]) -> None:
+def test_lf_repeats_what_failed(project: Project) -> None:
     """And only that."""
     pytester = project([case("one"), failing("two"), case("three")])
-    pytester.runpytest("--crmeval-agent", "bots:Half", *xdist).assert_outcomes(passed=2, failed=1)
+    pytester.runpytest("--crmeval-agent", "bots:Half", "-n", "1").assert_outcomes(passed=2, failed=1)
 
-    pytester.runpytest("--crmeval-agent", "bots:Half", "--lf", *xdist).assert_outcomes(failed=1)
+    pytester.runpytest("--crmeval-agent", "bots:Half", "--lf", "-n", "1").assert_outcomes(failed=1)
 
     assert ["two"] == [trial["case"] for trial in report_of(pytester.path)["trials"]]
 
@@ -55,8 +54,8 @@ def test_x_stops_at_the_first_failure(project: Project) -> None:
 
     pytester.runpytest("-x", "-p", "no:xdist", "--crmeval-agent", "bots:Half").assert_outcomes(failed=1)
 
-    (standing,) = report_of(pytester.path)["results"]
-    assert (1, 2) == (standing["failed"], standing["not_run"])
+    (summary,) = report_of(pytester.path)["results"]
+    assert (1, 2) == (summary["failed"], summary["not_run"])
 
 
 def test_several_agents_play_the_same_cases(project: Project) -> None:
@@ -67,7 +66,7 @@ def test_several_agents_play_the_same_cases(project: Project) -> None:
         passed=3, failed=3
     )
 
-    rates = {standing["subject"]: standing["pass_rate"] for standing in report_of(pytester.path)["results"]}
+    rates = {summary["subject"]: summary["pass_rate"] for summary in report_of(pytester.path)["results"]}
     assert {"oracle": 1.0, "mute": 0.0} == rates
 
 

@@ -90,7 +90,9 @@ def test_shards_merged_are_the_run_without_shards(
     assert [12, 12] == transcripts
     again = pytester.runpytest(*run("out"), *agents, *NO_XDIST)
     assert 0 == again.ret
-    again.stdout.fnmatch_lines(["crmeval run: * (0 to play, resumed: 12 done)", "gate crm.pass_rate >= 0.60: holds*"])
+    again.stdout.fnmatch_lines(
+        ["crmeval run: * (0 to play, resumed: 12 done)", "gate crm.pass_rate >= 0.60 (bots:Half): holds*"]
+    )
     refused = pytester.runpytest(*run("half"), *agents, *NO_XDIST)
     assert pytest.ExitCode.USAGE_ERROR == refused.ret
     refused.stderr.fnmatch_lines(["ERROR: crmeval: the run * was merged without the shards 2/2: merge them, too, or *"])
@@ -151,11 +153,11 @@ def test_shards_are_balanced(project: Project) -> None:
 
     assert [["a", "b", "c"], ["long"]] == sorted(map(sorted, by_turns))
     trials = [
-        {"key": name, "suite": "crm", "case": name, "verdict": "passed", "seconds": seconds}
+        {"key": name, "suite": "crm", "subject": "oracle", "case": name, "verdict": "passed", "seconds": seconds}
         for name, seconds in {"long": 1.0, "a": 9.0, "b": 4.0, "c": 4.0}.items()
     ]
     Path(pytester.path, "earlier.json").write_text(json.dumps({"trials": trials}))
-    asked = ("--crmeval-durations", "earlier.json")
+    asked = ("--crmeval-set=durations=earlier.json",)
     by_seconds = [{name for _, name in chosen(pytester, *asked, "--crmeval-shard", f"{n}/2")} for n in (1, 2)]
     assert [["a"], ["b", "c", "long"]] == sorted(map(sorted, by_seconds))
 
@@ -198,15 +200,14 @@ def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--crmeval-shard", "5/4"], "--crmeval-shard '5/4': write I/N, the I-th of N parts: 1/4, 2/4, 3/4 or 4/4"),
-        (["--crmeval-durations", "x"], "--crmeval-durations is for --crmeval-shard: choose a part, too: 1/4"),
+        (["--crmeval-shard", "5/4"], "--crmeval-shard 5/4: must be I/N, the I-th of N parts, for example 1/4"),
         (
-            ["--crmeval-shard", "1/4", "--crmeval-durations", "x"],
-            "--crmeval-durations 'x': there is neither a run of this id in *",
+            ["--crmeval-shard", "1/4", "--crmeval-set=durations=x"],
+            "--crmeval-set durations: 'x': * has no run with this id, *",
         ),
         (
-            ["--crmeval-shard", "1/4", "--crmeval-durations", "latest", "--crmeval-run", "mine"],
-            "--crmeval-durations 'latest': this is the run that is played; name an earlier one",
+            ["--crmeval-shard", "1/4", "-o", "crmeval_durations=latest", "--crmeval-run", "mine"],
+            "crmeval_durations = latest: this is the run that is played; name an earlier one",
         ),
     ],
 )
@@ -228,14 +229,14 @@ def test_durations_that_can_not_be_read_are_told(project: Project) -> None:
     pytester = project()
     Path(pytester.path, "odd.json").write_text("[]")
 
-    result = pytester.runpytest("--crmeval-shard", "1/2", "--crmeval-durations", "odd.json", *NO_XDIST)
+    result = pytester.runpytest("--crmeval-shard", "1/2", "--crmeval-set=durations=odd.json", *NO_XDIST)
 
     assert pytest.ExitCode.INTERRUPTED == result.ret
-    result.stdout.fnmatch_lines(["--crmeval-durations: *odd.json: neither a report nor a journal: *"])
+    result.stdout.fnmatch_lines(["--crmeval-set durations: *odd.json: neither a report nor a journal: *"])
 
 
-def test_a_worker_on_another_machine_says_what_to_do(project: Project) -> None:
-    """It has no line to the controller: one message, no internal error."""
+def test_worker_on_another_machine_is_refused(project: Project) -> None:
+    """One message says what to do instead, and nothing is played."""
     pytester = project()
     pytester.makeconftest(
         """
@@ -243,8 +244,7 @@ def test_a_worker_on_another_machine_says_what_to_do(project: Project) -> None:
 
         @pytest.hookimpl(trylast=True)
         def pytest_configure_node(node):
-            host, _, secret = node.workerinput["crmeval"]["line"]
-            node.workerinput["crmeval"]["line"] = [host, 1, secret]
+            node.workerinput["crmeval"]["machine"] = "elsewhere"
         """
     )
 
@@ -252,7 +252,7 @@ def test_a_worker_on_another_machine_says_what_to_do(project: Project) -> None:
 
     assert pytest.ExitCode.TESTS_FAILED == result.ret
     result.stdout.fnmatch_lines(
-        ["this worker can't reach the controller on loopback (*): workers have to be on the machine*"]
+        ["this worker runs on another machine (*) than the controller (elsewhere): workers have to be on the machine*"]
     )
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
 

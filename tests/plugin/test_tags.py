@@ -110,10 +110,9 @@ def test_a_sample_is_drawn_from_the_selected(project: Project) -> None:
     assert chosen <= {"case-0", "case-5", "case-10", "case-15"}
 
 
-@WAYS
-def test_an_unknown_tag(project: Project, xdist: list[str]) -> None:
+def test_unknown_tag_is_refused_with_the_known_ones(project: Project) -> None:
     """The tags that there are, are told; also when another one is known."""
-    said = refused(project(TAGGED[:3]), "--crmeval-tag=refusal", "--crmeval-tag=refused", *xdist)
+    said = refused(project(TAGGED[:3]), "--crmeval-tag=refusal", "--crmeval-tag=refused", "-p", "no:xdist")
 
     assert (
         "crmeval: --crmeval-tag 'refused': no case has this tag; there are chain, multi-write, refusal, two requests"
@@ -177,7 +176,7 @@ def test_a_tag_of_another_suite_is_no_mistake(project: Project) -> None:
     result = pytester.runpytest("--crmeval-tag=refusal")
 
     result.assert_outcomes(passed=2, deselected=1)
-    assert ["other"] == [standing["suite"] for standing in report_of(pytester.path)["results"]]
+    assert ["other"] == [summary["suite"] for summary in report_of(pytester.path)["results"]]
 
 
 def test_labels_that_never_meet_select_nothing(project: Project) -> None:
@@ -238,13 +237,12 @@ def test_the_same_tags_in_two_tests(project: Project) -> None:
     pytester.runpytest("-m", "chain", "-p", "no:xdist").assert_outcomes(passed=2, deselected=8)
 
 
-@WAYS
-def test_the_selection_is_announced_and_recorded(project: Project, xdist: list[str]) -> None:
+def test_the_selection_is_announced_and_recorded(project: Project) -> None:
     """Who reads the report has to know what it is about."""
     pytester = project(TAGGED)
     asked = ["--crmeval-tag=refusal", "--crmeval-tag=chain", "--crmeval-split=test", "--crmeval-sample=9"]
 
-    result = pytester.runpytest(*asked, *xdist)
+    result = pytester.runpytest(*asked, "-n", "1")
 
     result.stdout.fnmatch_lines(["crmeval cases:  tag refusal or chain, split test, a sample of 9 (seed 0)"])
     (part,) = report_of(pytester.path)["run"]["parts"]

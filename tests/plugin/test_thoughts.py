@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pytest_crmeval import ToolCall
-from tests.asked import lines, record
 from tests.projects import ADA, case, report_of
 from tests.providers.answers import Answer, Call, Malformed, Say
 from tests.providers.loopback import Loopback, Seen
+from tests.questions import lines, record
 
 Providers = Callable[..., Loopback]
 THOUGHT = "The user hopes for 4711 zebras."

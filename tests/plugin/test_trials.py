@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import scipy.stats  # noqa: F401 (numpy can not be loaded twice, and runs of pytester forget what they load)
 
 from pytest_crmeval import cli
 from tests.projects import case, failing, report_of
@@ -27,17 +26,17 @@ def played(path: Path) -> list[tuple[str, int]]:
 
 
 @WAYS
-def test_each_case_is_tried_so_often(project: Project, xdist: list[str]) -> None:
+def test_each_case_is_played_once_per_trial(project: Project, xdist: list[str]) -> None:
     """Counts are of trials, cases stay cases, and there are pass@k and pass^k; the table says both."""
     pytester = project([case("one"), failing("two")])
 
     result = pytester.runpytest(*HALF, "--crmeval-trials", "3", *xdist)
 
     result.assert_outcomes(passed=3, failed=3)
-    (standing,) = report_of(pytester.path)["results"]
-    assert (2, 6, 3, 3) == tuple(standing[name] for name in ("cases", "planned", "passed", "failed"))
+    (summary,) = report_of(pytester.path)["results"]
+    assert (2, 6, 3, 3) == tuple(summary[name] for name in ("cases", "planned", "passed", "failed"))
     assert [(name, n) for name in ("one", "two") for n in (1, 2, 3)] == played(pytester.path)
-    figures = standing["figures"]
+    figures = summary["figures"]
     assert ("wilson (clustered)", 6, 2) == tuple(figures["pass_rate"][name] for name in ("method", "n", "units"))
     assert [0.5] * 6 == [figures[f"pass{sign}{k}"]["value"] for sign in "@^" for k in (1, 2, 3)]
     result.stdout.fnmatch_lines(["suite  subject    cases  trials *", "crm    bots:Half      2       6 *"])
@@ -79,8 +78,8 @@ def test_repeats_of_a_case_are_in_one_shard(
 
     assert 0 == cli.main(["merge", f"s1-{MINE}", f"s2-{MINE}", "-o", "whole"]), capsys.readouterr()
 
-    (standing,) = report_of(pytester.path)["results"]
-    assert (4, 8, 8) == (standing["cases"], standing["planned"], standing["passed"])
+    (summary,) = report_of(pytester.path)["results"]
+    assert (4, 8, 8) == (summary["cases"], summary["planned"], summary["passed"])
 
 
 def test_repeats_are_recorded_replayed_and_read_apart(project: Project, providers: Providers) -> None:
@@ -107,4 +106,4 @@ def test_no_trial_at_all_is_a_mistake(project: Project) -> None:
     result = project().runpytest("--crmeval-trials", "0")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*--crmeval-trials 0: give a number of at least 1*"])
+    result.stderr.fnmatch_lines(["*--crmeval-trials 0: must be a whole number of at least 1*"])

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.boxes import Made, solution
+from tests.fake_sandbox import Made, solution
 from tests.projects import case, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
@@ -25,7 +25,7 @@ def pytest_crmeval_trial_finished(config, trial):
 @pytest.mark.parametrize(
     "what",
     [
-        'shutil.rmtree("reports")',
+        'shutil.rmtree("reports", ignore_errors=True)',
         'next(pathlib.Path("reports").glob("gone/trials.jsonl")).unlink()',
         'path = pathlib.Path("reports/gone/trials.jsonl"); path.rename("elsewhere"); shutil.copy("elsewhere", path)',
     ],
@@ -48,7 +48,7 @@ def test_run_stops_when_its_journal_is_removed_or_replaced(project: Project, wha
 def test_a_journal_that_is_removed_after_the_last_trial_is_noticed(project: Project) -> None:
     """No trial comes after it, and a resume would pay for everything again."""
     pytester = project([case("one"), case("two")])
-    pytester.makeconftest(AFTER_TWO.format(what='shutil.rmtree("reports")'))
+    pytester.makeconftest(AFTER_TWO.format(what='shutil.rmtree("reports", ignore_errors=True)'))
 
     result = pytester.runpytest_subprocess("--crmeval-run", "gone", "-p", "no:xdist")
 
@@ -60,7 +60,7 @@ def test_a_journal_that_is_removed_after_the_last_trial_is_noticed(project: Proj
 @pytest.mark.parametrize(
     ("what", "told"),
     [
-        ('shutil.rmtree("reports")', "trials.jsonl was removed or replaced during the run"),
+        ('shutil.rmtree("reports", ignore_errors=True)', "trials.jsonl was removed or replaced during the run"),
         ('pathlib.Path("reports/gone/trials.jsonl").write_text("moths\\n")', "trials.jsonl:1: not a line of a journal"),
     ],
     ids=["removed", "spoilt"],
@@ -105,3 +105,23 @@ def test_full_disk_is_named_instead_of_the_solution_file(judging: Made) -> None:
     (trial,) = report_of(pytester.path)["trials"]
     assert "errored" == trial["verdict"]
     assert trial["reason"].endswith("eval_checkpoint_49/eval_s.jsonl: No space left on device")
+
+
+@pytest.mark.parametrize("options", [("-n", "1"), ("-p", "no:xdist")], ids=" ".join)
+def test_trial_that_cannot_be_recorded_ends_the_run_with_its_reason(project: Project, options: tuple[str, ...]) -> None:
+    pytester = project([case("one"), case("two")])
+    pytester.makeconftest(
+        """
+        import pytest
+        from pytest_crmeval import Score
+
+        @pytest.fixture
+        def scorers():
+            return [lambda case, evidence: Score(name="odd", value=1.0, threshold=float("-inf"))]
+        """
+    )
+
+    result = pytester.runpytest_subprocess(*options)
+
+    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    assert "[oracle-one] can't be recorded: " in result.stdout.str() + result.stderr.str()

@@ -1,13 +1,14 @@
 """``crmeval calibrate``: the command, on a real server."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_crmeval.cli import main
-from tests.projects import case
+from tests.projects import ADA, case
 
 
 @pytest.fixture
@@ -18,11 +19,39 @@ def calibrate(given_server: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     def run(*cases: dict[str, Any], options: tuple[str, ...] = ()) -> tuple[int, str, str]:
         path = tmp_path / "cases.jsonl"
         path.write_text("".join(json.dumps(record) + "\n" for record in cases), encoding="utf-8")
-        status = main(["calibrate", str(path), "--tries", "2", *options])
+        status = main(["calibrate", *([str(path)] if cases else []), "--tries", "2", *_labelled(tmp_path), *options])
         told = capsys.readouterr()
         return status, told.out, told.err
 
     return run
+
+
+def _labelled(folder: Path) -> Iterator[str]:
+    """Yield the options that name an open and a sealed set of labelled replies, of one conversation each."""
+    calls = [[{"tool": "create_new_client", "arguments": ADA}]]
+    replies = {"true": ["Ada Ltd is added.", "Done."], "false": ["Ada Ltd could not be added.", "I deleted Ada Ltd."]}
+    turn = {"user": "Add Ada Ltd, ada@ada.example, active.", "calls": calls, **replies}
+    for name in ("sealed-9", "open-9"):
+        path = folder / f"{name}.jsonl"
+        path.write_text(json.dumps({"conversation": case("labelled"), "turns": [turn]}) + "\n", encoding="utf-8")
+        yield from ("--replies", str(path))
+
+
+def test_labelled_replies_are_reported_apart(calibrate: Any) -> None:  # noqa: ANN401 (a function)
+    """Sealed and open sets, without a suite or after the generated flaws; not if `reply` is not a scorer."""
+    names = [
+        *("labelled false replies, sealed sets, caught", "labelled true replies, sealed sets, accepted"),
+        *("labelled false replies, open sets, caught", "labelled true replies, open sets, accepted"),
+    ]
+    status, told, _ = calibrate()
+    assert (0, names) == (status, [line[:48].strip() for line in told.splitlines()[1:]])
+    assert [["2", "2"]] * 4 == [line[48:].split()[:2] for line in told.splitlines()[1:]], told
+
+    shares = json.loads(calibrate(case("one"), options=("--format", "json"))[1])["shares"]
+    generated = ["flaws of calls and state, caught", "generated flaws of words, caught"]
+    assert {*generated, *names} <= {share["name"] for share in shares}
+    assert all(share["interval"][0] <= share["share"] <= share["interval"][1] for share in shares if share["tried"])
+    assert "labelled" not in calibrate(case("one"), options=("--scorer", "state"))[1]
 
 
 def test_a_sound_suite(calibrate: Any) -> None:  # noqa: ANN401 (a function)
@@ -46,7 +75,7 @@ def test_what_nobody_can_pass_is_left_out(calibrate: Any) -> None:  # noqa: ANN4
     assert 0 == status
     assert ["2 invalid conversations are left out", "", "1 conversations"] == told.splitlines()[:3]
     status, _, complaint = calibrate(misfit, unsaid)
-    assert (2, "crmeval: no case can be passed by anybody: crmeval lint tells why\n") == (status, complaint)
+    assert (2, "crmeval: no agent can pass any of these cases; crmeval lint says why\n") == (status, complaint)
 
 
 def test_scores_that_can_not_be_believed_are_status_1(calibrate: Any) -> None:  # noqa: ANN401 (a function)

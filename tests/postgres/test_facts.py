@@ -11,7 +11,7 @@ from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.json import Json
 from tests.facts import DERIVATIONS, Shown, derivation
 from tests.reference_plays import ReferencePlay
-from tests.steps import steps_of
+from tests.reference_steps import steps_of
 
 PRIME = 7919
 """Draws from any list evenly enough, and always the same."""
@@ -58,14 +58,14 @@ def due(bundled_plays: list[ReferencePlay]) -> list[Due]:
     return [each for play in bundled_plays for each in due_in(play)]
 
 
-def test_every_fact_follows_from_what_was_shown(due: list[Due]) -> None:
+def test_every_expected_fact_follows_from_the_answers_of_the_crm(due: list[Due]) -> None:
     """The oracle repeats facts in good faith; here they are worked out anew."""
     unknown = [str(each) for each in due if not each.derivation]
 
     assert [] == unknown, "\n".join(unknown)
 
 
-def test_facts_follow_in_many_ways(due: list[Due]) -> None:
+def test_every_kind_of_derivation_occurs(due: list[Due]) -> None:
     """Otherwise one that takes anything could hide behind the others."""
     found = Counter(each.derivation for each in due)
 
@@ -73,12 +73,12 @@ def test_facts_follow_in_many_ways(due: list[Due]) -> None:
 
 
 @pytest.mark.parametrize("way", DERIVATIONS)
-def test_wrong_facts_are_found_out(due: list[Due], way: str) -> None:
+def test_corrupted_facts_are_detected(due: list[Due], way: str) -> None:
     """Of another row, one more or less, the other end, another day, one too few: each way for itself."""
     wrong = [each for place, right in enumerate(due) if right.derivation == way for each in corrupted(right, place)]
     believed = [str(each) for each in wrong if each.derivation]
 
-    assert len(wrong) >= 10
+    assert len(wrong) >= 5
     assert [] == believed, "\n".join(believed)
 
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from pytest_crmeval import plugin
-from pytest_crmeval.collect.keys import FIXTURES
+from pytest_crmeval.collect.names import FIXTURES
 from tests.postgres.test_lost_connections import databases_of_runs
 from tests.projects import case
 

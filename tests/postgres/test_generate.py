@@ -37,7 +37,7 @@ def test_what_is_written_elsewhere_is_not_lost(tmp_path: Path, capsys: pytest.Ca
     mine.write_text("written by hand", encoding="utf-8")
 
     assert 2 == cli.main(["generate", "--count", "2", "-o", str(mine)])
-    assert f"crmeval: {mine} holds something else; --force replaces it\n" == capsys.readouterr().err
+    assert f"crmeval: {mine} already exists with different content; --force replaces it\n" == capsys.readouterr().err
     assert "written by hand" == mine.read_text(encoding="utf-8")
     assert 0 == cli.main(["generate", "--count", "2", "-o", str(mine), "--force"])
     assert 2 == len(mine.read_text(encoding="utf-8").splitlines())
@@ -55,9 +55,9 @@ def test_they_can_go_to_another_program(capfdbinary: pytest.CaptureFixture[bytes
 def test_there_must_be_a_place_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which is found out before the work is done."""
     assert 2 == cli.main(["generate", "-o", str(tmp_path / "nowhere" / "mine.jsonl")])
-    assert f"crmeval: {tmp_path / 'nowhere'} is no folder; make it first\n" == capsys.readouterr().err
+    assert f"crmeval: {tmp_path / 'nowhere'} is not a folder; create it first\n" == capsys.readouterr().err
     assert 2 == cli.main(["generate", "--count", "1", "-o", str(tmp_path)])
-    assert f"crmeval: {tmp_path} is no file; use - for what reads from us\n" == capsys.readouterr().err
+    assert f"crmeval: {tmp_path} is not a regular file; use - for standard output\n" == capsys.readouterr().err
 
 
 def test_a_link_is_followed_and_what_is_no_file_is_left_alone(
@@ -72,7 +72,7 @@ def test_a_link_is_followed_and_what_is_no_file_is_left_alone(
     assert (tmp_path / "real.jsonl").is_file()
     capsys.readouterr()
     assert 2 == cli.main(["generate", "--count", "1", "--force", "-o", str(tmp_path / "pipe")])
-    assert "is no file" in capsys.readouterr().err
+    assert "is not a regular file" in capsys.readouterr().err
     assert (tmp_path / "pipe").is_fifo()
 
 

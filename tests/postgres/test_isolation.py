@@ -12,7 +12,7 @@ from psycopg import sql
 
 from pytest_crmeval.conversations.crm import postgres
 from pytest_crmeval.conversations.crm.postgres import VACUUM_EVERY, PostgresCrm
-from pytest_crmeval.conversations.crm.reopening import ReopeningCrm
+from pytest_crmeval.conversations.crm.reconnecting import ReconnectingCrm
 from pytest_crmeval.conversations.crm.tools import TOOLS
 from pytest_crmeval.domain.conversation import NOW, Seed
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
@@ -258,7 +258,7 @@ def test_connection_that_is_lost_between_trials_is_replaced(home: Address) -> No
         opened.append(home.connect())
         return PostgresCrm(opened[-1])
 
-    with closing(ReopeningCrm(connect)) as crm, home.connect() as other:
+    with closing(ReconnectingCrm(connect)) as crm, home.connect() as other:
         for _ in range(2):
             with crm.seeded(SEED, NOW):
                 assert 1 == len(crm.snapshot()["clients"])

@@ -15,9 +15,9 @@ import pytest
 from pytest_crmeval.journal.index import run_of
 from pytest_crmeval.journal.jobs import State, read_job
 from pytest_crmeval.journal.locks import holder_of, is_held
+from tests.comparable_reports import figures
 from tests.postgres.processes import SECONDS, eventually, running
 from tests.projects import case, failing
-from tests.undisturbed import figures
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
@@ -27,9 +27,9 @@ GATED = """
 import time
 from pathlib import Path
 from bots import Half
-from pytest_crmeval.controller import run
+from pytest_crmeval.controller import in_flight
 
-run.GRACE = 0.5  # what waits at the gate when its run is stopped never ends
+in_flight.GRACE = 0.5  # what waits at the gate when its run is stopped never ends
 
 class Gated(Half):
     '''Begins no case as long as more are on record than the file "gate" says.'''

@@ -144,8 +144,8 @@ def test_players_wait_for_a_server_that_restarts(own: OwnServer, breaking: pytes
         own.start()
 
         assert pytest.ExitCode.OK == run.end(), run.output()
-    (standing,) = report_of(breaking.path)["results"]
-    assert (COUNT, 0) == (standing["passed"], standing["errored"])
+    (summary,) = report_of(breaking.path)["results"]
+    assert (COUNT, 0) == (summary["passed"], summary["errored"])
 
 
 def test_run_stops_if_the_server_stays_unreachable_and_can_be_resumed(
@@ -158,15 +158,15 @@ def test_run_stops_if_the_server_stays_unreachable_and_can_be_resumed(
         stop_when_asked(own, run)
 
         assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
-    (standing,) = report_of(breaking.path)["results"]
+    (summary,) = report_of(breaking.path)["results"]
     said = "the run was stopped: PostgreSQL was unreachable for 1 s (crmeval_server_wait); "
     assert said in run.output()
-    assert 0 == standing["errored"]
-    assert COUNT == standing["passed"] + standing["not_run"]
-    assert standing["not_run"] > 0
+    assert 0 == summary["errored"]
+    assert COUNT == summary["passed"] + summary["not_run"]
+    assert summary["not_run"] > 0
 
     own.start()
-    breaking.runpytest(*arguments).assert_outcomes(passed=standing["not_run"])
+    breaking.runpytest(*arguments).assert_outcomes(passed=summary["not_run"])
     assert COUNT == report_of(breaking.path)["results"][0]["passed"]
 
 

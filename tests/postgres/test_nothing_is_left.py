@@ -15,7 +15,6 @@ from tests.postgres.processes import eventually, mentions, running
 from tests.projects import case, failing, report_of
 
 Project = Callable[..., pytest.Pytester]
-XDIST = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 
 SLOW = """
 import time
@@ -49,7 +48,7 @@ def slow(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
     return pytester.path
 
 
-def test_after_a_normal_end(project: Project) -> None:
+def test_nothing_is_left_after_a_normal_end(project: Project) -> None:
     """Also with failing tests. The second case waits until the server was looked at."""
     pytester = project([failing("one"), case("two")])
     pytester.makepyfile(slow=SLOW)
@@ -63,10 +62,9 @@ def test_after_a_normal_end(project: Project) -> None:
     run.nothing_left()
 
 
-@XDIST
-def test_after_ctrl_c(slow: Path, xdist: list[str]) -> None:
+def test_nothing_is_left_after_ctrl_c(slow: Path) -> None:
     """Once: the run stops, what is finished is in journal and report, the rest is counted as not run."""
-    with running(slow, *xdist, "--crmeval-agent", "slow:Slow") as run:
+    with running(slow, "-n", "1", "--crmeval-agent", "slow:Slow") as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         run.look_at_server()
         run.interrupt()
@@ -74,13 +72,13 @@ def test_after_ctrl_c(slow: Path, xdist: list[str]) -> None:
         assert pytest.ExitCode.INTERRUPTED == run.end(), run.output()
     run.nothing_left()
     report = report_of(slow)
-    (standing,) = report["results"]
-    assert run.journalled() == standing["passed"] == len(report["trials"])
-    assert 30 == standing["planned"]
+    (summary,) = report["results"]
+    assert run.journalled() == summary["passed"] == len(report["trials"])
+    assert 30 == summary["planned"]
     assert not report["complete"]
 
 
-def test_after_ctrl_c_twice(slow: Path) -> None:
+def test_nothing_is_left_after_ctrl_c_twice(slow: Path) -> None:
     """At once."""
     with running(slow, "-n", "1", "--crmeval-agent", "slow:Slow") as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
@@ -97,11 +95,10 @@ def test_after_ctrl_c_twice(slow: Path) -> None:
     ("number", "xdist"),
     [
         pytest.param(signal.SIGKILL, ["-n", "1"], id="SIGKILL -n 1"),
-        pytest.param(signal.SIGKILL, ["-p", "no:xdist"], id="SIGKILL -p no:xdist"),
         pytest.param(signal.SIGHUP, ["-p", "no:xdist"], id="SIGHUP -p no:xdist"),
     ],
 )
-def test_after_the_controller_was_killed(slow: Path, xdist: list[str], number: signal.Signals) -> None:
+def test_nothing_is_left_after_the_controller_was_killed(slow: Path, xdist: list[str], number: signal.Signals) -> None:
     """Gracefully by whatever is not SIGKILL, as by Ctrl-C; the server ends by itself, and the run can be resumed."""
     arguments = ("--crmeval-agent", "slow:Slow", "--crmeval-run", "the-killed", *xdist)
     with running(slow, *arguments) as run:
@@ -121,7 +118,7 @@ def test_after_the_controller_was_killed(slow: Path, xdist: list[str], number: s
     assert 30 == report_of(slow)["results"][0]["passed"]
 
 
-@pytest.mark.parametrize("milliseconds", [50, 150, 250, 400])
+@pytest.mark.parametrize("milliseconds", [50, 250])
 def test_after_the_owner_was_killed_while_the_server_starts(tmp_path: Path, milliseconds: int) -> None:
     """An initdb that is killed would leave a server, its shared memory and the folder."""
     before = left_in_memory()
@@ -163,10 +160,10 @@ def test_nothing_is_left_after_the_postmaster_was_killed(slow: Path) -> None:
 
         assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
     run.nothing_left()
-    (standing,) = report_of(slow)["results"]
+    (summary,) = report_of(slow)["results"]
     assert "the run was stopped: the embedded PostgreSQL has ended" in run.output()
-    assert 0 == standing["errored"]
-    assert 30 == standing["passed"] + standing["not_run"]
+    assert 0 == summary["errored"]
+    assert 30 == summary["passed"] + summary["not_run"]
 
 
 def test_next_run_removes_the_server_after_keeper_and_controller_were_killed(slow: Path) -> None:
@@ -230,11 +227,10 @@ finally:
 """
 
 
-@pytest.mark.parametrize("size", ["4k", "1m"])
-def test_tiny_shared_memory_is_enough_and_nothing_is_left_in_it(tmp_path: Path, size: str) -> None:
+def test_tiny_shared_memory_is_enough_and_nothing_is_left_in_it(tmp_path: Path) -> None:
     """Containers often have a small /dev/shm; the server's data is then elsewhere."""
     before = left_in_memory()
-    mount = f'mount -t tmpfs -o size={size} tmpfs /dev/shm && exec "$@"'
+    mount = 'mount -t tmpfs -o size=4k tmpfs /dev/shm && exec "$@"'
     apart = ["unshare", "--mount", "sh", "-c", mount, "sh"]
     if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no mount namespaces here")
@@ -264,7 +260,7 @@ def readable(path: Path) -> bool:
 
 
 def test_after_a_worker_was_killed(slow: Path) -> None:
-    """The run goes on with a replacement; the case that it was playing is errored, and no other."""
+    """The run continues with a replacement, which plays the case of the killed worker again."""
     with running(slow, "-n", "2", "--crmeval-agent", "slow:Slow") as run:
         eventually(lambda: run.journalled() > 3, "trials are in the journal")
         run.look_at_server()
@@ -273,10 +269,8 @@ def test_after_a_worker_was_killed(slow: Path) -> None:
 
         assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
     run.nothing_left()
-    report = report_of(slow)
-    (standing,) = report["results"]
-    assert (29, 1, 0) == (standing["passed"], standing["errored"], standing["not_run"])
-    assert ["worker 'gw"] == [trial["reason"][:10] for trial in report["trials"] if trial["verdict"] == "errored"]
+    (summary,) = report_of(slow)["results"]
+    assert (30, 0, 0) == (summary["passed"], summary["errored"], summary["not_run"])
 
 
 def test_on_a_given_server(slow: Path, server: str) -> None:

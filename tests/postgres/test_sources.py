@@ -11,8 +11,8 @@ import pytest
 
 from pytest_crmeval.domain.json import Json
 from tests.reference_plays import BUNDLE, ReferencePlay
+from tests.reference_steps import steps_of
 from tests.sources import SOURCES, Leaf, Question, is_clear, kind_of, leaves_of, sources_of
-from tests.steps import steps_of
 
 PRIME = 7919
 """Draws from any list evenly enough, and always the same."""
@@ -71,7 +71,7 @@ def implied_in(path: Path) -> dict[str, dict[int, Sequence[str]]]:
 
 @pytest.fixture(scope="module")
 def asked(bundled_plays: list[ReferencePlay]) -> list[Asked]:
-    """Return every expected value of the suite."""
+    """Return every expected value of the sample."""
     implied = implied_in(BUNDLE)
     return [value for play in bundled_plays for value in asked_in(play, implied[play.case.id])]
 
@@ -107,7 +107,7 @@ def test_sources_of_many_kinds_are_found(asked: list[Asked]) -> None:
     assert [] == [source for source, number in found.items() if number > 0.4 * len(asked)], found
 
 
-def test_what_nobody_said_has_no_source(asked: list[Asked]) -> None:
+def test_corrupted_values_have_no_source(asked: list[Asked]) -> None:
     """Other values of the same argument are found out.
 
     What is left can't be told by reading: the other value was said as well, of another record, or as what no longer
@@ -121,7 +121,7 @@ def test_what_nobody_said_has_no_source(asked: list[Asked]) -> None:
 
 
 @pytest.mark.parametrize("argument", ["amount", "close_date", "opportunity_id", "email", "stage", "title"])
-def test_no_kind_of_value_is_taken_on_trust(asked: list[Asked], argument: str) -> None:
+def test_corrupted_values_of_each_argument_have_no_source(asked: list[Asked], argument: str) -> None:
     """Each for itself: the average hides nothing."""
     wrong = corrupted([value for value in asked if value.leaf.argument == argument], 60)
     believed = [str(value) for value in wrong if value.sources]

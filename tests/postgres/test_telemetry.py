@@ -8,19 +8,18 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pytest_crmeval.agents.atlas.telemetry.database import Telemetry
-from pytest_crmeval.agents.atlas.telemetry.export import export, rows
+from pytest_crmeval.agents.atlas.telemetry import Telemetry, export, rows
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.learning import Lesson, Opinion, Reward
+from pytest_crmeval.domain.learning import Lesson, Reward, RewardOpinion
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.playbook import Playbook
-from pytest_crmeval.ports.learner import Attempt
+from pytest_crmeval.ports.learner import ReviewedProposal
 from pytest_crmeval.postgres.databases import Address, Janitor
+from tests.atlas_models import answer_by_role, stream
 from tests.fakes import planned
 from tests.plugin.test_atlas import A
 from tests.providers.answers import Answer
 from tests.providers.loopback import Loopback, Seen
-from tests.school import school, stream
 from tests.unit.agents.atlas.roles import entry
 
 Project = Callable[..., pytest.Pytester]
@@ -63,8 +62,8 @@ def test_it_is_written_as_it_happens(telemetry: Telemetry) -> None:
     with telemetry.session(planned("one"), KEY) as log:
         log.begun(BEGUN)
         call = ToolCall(tool="create_client", arguments={"name": "secret"})
-        log.attempted(Attempt(turn=1, number=1, calls=[call], review="corrected", guidance="the secret"))
-        log.rewarded(Reward(samples=[Opinion(score=0.5, uncertainty=0.1)]))
+        log.attempted(ReviewedProposal(turn=1, number=1, calls=[call], review="corrected", guidance="the secret"))
+        log.rewarded(Reward(samples=(RewardOpinion(score=0.5, uncertainty=0.1),)))
 
         assert [("running", "one", 1)] == [
             (row["status"], row["case_id"], row["position"]) for row in found(telemetry, "sessions")
@@ -105,7 +104,7 @@ def test_a_database_that_fails_is_told_of_and_spoils_nothing(telemetry: Telemetr
     with telemetry.session(planned("one"), KEY) as log:
         log.begun(BEGUN)
         cut_off(server, "atlas-of-a-test")
-        log.rewarded(Reward(samples=[Opinion(score=0.5, uncertainty=0.1)]))
+        log.rewarded(Reward(samples=(RewardOpinion(score=0.5, uncertainty=0.1),)))
         log.finished(DONE, Playbook())
     with telemetry.session(planned("two"), KEY) as next_log:
         next_log.begun(BEGUN)
@@ -148,7 +147,7 @@ def test_an_embedded_server_leaves_its_telemetry_with_the_report(
     """As lines of JSON, and the run says where."""
     monkeypatch.delenv("CRMEVAL_DSN", raising=False)
     path = project(stream(2))
-    with Loopback(school) as server:
+    with Loopback(answer_by_role) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
         result = path.runpytest(*A, "-p", "no:xdist", "--crmeval-run", "mine")
 
@@ -168,7 +167,7 @@ def test_a_database_that_is_given_is_used(project: Project, server: str, monkeyp
     def failing(seen: Seen) -> Answer:
         if seen.tools == ("reward",) and "Firm0" in seen.last_user_text:
             cut_off(server, name)
-        return school(seen)
+        return answer_by_role(seen)
 
     try:
         monkeypatch.setenv("CRMEVAL_DSN", server)

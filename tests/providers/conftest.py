@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from pytest_crmeval.models.sdks import wire
+from pytest_crmeval.models.sdks import event_loop
 from tests.providers.contract import DIALECTS, WIRES, Desk
 
 
@@ -13,7 +13,7 @@ from tests.providers.contract import DIALECTS, WIRES, Desk
 def _line() -> Iterator[None]:
     """Close the line to the servers, and with it every client."""
     yield
-    wire.close()
+    event_loop.close()
 
 
 @pytest.fixture(params=list(product(DIALECTS, WIRES)), ids="-".join)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import observe, refer
+from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
-from pytest_crmeval.models.sdks.wording import result_text
+from pytest_crmeval.models.sdks.encoding import result_text
 from pytest_crmeval.ports.crm import Crm
 from tests.providers.answers import Answer, Call, Say, Status
 from tests.providers.delivery import Seen
@@ -45,7 +45,7 @@ class Prompted:
 def rehearsed(case: Conversation, crm: Crm) -> list[tuple[Sequence[Message], Reply]]:
     """Return what the oracle is shown, and what it answers, when a conversation is played as it will be again."""
     prompted = Prompted(case)
-    observe(case, prompted, crm, refer(case, Oracle(case), crm))
+    observe(case, prompted, crm, play_reference(case, Oracle(case), crm))
     return prompted.noted
 
 

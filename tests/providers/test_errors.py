@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_crmeval.models.sdks.errors import LONGEST, Asked, explained, retry_after, shown
-from pytest_crmeval.models.sdks.wire import TooLargeError
+from pytest_crmeval.models.sdks.errors import LONGEST, Target, explained, retry_after, shown
+from pytest_crmeval.models.sdks.event_loop import TooLargeError
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 
 KEY = "canary-0123456789abcdef"
-ASKED = Asked(provider="openai", model="gpt-x", address="http://x.example/v1", key_name="MY_KEY", key=KEY)
+ASKED = Target(provider="openai", model="gpt-x", address="http://x.example/v1", key_name="MY_KEY", key=KEY)
 
 
 class StatusError(Exception):
@@ -172,7 +172,7 @@ def test_the_key_is_not_in_the_repr() -> None:
 
 def test_a_placeholder_is_a_word_like_others() -> None:
     """Servers that want no key get one that says so."""
-    asked = Asked(provider="openai", model="m", address="http://x", key_name="K", key="ollama")
+    asked = Target(provider="openai", model="m", address="http://x", key_name="K", key="ollama")
 
     assert "ollama says no" in str(explained(StatusError(400, "ollama says no"), asked))
 

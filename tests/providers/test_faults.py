@@ -12,7 +12,7 @@ from contextlib import ExitStack
 import pytest
 
 from pytest_crmeval.domain.messages import Reply, user_says
-from pytest_crmeval.models.sdks import wire
+from pytest_crmeval.models.sdks import event_loop
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.providers.clients import DIALECTS, GENEROUS, KEY, backend_of, bounded, prompt_of
 from tests.providers.loopback import (
@@ -41,10 +41,10 @@ every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
     """Fail a test that leaves a thread, once our event loop is closed."""
-    wire.close()
+    event_loop.close()
     before = set(threading.enumerate())
     yield
-    wire.close()
+    event_loop.close()
 
     assert before == set(threading.enumerate())
 
@@ -395,7 +395,7 @@ def test_a_line_that_is_closed_ends_the_calls_on_it(dialect: str) -> None:
     def leave(_: Seen) -> Answer:
         if len(server.seen) > 1:
             return Say("Hi")
-        threading.Thread(target=wire.close).start()
+        threading.Thread(target=event_loop.close).start()
         return Hang()
 
     with Loopback(leave) as server:

@@ -8,7 +8,7 @@ from pytest_crmeval.conversations.play import play
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.models.backend import Backend
-from pytest_crmeval.models.sdks import wire
+from pytest_crmeval.models.sdks import event_loop
 from tests.fakes import PaperCrm, conversation
 from tests.providers.clients import DIALECTS, backend_of, bounded, prompt_of
 from tests.providers.loopback import Answer, BrokenArguments, Call, Loopback, Say, Seen
@@ -20,7 +20,7 @@ every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 def closed_wire() -> Iterator[None]:
     """Leave no connection open."""
     yield
-    wire.close()
+    event_loop.close()
 
 
 class Plain:

@@ -1,18 +1,17 @@
 """Caps hold for all workers together: real processes, real calls, and a server that counts when they arrive."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack
 
 import pytest
 
-from pytest_crmeval.channel.line import Line
-from pytest_crmeval.channel.remote import ControlAnswers
-from pytest_crmeval.models.limits import Cap
+from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.shared_control import SharedControl
+from tests.channels import controller, worker
 from tests.projects import case
-from tests.providers.askers import BOUND, MODEL, SPAWNED, Address, ask_on, hold_on, worker
+from tests.providers.askers import BOUND, MODEL, TAKEN, ask_on, hold_on
 from tests.providers.loopback import Loopback, Say, Seen, Slow, Tokens, crm_brain
 
 SECONDS, WINDOW = 6.0, 5.0
@@ -24,13 +23,9 @@ EACH = 100
 ANSWER = Slow(seconds=0.1, then=Say("Hello.", usage=Tokens(input=EACH - 10, output=10)))
 
 
-@contextmanager
-def shared_control(*caps: str) -> Iterator[tuple[SharedControl, Address]]:
-    """Give the control of a run, and the address at which workers ask it."""
-    control = SharedControl([Cap.parse(text) for text in caps])
-    answers = ControlAnswers(control, control.forget)
-    with closing(control), closing(Line(answers.answers(), answers.hung_up)) as line:
-        yield control, line.address
+def capped(*caps: str) -> SharedControl:
+    """Return the control of a run."""
+    return SharedControl([Cap.parse(text) for text in caps])
 
 
 def arrivals(seen: Sequence[Seen]) -> list[float]:
@@ -80,33 +75,30 @@ def test_xdist_workers_share_a_cap(project: Callable[..., pytest.Pytester]) -> N
 def test_threads_of_several_processes_share_a_cap() -> None:
     """The same for tokens, and for 24 who ask at the same time."""
     with (
-        shared_control(f"openai:* {WITHOUT * EACH}tpm") as (control, line),
+        controller(capped(f"openai:* {WITHOUT * EACH}tpm")) as run,
         Loopback([ANSWER]) as server,
         ExitStack() as stack,
     ):
-        workers = [stack.enter_context(worker(ask_on, line, 8, server.address)) for _ in range(3)]
+        workers = [stack.enter_context(worker(run, f"gw{number}", ask_on, 8, server.address)) for number in range(3)]
         until(lambda: bool(server.seen))
         time.sleep(SECONDS)
-        control.close()
-        for each in workers:
-            each.join(30.0)
+        run.control.close()
+        assert [None, None, None] == [each.result() for each in workers]
 
     times = arrivals(server.seen)
-    assert [0, 0, 0] == [each.exitcode for each in workers]
     assert fullest(times) <= most(WITHOUT)
     assert len(times) >= least(WITHOUT)
 
 
 def test_a_worker_that_dies_does_not_take_its_permits_with_it() -> None:
     """Eight may ask at first, and it held them all."""
-    taken = SPAWNED.Event()
     with (
         ThreadPoolExecutor() as threads,  # it waits for whoever asks: the control is to be closed before
-        shared_control() as (control, line),
-        worker(hold_on, line, 8, taken) as dying,
+        controller(capped()) as run,
+        worker(run, "gw0", hold_on, 8) as dying,
     ):
-        assert taken.wait(30.0)
-        asking = threads.submit(control.acquire, MODEL, BOUND)
+        until(lambda: run.run.recorded == [TAKEN])
+        asking = threads.submit(run.control.acquire, MODEL, BOUND)
         time.sleep(0.1)
         assert not asking.done()
         dying.kill()

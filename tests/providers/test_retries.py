@@ -11,8 +11,8 @@ import pytest
 from pytest_crmeval.domain.messages import user_says
 from pytest_crmeval.domain.prompt import Completion
 from pytest_crmeval.models.control import NO_CHARGE, Charge, Feedback
-from pytest_crmeval.models.patient_model import Model
-from pytest_crmeval.models.sdks import wire
+from pytest_crmeval.models.retrying_model import RetryingModel
+from pytest_crmeval.models.sdks import event_loop
 from pytest_crmeval.models.shared_control import SharedControl
 from pytest_crmeval.models.usage_meter import UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
@@ -39,7 +39,7 @@ every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 def closed_wire() -> Iterator[None]:
     """Leave no connection open."""
     yield
-    wire.close()
+    event_loop.close()
 
 
 class Turnstile:
@@ -87,7 +87,7 @@ class Patient:
         spec = spec_of(dialect, server.url, retries=retries, timeout=timeout)
         self.pauses: list[float] = []
         self.turnstile = Turnstile()
-        self._model = Model(
+        self._model = RetryingModel(
             spec,
             lambda: backend_of(dialect, server.url),
             lambda: self.turnstile,
@@ -336,7 +336,7 @@ def test_many_trials_that_are_refused_for_ever_lose_no_more_than_their_patience(
     refused = Status(429, "slow down", headers={"retry-after-ms": "300"})
     with closing(SharedControl()) as control, Loopback([refused]) as server:
         backend = backend_of("chat", server.url)
-        model = Model(spec_of("chat", server.url), lambda: backend, lambda: control, lambda _: 0.0)
+        model = RetryingModel(spec_of("chat", server.url), lambda: backend, lambda: control, lambda _: 0.0)
 
         def ended(number: int) -> float:
             with opened(UsageMeter(patience=patience)), pytest.raises(ModelError) as caught:

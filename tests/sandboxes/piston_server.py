@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 import socket
 import struct
 import threading
@@ -19,10 +20,27 @@ from typing import Any, Self
 from tests.sandboxes.piston_jobs import EscapeError, Settings, execute
 
 HOST = "127.0.0.1"
-_ALIASES = {"c": ["gcc"], "c++": ["cpp", "g++"], "python": ["py", "py3", "python3", "python3.11"]}
+_ROWS: Mapping[str, tuple[str, list[str], str]] = {
+    "c": ("12.2.0", ["gcc"], "gcc"),
+    "c++": ("12.2.0", ["cpp", "g++"], "gcc"),
+    "python": ("3.11.2", ["py", "py3", "python3", "python3.11"], ""),
+    "python2": ("2.7.18", ["py2", "python2"], ""),
+    "pypy": ("3.9.16", ["pypy3"], ""),
+    "javascript": ("18.15.0", ["node-javascript", "node-js", "javascript", "js"], "node"),
+    "java": ("15.0.2", [], ""),
+    "go": ("1.16.2", ["go", "golang"], ""),
+    "rust": ("1.68.2", ["rs"], ""),
+    "kotlin": ("1.8.20", ["kt"], ""),
+    "csharp": ("6.12.0", ["mono", "mono-csharp", "mono-c#", "mono-cs", "c#", "cs"], "mono"),
+    "csharp.net": ("5.0.201", ["csharp", "c#", "cs", "dotnet-cs"], "dotnet"),
+    "ruby": ("3.0.1", ["ruby3", "rb"], ""),
+    "php": ("8.2.3", [], ""),
+    "haskell": ("9.0.1", ["haskell", "hs"], ""),
+}
+"""Version, aliases and runtime, as the packages of Piston have them."""
 _OK_RUN = {"stdout": "", "stderr": "", "output": "", "code": None, "signal": None, "message": "", "status": "XX"}
 _BUSY = "bash: fork: retry: Resource temporarily unavailable\n"
-_STARVED = {**_OK_RUN, "stderr": _BUSY, "code": 254, "status": "RE"}
+_STARVED = {**_OK_RUN, "stderr": _BUSY, "output": _BUSY, "code": 254, "status": "RE"}
 
 
 class RefusalError(Exception):
@@ -108,10 +126,11 @@ class PistonServer:
     def runtimes(self) -> list[dict[str, Any]]:
         """Tell which languages there are."""
         rows = []
+        changed = {"python": self.settings.python_version, "c++": self.settings.cpp_version}
         for language in self.settings.languages:
-            version = self.settings.python_version if language == "python" else self.settings.cpp_version
-            runtime = {} if language == "python" else {"runtime": "gcc"}
-            rows.append({"language": language, "version": version, "aliases": _ALIASES.get(language, []), **runtime})
+            version, aliases, runtime = _ROWS[language]
+            row = {"language": language, "version": changed.get(language) or version, "aliases": aliases}
+            rows.append({**row, "runtime": runtime} if runtime else row)
         return rows
 
     def _checked_and_run(self, body: bytes) -> dict[str, Any]:
@@ -174,6 +193,56 @@ def _check_limits(asked: Mapping[str, Any], settings: Settings) -> None:
             raise _refused(f"{name} must be non-negative")
 
 
+Answer = dict[str, Any]
+
+
+def _run(answer: Answer, **changes: Any) -> Answer:  # noqa: ANN401
+    """Return an answer in which the program has ended in another way; ``output`` is what its streams are."""
+    run = {**answer["run"], **changes}
+    return {**answer, "run": {**run, "output": run["stderr"] + run["stdout"]}}
+
+
+def _compile(answer: Answer, **changes: Any) -> Answer:  # noqa: ANN401
+    """Return an answer in which the compiler has ended in another way."""
+    stage = {**answer["compile"], "stdout": "", **changes}
+    stage["output"] = stage["stderr"]
+    return {**answer, "compile": stage, "run": dict(stage)}
+
+
+def _full(answer: Answer, body: bytes) -> Answer:
+    """Return what is left of a run whose runner found the disk full."""
+    token = re.search(r"fail\('(\w+)'|token = \"(\w+)\"", json.loads(body)["files"][0]["content"])
+    assert token is not None
+    said = f"{token[1] or token[2]} [Errno 30] Read-only file system: 'crmeval.stdout'\n"
+    return _run(answer, stdout="", stderr=said, code=1, status="RE")
+
+
+_NO_PYTHON = "/srv/packages/python/3.11.2/run: line 2: python3.11: command not found\n"
+_LATE = {
+    "code": None,
+    "signal": "SIGKILL",
+    "status": "TO",
+    "message": "Time limit exceeded (wall clock)",
+    "cpu_time": 1,
+}
+_KILLED = "/srv/packages/run: line 2:     3 Killed                  program\n"
+_NO_MEMORY = "g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.\n"
+WRONG: Mapping[str, Callable[[Answer, bytes], Answer]] = {
+    "lost": lambda answer, _: _run(answer, stdout=""),
+    "halved": lambda answer, _: _run(answer, stdout=answer["run"]["stdout"][: len(answer["run"]["stdout"]) // 2]),
+    "cut": lambda answer, _: {**answer, "run": {**answer["run"], "stdout": ""}},
+    "killed": lambda answer, _: _run(answer, stdout="", stderr=_KILLED, code=137, status="RE"),
+    "no command": lambda answer, _: _run(answer, stdout="", stderr=_NO_PYTHON, code=127, status="RE"),
+    "full": _full,
+    "asleep": lambda answer, _: _run(answer, stdout="", **_LATE),
+    "compiler killed": lambda answer, _: _compile(answer, stderr="", code=None, signal="SIGKILL", status="SG"),
+    "compiler broken": lambda answer, _: _compile(answer, stderr=_NO_MEMORY, code=1, status="RE"),
+    "compiler wrong": lambda answer, _: _compile(answer, stderr="main.inc:1:1: error: no\n", code=1, status="RE"),
+    "other version": lambda answer, _: {**answer, "version": "3.12.0"},
+}
+"""Faults that look like results: the program has run, and the answer says something else."""
+
+
 class _Server(ThreadingHTTPServer):
     """Keeps its connections, so that they can be ended."""
 
@@ -218,7 +287,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         piston = self.server.piston
         piston.counts[self.path] += 1
-        if piston.always:
+        if piston.always and piston.always not in WRONG:
             self._break(piston.always)
         elif self.path == "/":
             self._answer(200, {"message": "Piston v3.1.1"})
@@ -233,6 +302,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         with piston.lock:
             fault = piston.always or (piston.faults.popleft() if piston.faults else "")
+        if fault in WRONG:
+            self._answer(200, WRONG[fault](piston.executed(body), body))
+            return
         if fault:
             self._break(fault)
             return

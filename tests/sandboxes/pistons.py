@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
+from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput
 from pytest_crmeval.ports.sandbox import Sandbox
 from pytest_crmeval.sandboxes.piston import Patience, PistonSandbox
 from tests.sandboxes.piston_jobs import Settings
@@ -18,15 +18,20 @@ QUICK = Patience(attempts=4, first_delay=0.01, longest_delay=0.05, failures=2, l
 
 
 def ended(
-    sandbox: Sandbox, source: str, feed: Feed | None = None, limits: Limits = LIMITS, *, language: str = "python"
+    sandbox: Sandbox,
+    source: str,
+    feed: ProgramInput | None = None,
+    limits: Limits = LIMITS,
+    *,
+    language: str = "python",
 ) -> Execution:
     """Run a program once."""
     with sandbox.prepared(Program(language=Language(language), source=source)) as ready:
         assert ready.refused is None, ready.refused.stderr
-        return ready.run(feed or Feed(), limits)
+        return ready.run(feed or ProgramInput(), limits)
 
 
-def printed(sandbox: Sandbox, source: str, feed: Feed | None = None, *, language: str = "python") -> bytes:
+def printed(sandbox: Sandbox, source: str, feed: ProgramInput | None = None, *, language: str = "python") -> bytes:
     """Return what a program prints that has to succeed."""
     execution = ended(sandbox, source, feed, language=language)
     assert execution.succeeded, (execution, execution.stderr)

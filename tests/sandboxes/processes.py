@@ -34,8 +34,8 @@ def _below(pid: int, known: Mapping[int, int]) -> set[int]:
     return found.union(*(_below(child, known) for child in found))
 
 
-def keepers(pid: int | None = None) -> set[int]:
-    """Return the keepers of the cells that a process, this one if none is named, has started."""
+def supervisors(pid: int | None = None) -> set[int]:
+    """Return the supervisors of the fork servers that a process, this one if none is named, has started."""
     return {child for child in children(pid or os.getpid()) if b"inside/start.py" in _command(child)}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Limits, Program
+from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput, Termination
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from tests.sandboxes import attacks
@@ -24,14 +24,14 @@ LIMITS = Limits(cpu_seconds=0.3, wall_seconds=0.7, memory_bytes=128 << 20, outpu
 PATIENT = Limits(cpu_seconds=20.0, wall_seconds=90.0, memory_bytes=256 << 20, output_bytes=8 << 20)
 SECRET = "swordfish-4711"  # noqa: S105 (planted, to be looked for)
 ENDINGS = {
-    "memory bomb": {Ending.MEMORY},
-    "infinite output": {Ending.OUTPUT},
-    "infinite stderr": {Ending.CPU_TIME, Ending.WALL_TIME},
-    "busy loop": {Ending.CPU_TIME, Ending.WALL_TIME},
-    "signals ignored": {Ending.CPU_TIME, Ending.WALL_TIME},
-    "sleep": {Ending.WALL_TIME},
-    "stopped": {Ending.WALL_TIME},
-    "alarm": {Ending.SIGNALLED},
+    "memory bomb": {Termination.MEMORY},
+    "infinite output": {Termination.OUTPUT},
+    "infinite stderr": {Termination.CPU_TIME, Termination.WALL_TIME},
+    "busy loop": {Termination.CPU_TIME, Termination.WALL_TIME},
+    "signals ignored": {Termination.CPU_TIME, Termination.WALL_TIME},
+    "sleep": {Termination.WALL_TIME},
+    "stopped": {Termination.WALL_TIME},
+    "alarm": {Termination.SIGNALLED},
 }
 """What must have been found out; on a busy machine either clock may be the first."""
 UNHURRIED = {"memory bomb": replace(PATIENT, memory_bytes=128 << 20)}
@@ -45,21 +45,21 @@ HELD_BY_LIMITS = (
 def run(sandbox: LocalSandbox, source: str, limits: Limits = LIMITS, wanted: tuple[str, ...] = ()) -> Execution:
     """Run a program once."""
     with sandbox.prepared(Program(language=Language.PYTHON, source=source)) as prepared:
-        return prepared.run(Feed(stdin=b"1 2\n", wanted=wanted), limits)
+        return prepared.run(ProgramInput(stdin=b"1 2\n", wanted=wanted), limits)
 
 
 def assert_unharmed(sandbox: LocalSandbox) -> None:
-    """See that the next program is right, in an empty folder, and that nothing runs but the cells."""
+    """See that the next program is right, in an empty folder, and that nothing runs but the fork servers."""
     source = "import os; print(sum(map(int, input().split())), os.listdir())"
 
     assert b"3 ['main.py']\n" == run(sandbox, source, PATIENT).stdout
-    assert 1 == len(descendants(keeper_of(sandbox)))
+    assert 1 == len(descendants(supervisor_of(sandbox)))
 
 
-def keeper_of(sandbox: LocalSandbox) -> int:
-    """Return the keeper of the only cell of a sandbox, which is started if it is not yet."""
-    (cell,) = sandbox._opened()[1]._cells  # noqa: SLF001 (nobody else must know it)
-    return cell.process.pid
+def supervisor_of(sandbox: LocalSandbox) -> int:
+    """Return the supervisor of the only fork server of a sandbox, which is started if it is not yet."""
+    (fork_server,) = sandbox._opened()[1]._fork_servers  # noqa: SLF001 (nobody else must know it)
+    return fork_server.process.pid
 
 
 def _reads_all(sandbox: LocalSandbox) -> bool:
@@ -88,21 +88,21 @@ def secret(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("attack", attacks.ATTACKS)
 def test_an_attack_is_held(sandbox: LocalSandbox, attack: str, decoy: int, secret: Path) -> None:
     """It ends in time, by what it did; all that matters is as it was."""
-    keeper = keeper_of(sandbox)
+    supervisor = supervisor_of(sandbox)
     everybody = "-1" if "namespaces" in sandbox.name else str(decoy)
     source = attacks.ATTACKS[attack]
-    for name, value in (("JUDGE", decoy), ("KEEPER", keeper), ("CELL", min(children(keeper)))):
+    for name, value in (("JUDGE", decoy), ("KEEPER", supervisor), ("CELL", min(children(supervisor)))):
         source = source.replace(name, str(value))
     source = source.replace("EVERYBODY", everybody).replace("SECRET_FILE", str(secret))
     wanted = () if "seccomp:" in sandbox.name else ("wanted",)
     ended = run(sandbox, source, UNHURRIED.get(attack, LIMITS), wanted)
 
-    assert ended.ending in ENDINGS.get(attack, set(Ending))
+    assert ended.ending in ENDINGS.get(attack, set(Termination))
     assert {} == ended.files
     if not _reads_all(sandbox):
         assert SECRET.encode() not in ended.stdout + ended.stderr
     assert alive(decoy)
-    assert alive(keeper)
+    assert alive(supervisor)
     assert_unharmed(sandbox)
 
 
@@ -111,7 +111,7 @@ def test_limits_alone_hold_what_only_takes_too_much(limited: LocalSandbox, attac
     """Nothing hangs, and nothing is left running."""
     ended = run(limited, attacks.ATTACKS[attack], UNHURRIED.get(attack, LIMITS))
 
-    assert ended.ending in ENDINGS.get(attack, set(Ending))
+    assert ended.ending in ENDINGS.get(attack, set(Termination))
     assert_unharmed(limited)
 
 

@@ -133,16 +133,16 @@ ANY_GREATER = {
 
 @pytest.mark.parametrize("style", ANY_GREATER)
 def test_checkers_of_every_style(cpp: LocalSandbox, style: CheckerStyle) -> None:
-    """Several answers are right; a checker that crashes on an output says nothing about it."""
+    """Several answers are right; an output that only crashes the checker is wrong."""
     language = Language.PYTHON if style is CheckerStyle.STDOUT else Language.CPP
     task = checked(style, ANY_GREATER[style], language)
     programs = ["print(2)", "print(987)", "print(1)", "print('x')"]
     with Judge(cpp, referee, Rules()) as one:
         outcomes = [one.judge(solution(source), task) for source in programs]
 
-    assert ["AC", "AC", "WA", "JE"] == [str(each.verdict) for each in outcomes], outcomes
+    assert ["AC", "AC", "WA", "WA"] == [str(each.verdict) for each in outcomes], outcomes
     assert ("1 is not greater" in outcomes[2].reason) == (style is CheckerStyle.KATTIS)
-    assert "the checker: " in outcomes[3].reason
+    assert "the checker fails on this output: " in outcomes[3].reason
 
 
 def test_more_output_than_is_expected_is_wrong_for_testlib(cpp: LocalSandbox) -> None:
@@ -159,12 +159,11 @@ def test_more_output_than_is_expected_is_wrong_for_testlib(cpp: LocalSandbox) ->
         ("raise SystemExit(1)", "it prints nothing, where 1 or 0 is expected (exit code 1)"),
         ("print(0, flush=True); 1 / 0", "it prints 0, and breaks (exit code 1; ZeroDivisionError: division by zero)"),
         ("x = [0] * 10**9; print(0)", "it was ended by its limit of memory"),
-        ("print(open('solution_output.txt').read())", "UnicodeDecodeError"),
         ("def", "SyntaxError"),
     ],
 )
 def test_a_checker_that_breaks_is_the_judges_trouble(auto: LocalSandbox, source: str, reason: str) -> None:
-    """However it does, and whatever it was given: here, an output that is no text."""
+    """It fails on the expected output as well."""
     outcome = judged(auto, "import os; os.write(1, b'\\xff\\xfe')", checked(CheckerStyle.STDOUT, source))
 
     assert "JE" == outcome.verdict

@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from pytest_crmeval.domain.program import Ending, Feed, Language, Limits, Program
+from pytest_crmeval.domain.program import Language, Limits, Program, ProgramInput, Termination
 from pytest_crmeval.sandboxes.local import LocalSandbox
-from pytest_crmeval.sandboxes.local.machine import wish
+from pytest_crmeval.sandboxes.local.machine import isolation_request
 from tests.sandboxes.conftest import allowed
 
 LIMITS = Limits(cpu_seconds=20.0, wall_seconds=90.0, memory_bytes=256 << 20, output_bytes=1 << 20)
@@ -32,9 +32,9 @@ def test_memory_that_nobody_could_do_with_is_not_missed(sandbox: LocalSandbox) -
     """What a process has before it is the program's is not the program's."""
     tiny = replace(LIMITS, memory_bytes=4 << 20)
     with sandbox.prepared(Program(language=Language.PYTHON, source="x = b'x' * (int(input()) << 20)")) as prepared:
-        endings = [prepared.run(Feed(stdin=size), tiny).ending for size in (b"1", b"30")]
+        endings = [prepared.run(ProgramInput(stdin=size), tiny).ending for size in (b"1", b"30")]
 
-    assert [Ending.EXITED, Ending.MEMORY] == endings
+    assert [Termination.EXITED, Termination.MEMORY] == endings
 
 
 @pytest.fixture
@@ -65,13 +65,16 @@ def test_answers_are_hidden_wherever_they_are(level: str, shown: Path) -> None:
 
 def test_what_programs_need_is_not_hidden() -> None:
     """Whoever works in the folder of the interpreter hides nothing of it."""
-    wishes = [wish("landlock", [], hidden) for hidden in ([], ["/", "/usr", "/usr/lib", str(Path(os.__file__).parent)])]
+    wishes = [
+        isolation_request("landlock", [], hidden)
+        for hidden in ([], ["/", "/usr", "/usr/lib", str(Path(os.__file__).parent)])
+    ]
 
     assert wishes[0] == wishes[1]
 
 
 def _output(sandbox: LocalSandbox, source: str) -> str:
     with sandbox.prepared(Program(language=Language.PYTHON, source=source)) as prepared:
-        ended = prepared.run(Feed(), LIMITS)
+        ended = prepared.run(ProgramInput(), LIMITS)
     assert 0 == ended.exit_code, ended.stderr
     return ended.stdout.decode()

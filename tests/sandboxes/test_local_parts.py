@@ -1,4 +1,4 @@
-"""The parts of the local sandbox that need no cell."""
+"""The parts of the local sandbox that need no fork server."""
 
 import os
 import signal
@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Limits, Program
+from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput, Termination
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.sandboxes.local.binaries import image_bytes
-from pytest_crmeval.sandboxes.local.cells import Cell, Unavailable
-from pytest_crmeval.sandboxes.local.compiler import Compiler
-from pytest_crmeval.sandboxes.local.inside import cell as inside
+from pytest_crmeval.sandboxes.local.compiling import Compiler
+from pytest_crmeval.sandboxes.local.fork_servers import ForkServerProcess, Unavailable
+from pytest_crmeval.sandboxes.local.inside import fork_server as inside
+from pytest_crmeval.sandboxes.local.inside import levels
 from pytest_crmeval.sandboxes.local.inside.calls import (
     _MACHINES,
     BY_ARGUMENTS,
@@ -28,12 +29,12 @@ from pytest_crmeval.sandboxes.local.inside.calls import (
     NOT_THERE,
 )
 from pytest_crmeval.sandboxes.local.inside.cleaning import empty, weigh
-from pytest_crmeval.sandboxes.local.inside.levels import Ground
-from pytest_crmeval.sandboxes.local.inside.orders import PYTHON, WALL, Answer, Order
+from pytest_crmeval.sandboxes.local.inside.levels import Isolation
+from pytest_crmeval.sandboxes.local.inside.messages import PYTHON, WALL, RunRequest, RunResult
 from pytest_crmeval.sandboxes.local.inside.seccomp import Filter
 from pytest_crmeval.sandboxes.local.listening import Ends
 from pytest_crmeval.sandboxes.local.outcomes import execution
-from pytest_crmeval.sandboxes.local.probing import Standing, strongest
+from pytest_crmeval.sandboxes.local.probing import FoundLevel, strongest
 from pytest_crmeval.sandboxes.local.runs import Runnable, checked
 from pytest_crmeval.sandboxes.local.slots import cores, place, slot
 
@@ -43,8 +44,8 @@ ABORTED, SEGFAULT = int(signal.SIGABRT), int(signal.SIGSEGV)
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
 
 
-def nothing(level: str) -> Cell:
-    """Start no cell, as on a machine that allows none."""
+def nothing(level: str) -> ForkServerProcess:
+    """Start no fork server, as on a machine that allows none."""
     raise SandboxError(f"{level} was tried")
 
 
@@ -52,12 +53,12 @@ def nothing(level: str) -> Cell:
 def test_programs_are_not_run_unprotected(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who wants that must say so, and is told how."""
 
-    def unavailable(_: Cell) -> None:
+    def unavailable(_: ForkServerProcess) -> None:
         raise Unavailable("forbidden here")
 
-    monkeypatch.setattr(Cell, "wait", unavailable)
+    monkeypatch.setattr(ForkServerProcess, "wait", unavailable)
 
-    with pytest.raises(SandboxError, match="--crmeval-unsafe-sandbox"):
+    with pytest.raises(SandboxError, match="--crmeval-set unsafe_sandbox=true"):
         LocalSandbox(level).name  # noqa: B018 (asking is what is tested)
 
 
@@ -65,6 +66,52 @@ def test_limits_alone_are_tried_if_that_is_allowed() -> None:
     """After all others, or at once if they are asked for."""
     with pytest.raises(SandboxError, match="rlimits was tried"):
         strongest("rlimits", nothing, unsafe=True)
+
+
+class Flaky:
+    """A process of the sandbox that can't isolate itself in its first tries."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.levels: list[str] = []
+
+    def start(self, level: str) -> ForkServerProcess:
+        """Start a real process, or one that fails."""
+        self.levels.append(level)
+        fork_server = LocalSandbox(level)._started(level)  # noqa: SLF001 (the real one)
+        if len(self.levels) <= self.failures:
+            fork_server.wait = self._fail  # type: ignore[method-assign]
+        return fork_server
+
+    def _fail(self) -> None:
+        raise Unavailable("a process has vanished")
+
+
+@pytest.mark.parametrize(("failures", "level"), [(0, "seccomp"), (2, "seccomp")])
+def test_a_level_that_fails_once_is_tried_again(failures: int, level: str) -> None:
+    """Another process may have been in the way; a weaker level is not taken for that."""
+    flaky = Flaky(failures)
+    found, fork_server = strongest(level, flaky.start, unsafe=False)
+    fork_server.close()
+
+    assert (level, {}) == (found.level, found.lacking)
+    assert [level] * (failures + 1) == flaky.levels
+
+
+def test_processes_that_vanish_while_they_are_counted_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """/proc lists processes that may have ended when they are looked at."""
+
+    class Vanished:
+        name = "4711"
+
+        def stat(self) -> os.stat_result:
+            raise FileNotFoundError(2, "No such file or directory", "/proc/4711")
+
+    there = list(os.scandir("/proc"))
+    expected = levels._processes_of(os.getuid())  # noqa: SLF001 (what a level counts)
+    monkeypatch.setattr("os.scandir", lambda _: [Vanished(), *there])
+
+    assert levels._processes_of(os.getuid()) <= expected + 50  # noqa: SLF001 (others come and go)
 
 
 def test_an_unknown_level_is_told_the_known_ones() -> None:
@@ -83,31 +130,31 @@ def test_elsewhere_piston_is_recommended(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_weaker_level_says_why() -> None:
     """And what it does not prevent."""
-    shown = Standing(level="seccomp", lacking={"namespaces": "forbidden", "landlock": "unknown"}).shown()
+    shown = FoundLevel(level="seccomp", lacking={"namespaces": "forbidden", "landlock": "unknown"}).shown()
 
     assert shown.startswith("local (seccomp: programs can read what ")
     assert shown.endswith("; no namespaces: forbidden; no landlock: unknown)")
 
 
 @pytest.mark.parametrize(
-    ("ending", "answer", "stdout", "stderr"),
+    ("ending", "result", "stdout", "stderr"),
     [
-        (Ending.EXITED, Answer(status=1 << 8), b"", b"ValueError: MemoryError"),
-        (Ending.MEMORY, Answer(status=1 << 8), b"", b"Traceback\nMemoryError\n"),
-        (Ending.MEMORY, Answer(status=ABORTED), b"", b"what():  std::bad_alloc\n"),
-        (Ending.SIGNALLED, Answer(status=ABORTED), b"", b""),
-        (Ending.MEMORY, Answer(memory_bytes=1001), b"", b""),
-        (Ending.EXITED, Answer(memory_bytes=1000, cpu_seconds=1.0), b"0123456789", b""),
-        (Ending.CPU_TIME, Answer(cpu_seconds=1.01), b"", b""),
-        (Ending.CPU_TIME, Answer(status=9, cut="cpu", cpu_seconds=0.99), b"", b""),
-        (Ending.WALL_TIME, Answer(status=9, cut="wall"), b"", b""),
-        (Ending.OUTPUT, Answer(status=9, cut="cpu", cpu_seconds=2.0), b"0123456789+", b""),
-        (Ending.OUTPUT, Answer(status=9, cut="files"), b"", b""),
+        (Termination.EXITED, RunResult(status=1 << 8), b"", b"ValueError: MemoryError"),
+        (Termination.MEMORY, RunResult(status=1 << 8), b"", b"Traceback\nMemoryError\n"),
+        (Termination.MEMORY, RunResult(status=ABORTED), b"", b"what():  std::bad_alloc\n"),
+        (Termination.SIGNALLED, RunResult(status=ABORTED), b"", b""),
+        (Termination.MEMORY, RunResult(memory_bytes=1001), b"", b""),
+        (Termination.EXITED, RunResult(memory_bytes=1000, cpu_seconds=1.0), b"0123456789", b""),
+        (Termination.CPU_TIME, RunResult(cpu_seconds=1.01), b"", b""),
+        (Termination.CPU_TIME, RunResult(status=9, cut="cpu", cpu_seconds=0.99), b"", b""),
+        (Termination.WALL_TIME, RunResult(status=9, cut="wall"), b"", b""),
+        (Termination.OUTPUT, RunResult(status=9, cut="cpu", cpu_seconds=2.0), b"0123456789+", b""),
+        (Termination.OUTPUT, RunResult(status=9, cut="files"), b"", b""),
     ],
 )
-def test_a_run_is_judged_by_what_happened(ending: Ending, answer: Answer, stdout: bytes, stderr: bytes) -> None:
+def test_a_run_is_judged_by_what_happened(ending: Termination, result: RunResult, stdout: bytes, stderr: bytes) -> None:
     """A limit that was broken tells more than the way in which the process ended."""
-    ended = execution(answer, LIMITS, stdout, stderr, {})
+    ended = execution(result, LIMITS, stdout, stderr, {})
 
     assert ending is ended.ending
     assert stdout[:10] == ended.stdout
@@ -115,15 +162,15 @@ def test_a_run_is_judged_by_what_happened(ending: Ending, answer: Answer, stdout
 
 def test_a_wanted_file_counts_as_output() -> None:
     """It is cut like stdout."""
-    ended = execution(Answer(), LIMITS, b"", b"", {"out.txt": b"0123456789+"})
+    ended = execution(RunResult(), LIMITS, b"", b"", {"out.txt": b"0123456789+"})
 
-    assert (Ending.OUTPUT, {"out.txt": b"0123456789"}) == (ended.ending, ended.files)
+    assert (Termination.OUTPUT, {"out.txt": b"0123456789"}) == (ended.ending, ended.files)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc/passwd", "a\0b"])
 def test_only_plain_names_are_files(name: str) -> None:
     """Both ways."""
-    for feed in (Feed(files={name: b""}), Feed(wanted=(name,))):
+    for feed in (ProgramInput(files={name: b""}), ProgramInput(wanted=(name,))):
         with pytest.raises(SandboxError, match="no name of a file"):
             checked(feed)
 
@@ -131,7 +178,7 @@ def test_only_plain_names_are_files(name: str) -> None:
 def test_too_many_files_are_refused() -> None:
     """More descriptors than a packet carries."""
     with pytest.raises(SandboxError, match="at most 60 files"):
-        checked(Feed(files={f"file{number}": b"" for number in range(61)}))
+        checked(ProgramInput(files={f"file{number}": b"" for number in range(61)}))
 
 
 def test_a_folder_is_emptied_however_deep_it_is(tmp_path: Path) -> None:
@@ -245,17 +292,17 @@ def test_the_size_of_a_program_is_read_from_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "answer", "ending"),
+    ("image", "result", "ending"),
     [
-        (1001, Answer(status=SEGFAULT), Ending.MEMORY),
-        (1001, Answer(status=1 << 8, trouble="OSError"), Ending.MEMORY),
-        (1001, Answer(), Ending.EXITED),
-        (1000, Answer(status=SEGFAULT), Ending.SIGNALLED),
+        (1001, RunResult(status=SEGFAULT), Termination.MEMORY),
+        (1001, RunResult(status=1 << 8, trouble="OSError"), Termination.MEMORY),
+        (1001, RunResult(), Termination.EXITED),
+        (1000, RunResult(status=SEGFAULT), Termination.SIGNALLED),
     ],
 )
-def test_global_variables_beyond_the_limit_are_memory(image: int, answer: Answer, ending: Ending) -> None:
+def test_global_variables_beyond_the_limit_are_memory(image: int, result: RunResult, ending: Termination) -> None:
     """If the program has died of it: those that nobody touches cost nothing."""
-    assert ending is execution(answer, LIMITS, b"", b"", {}, image=image).ending
+    assert ending is execution(result, LIMITS, b"", b"", {}, image=image).ending
 
 
 @pytest.mark.parametrize("machine", _MACHINES)
@@ -297,14 +344,14 @@ class Bench:
         self.size = size
         self.compiled: list[bytes] = []
 
-    def run(self, runnable: Runnable, _feed: Feed, _limits: Limits) -> Execution:
+    def run(self, runnable: Runnable, _feed: ProgramInput, _limits: Limits) -> Execution:
         """Compile, or say what the binary of a first try says."""
         source = os.pread(runnable.descriptor, 100, 0)
         if not runnable.command:
-            return Execution(ending=Ending.EXITED, exit_code=0, stdout=b"compiled\n")
+            return Execution(ending=Termination.EXITED, exit_code=0, stdout=b"works\n")
         self.compiled.append(source)
         files = {"main": b"\x7f" * self.size}
-        return Execution(ending=Ending.EXITED, exit_code=int(source == b"wrong"), files=files)
+        return Execution(ending=Termination.EXITED, exit_code=int(source == b"wrong"), files=files)
 
 
 @pytest.mark.parametrize(
@@ -318,10 +365,11 @@ def test_what_was_compiled_lately_is_not_compiled_again(
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/g++")
     bench = Bench(size)
     compiler = Compiler(bench.run)
+    assert "" == compiler.missing(Language.CPP, "")
     bench.compiled.clear()
 
-    for source in (b"one", b"two", b"wrong", b"one", b"wrong"):
-        compiler.compile(source)
+    for source in ("one", "two", "wrong", "one", "wrong"):
+        compiler.compile(Program(language=Language.CPP, source=source))
 
     assert expected == bench.compiled
 
@@ -334,20 +382,20 @@ def test_a_program_with_globals_beyond_the_limit_ends_by_memory() -> None:
     source = "volatile char v[1900u << 20]; int main() { v[9] = 1; return v[9]; }"
     limits = Limits(cpu_seconds=0.5, wall_seconds=20.0, memory_bytes=256 << 20, output_bytes=1 << 20)
     with closing(sandbox), sandbox.prepared(Program(language=Language.CPP, source=source)) as prepared:
-        ended = prepared.run(Feed(), limits)
+        ended = prepared.run(ProgramInput(), limits)
 
-    assert Ending.MEMORY is ended.ending
+    assert Termination.MEMORY is ended.ending
 
 
 @pytest.mark.parametrize(("queued", "reason"), [(60.0, ""), (0.0, WALL)])
 def test_time_in_a_queue_is_not_on_the_clock(monkeypatch: pytest.MonkeyPatch, queued: float, reason: str) -> None:
     """A program that waits for a core which others have is not ended for it; one that waits for nothing is."""
     monkeypatch.setattr(inside, "_queued_seconds", lambda _: queued)
-    ground = Ground(box="", rooms=(), filters={}, alone=True, counted=False)
-    order = Order(kind=PYTHON, cpu_seconds=9.0, wall_seconds=0.1, memory_bytes=0, file_bytes=0, stack_bytes=0)
+    isolation = Isolation(box="", folders=(), filters={}, alone=True, counted=False)
+    request = RunRequest(kind=PYTHON, cpu_seconds=9.0, wall_seconds=0.1, memory_bytes=0, file_bytes=0, stack_bytes=0)
     seconds = "600" if reason else "0.5"  # whoever is to be ended must still be there, however late that is
     with socket.socket() as control, subprocess.Popen(["/bin/sleep", seconds]) as program:
-        ended = inside.Cell(control, ground)._watch(program.pid, time.monotonic(), order)  # noqa: SLF001 (by itself)
+        ended = inside.ForkServer(control, isolation, -1, ())._watch(program.pid, time.monotonic(), request)  # noqa: SLF001 (by itself)
 
     assert (reason, -signal.SIGKILL if reason else 0) == (ended, program.returncode)
 
@@ -356,7 +404,7 @@ def test_time_in_a_queue_is_seen_where_that_is_possible() -> None:
     """And is none where it is not: nobody is in the queue who is gone."""
     gone = subprocess.Popen(["/bin/true"])
     gone.wait()
-    assert 0.0 == inside._queued_seconds(gone.pid)  # noqa: SLF001 (what a cell looks up)
+    assert 0.0 == inside._queued_seconds(gone.pid)  # noqa: SLF001 (what a fork server looks up)
     if not Path("/proc/self/schedstat").exists():
         pytest.skip("this kernel does not tell how long a process was in the queue")
     with ExitStack() as hogs:

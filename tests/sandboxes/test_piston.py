@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_crmeval.domain.program import Ending, Feed, Language, Program
+from pytest_crmeval.domain.program import Language, Program, ProgramInput, Termination
 from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
 from pytest_crmeval.sandboxes.piston import PistonSandbox
 from tests.sandboxes.piston_server import PistonServer
@@ -51,7 +51,7 @@ LONG = b"7" * 200_000 + b"\n" + b"8" * 99_998 + b"\n"
 @pytest.mark.parametrize("idiom", IDIOMS)
 def test_every_way_to_read_stdin_sees_all_of_it(piston: PistonSandbox, idiom: str) -> None:
     """The seed's fourth weakness: what is long was cut, or a prelude was in the way of all but sys.stdin."""
-    assert b"300000\n" == printed(piston, IDIOMS[idiom], Feed(stdin=LONG))
+    assert b"300000\n" == printed(piston, IDIOMS[idiom], ProgramInput(stdin=LONG))
 
 
 @pytest.mark.parametrize("content", [b"", b"abc", b"\r\nabc\r\n", b"\0\xff\xfe", "ä☃𝄞".encode(), b"\xef\xbb\xbfx"])
@@ -59,7 +59,7 @@ def test_stdin_is_what_it_was(piston: PistonSandbox, content: bytes) -> None:
     """No newline is added, no byte is changed."""
     program = "import sys; data = sys.stdin.buffer.read(); print(data.hex())"
 
-    assert f"{content.hex()}\n".encode() == printed(piston, program, Feed(stdin=content))
+    assert f"{content.hex()}\n".encode() == printed(piston, program, ProgramInput(stdin=content))
 
 
 def test_a_program_does_not_find_its_judge(piston: PistonSandbox) -> None:
@@ -71,7 +71,7 @@ print(sorted(name for name in globals() if not name.startswith('__')))
 """
 
     assert b"__main__ ['main.py', 'a b', '1'] main.py True None\n['sys']\n" == printed(
-        piston, program, Feed(args=("a b", "1"))
+        piston, program, ProgramInput(args=("a b", "1"))
     )
 
 
@@ -99,10 +99,10 @@ sys.stdout.write(subprocess.check_output([sys.executable, "x.py"], text=True))
 def test_an_error_is_shown_as_it_would_be_alone(piston: PistonSandbox, wanted: tuple[str, ...]) -> None:
     """Whoever reads the reason wants to find the place: with its cause, and no line of ours."""
     program = "def f():\n    1 / 0\ntry:\n    f()\nexcept ZeroDivisionError as e:\n    raise ValueError('no') from e\n"
-    execution = ended(piston, program, Feed(wanted=wanted))
+    execution = ended(piston, program, ProgramInput(wanted=wanted))
     said = execution.stderr.decode()
 
-    assert (Ending.EXITED, 1) == (execution.ending, execution.exit_code)
+    assert (Termination.EXITED, 1) == (execution.ending, execution.exit_code)
     assert ["line 4, in <module>", "line 2, in f", "line 6, in <module>"] == re.findall(r'main.py", (.*)', said)
     assert 3 == said.count("File ")
     assert said.endswith("ValueError: no\n")
@@ -122,7 +122,7 @@ def test_a_program_that_is_no_python_ends_with_a_syntax_error(piston: PistonSand
 def test_nothing_of_ours_is_in_the_folder(piston: PistonSandbox, wanted: tuple[str, ...]) -> None:
     """Only the program, and what it was given."""
     program = "import os; print(sorted(os.listdir()))"
-    execution = ended(piston, program, Feed(stdin=b"x", files={"given": b""}, wanted=wanted))
+    execution = ended(piston, program, ProgramInput(stdin=b"x", files={"given": b""}, wanted=wanted))
 
     assert b"['given', 'main.py']\n" == execution.stdout
 
@@ -142,7 +142,7 @@ with open('in/data.bin', 'rb') as given, open('out/copy.bin', 'wb') as copy:
     copy.write(given.read() + sys.stdin.buffer.read())
 print('done')
 """
-    feed = Feed(stdin=b"\xff", files={"in/data.bin": bytes(range(256))}, wanted=("out/copy.bin", "none.txt"))
+    feed = ProgramInput(stdin=b"\xff", files={"in/data.bin": bytes(range(256))}, wanted=("out/copy.bin", "none.txt"))
     execution = ended(piston, program, feed)
 
     assert {"out/copy.bin": bytes(range(256)) + b"\xff"} == execution.files
@@ -153,15 +153,15 @@ def test_what_is_no_plain_file_does_not_come_back(piston: PistonSandbox) -> None
     """Nor does it hang whoever wants it."""
     program = "import os; os.symlink('/etc/passwd', 'a'); os.mkfifo('b'); os.mkdir('c')"
 
-    assert {} == ended(piston, program, Feed(wanted=("a", "b", "c"))).files
+    assert {} == ended(piston, program, ProgramInput(wanted=("a", "b", "c"))).files
 
 
 def test_wanted_files_come_back_from_a_program_that_dies(piston: PistonSandbox) -> None:
     """By a signal, or without cleaning up."""
     program = "import os; open('o', 'w').write('x'); os.kill(os.getpid(), {})"
-    died = ended(piston, program.format(11), Feed(wanted=("o",)))
+    died = ended(piston, program.format(11), ProgramInput(wanted=("o",)))
 
-    assert (Ending.SIGNALLED, "SIGSEGV", {"o": b"x"}) == (died.ending, died.signal, died.files)
+    assert (Termination.SIGNALLED, "SIGSEGV", {"o": b"x"}) == (died.ending, died.signal, died.files)
 
 
 def test_output_that_is_no_text_comes_back_as_it_was(piston: PistonSandbox) -> None:
@@ -174,9 +174,9 @@ def test_output_that_is_no_text_comes_back_as_it_was(piston: PistonSandbox) -> N
 def test_who_prints_too_much_is_told_so(piston: PistonSandbox) -> None:
     """Beyond the problem's limit, below the server's, and beyond both."""
     for size in (LIMITS.output_bytes + 1, 1 << 22):
-        assert Ending.OUTPUT is ended(piston, f"print('x' * {size}, end='')").ending
-    assert Ending.EXITED is ended(piston, f"print('x' * {LIMITS.output_bytes}, end='')").ending
-    assert Ending.OUTPUT is ended(piston, "while True: print('x' * 1000)").ending
+        assert Termination.OUTPUT is ended(piston, f"print('x' * {size}, end='')").ending
+    assert Termination.EXITED is ended(piston, f"print('x' * {LIMITS.output_bytes}, end='')").ending
+    assert Termination.OUTPUT is ended(piston, "while True: print('x' * 1000)").ending
 
 
 def test_errors_that_are_long_end_nothing(piston: PistonSandbox) -> None:
@@ -190,7 +190,7 @@ def test_errors_that_are_long_end_nothing(piston: PistonSandbox) -> None:
 def test_errors_are_cut_alike_whoever_brings_them_back(piston: PistonSandbox) -> None:
     """Below the server's limit they come as they are, and are no less cut."""
     program = "import sys; sys.stderr.write('x' * 9000 + 'end')"
-    plain, framed = ended(piston, program), ended(piston, program, Feed(wanted=("none",)))
+    plain, framed = ended(piston, program), ended(piston, program, ProgramInput(wanted=("none",)))
 
     assert b"x" * 4093 + b"end" == plain.stderr == framed.stderr
 
@@ -199,18 +199,18 @@ def test_limits_end_a_program(piston: PistonSandbox) -> None:
     """Each by its own name."""
     waiting = replace(LIMITS, wall_seconds=0.5)
 
-    assert Ending.CPU_TIME is ended(piston, "while True: pass", limits=BRIEF).ending
-    assert Ending.WALL_TIME is ended(piston, "import time; time.sleep(99)", limits=waiting).ending
-    assert Ending.MEMORY is ended(piston, "x = bytearray(2 * 10**9)").ending
+    assert Termination.CPU_TIME is ended(piston, "while True: pass", limits=BRIEF).ending
+    assert Termination.WALL_TIME is ended(piston, "import time; time.sleep(99)", limits=waiting).ending
+    assert Termination.MEMORY is ended(piston, "x = bytearray(2 * 10**9)").ending
 
 
 def test_limits_end_a_program_whose_files_are_wanted(piston: PistonSandbox) -> None:
     """Together with what would have brought them back."""
-    feed = Feed(wanted=("o",))
+    feed = ProgramInput(wanted=("o",))
 
-    assert Ending.CPU_TIME is ended(piston, "while True: pass", feed, BRIEF).ending
-    assert Ending.MEMORY is ended(piston, "x = bytearray(2 * 10**9)", feed).ending
-    assert Ending.OUTPUT is ended(piston, "open('o', 'w').write('x' * 10**6)", feed).ending
+    assert Termination.CPU_TIME is ended(piston, "while True: pass", feed, BRIEF).ending
+    assert Termination.MEMORY is ended(piston, "x = bytearray(2 * 10**9)", feed).ending
+    assert Termination.OUTPUT is ended(piston, "open('o', 'w').write('x' * 10**6)", feed).ending
 
 
 def test_time_and_memory_are_told(piston: PistonSandbox) -> None:
@@ -229,14 +229,14 @@ def test_time_and_memory_are_told(piston: PistonSandbox) -> None:
 def test_a_file_that_can_not_be_is_refused(piston: PistonSandbox, name: str) -> None:
     """The server would break, or the program be replaced."""
     with pytest.raises(SandboxError, match="file"):
-        ended(piston, "", Feed(files={name: b""}))
+        ended(piston, "", ProgramInput(files={name: b""}))
 
 
 def test_it_is_a_sandbox_that_says_what_it_is(piston: PistonSandbox, piston_server: PistonServer) -> None:
     """The name tells where, the identity does not: a verdict does not depend on it."""
     assert isinstance(piston, Sandbox)
-    assert f"Piston at {piston_server.url} (python 3.11.2, c++ 12.2.0)" == piston.name
-    assert "piston: python 3.11.2, c++ 12.2.0" == piston.identity
+    assert f"Piston at {piston_server.url} (python 3.11.2, c++ 12.2.0, c 12.2.0)" == piston.name
+    assert "piston: python 3.11.2, c++ 12.2.0, c 12.2.0" == piston.identity
     assert 4 == piston.slots
     assert "" == piston.missing(Language.PYTHON)
 

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from pytest_crmeval.domain.program import Ending, Feed, Language, Program
+from pytest_crmeval.domain.program import Language, Program, ProgramInput, Termination
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston import PistonSandbox
 from tests.sandboxes.piston_jobs import Settings
@@ -77,7 +77,7 @@ int main() {
 
 def test_every_way_to_read_stdin_sees_all_of_it(piston: PistonSandbox) -> None:
     """However long it is, from its first line of code on, and before main."""
-    feed = Feed(stdin=b"x" * 299_999 + b"\n", args=("a b",))
+    feed = ProgramInput(stdin=b"x" * 299_999 + b"\n", args=("a b",))
 
     assert b"300000 300000 1 300000 300000 300000 300000 2 a b" == printed(piston, READERS, feed, language="cpp")
 
@@ -89,9 +89,9 @@ def test_a_program_may_use_any_name(piston: PistonSandbox) -> None:
 
 def test_output_and_files_come_back_as_they_were(piston: PistonSandbox) -> None:
     """Whatever bytes, and also from a program that dies."""
-    died = ended(piston, WRITER, Feed(wanted=("a b.bin", "none")), language="cpp")
+    died = ended(piston, WRITER, ProgramInput(wanted=("a b.bin", "none")), language="cpp")
 
-    assert (Ending.SIGNALLED, "SIGABRT", b"said") == (died.ending, died.signal, died.stderr)
+    assert (Termination.SIGNALLED, "SIGABRT", b"said") == (died.ending, died.signal, died.stderr)
     assert bytes(range(256)) == died.stdout
     assert {"a b.bin": bytes(i * 7 % 256 for i in range(100_000))} == died.files
 
@@ -100,7 +100,7 @@ def test_what_the_compiler_refuses_is_refused(piston: PistonSandbox) -> None:
     """With its reason, and the line."""
     with piston.prepared(Program(language=Language.CPP, source="int main() {\n  return x;\n}")) as ready:
         assert ready.refused is not None
-        assert (Ending.EXITED, 1) == (ready.refused.ending, ready.refused.exit_code)
+        assert (Termination.EXITED, 1) == (ready.refused.ending, ready.refused.exit_code)
         assert ready.refused.stderr.startswith(b"main.cpp: In function")
         assert b"main.cpp:2:10: error:" in ready.refused.stderr
         assert b"return x;" in ready.refused.stderr
@@ -118,7 +118,7 @@ def test_messages_that_are_more_than_a_server_keeps_are_no_refusal() -> None:
 
 def test_nothing_of_ours_is_in_the_folder_and_the_end_of_errors_is_kept(piston: PistonSandbox) -> None:
     """Only what was compiled, and what it was given."""
-    execution = ended(piston, LISTS, Feed(stdin=b"x", files={"given": b""}, wanted=("none",)), language="cpp")
+    execution = ended(piston, LISTS, ProgramInput(stdin=b"x", files={"given": b""}, wanted=("none",)), language="cpp")
 
     assert b". .. a.out given " == execution.stdout
     assert b"x" * 4093 + b"end" == execution.stderr
@@ -129,7 +129,7 @@ def test_to_compile_a_program_does_not_run_it(piston: PistonSandbox, piston_serv
     before = piston_server.counts["/api/v2/execute"]
     with piston.prepared(Program(language=Language.CPP, source="int main() { for (;;); }")) as ready:
         assert ready.refused is None
-        assert Ending.CPU_TIME is ready.run(Feed(), BRIEF).ending
+        assert Termination.CPU_TIME is ready.run(ProgramInput(), BRIEF).ending
     assert before + 2 == piston_server.counts["/api/v2/execute"]
 
 
@@ -138,5 +138,5 @@ def test_a_flood_and_want_of_memory_are_told_by_name(piston: PistonSandbox) -> N
     flood = '#include <cstdio>\nint main() { for (;;) puts("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"); }'
     greedy = "#include <vector>\nint main() { std::vector<char> all(4'000'000'000); return all[1]; }"
 
-    assert Ending.OUTPUT is ended(piston, flood, language="cpp").ending
-    assert Ending.MEMORY is ended(piston, greedy, language="cpp").ending
+    assert Termination.OUTPUT is ended(piston, flood, language="cpp").ending
+    assert Termination.MEMORY is ended(piston, greedy, language="cpp").ending

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_crmeval.domain.program import Feed, Language, Program
+from pytest_crmeval.domain.program import Language, Program, ProgramInput
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston import Patience, PistonSandbox
 from tests.sandboxes.piston_jobs import Settings
@@ -271,9 +271,7 @@ def test_a_language_that_is_missing_is_told_with_what_is_there(start: Start, use
     sandbox = use(server)
 
     assert "" == sandbox.missing(Language.PYTHON)
-    assert f"no version of c++ is installed on every Piston server: {server.url} has none" in sandbox.missing(
-        Language.CPP
-    )
+    assert f"C++ is not installed on every Piston server: {server.url} has none" in sandbox.missing(Language.CPP)
     assert "/api/v2/packages" in sandbox.missing(Language.CPP)
 
 
@@ -304,7 +302,7 @@ def test_a_server_that_does_not_run_a_language_as_it_should_is_told(start: Start
     """One that does not know files that are no text would feed programs with something else."""
     sandbox = use(start(Settings(base64=False)))
 
-    assert "does not run a small program in python as it should" in sandbox.missing(Language.PYTHON)
+    assert "does not run a small program in Python as it should" in sandbox.missing(Language.PYTHON)
     with pytest.raises(SandboxError, match="as it should"):
         ended(sandbox, HELLO)
 
@@ -317,4 +315,4 @@ def test_a_kept_connection_that_the_server_has_closed_costs_no_attempt(start: St
     server.faults.append("close")
 
     with sandbox.prepared(Program(language=Language.PYTHON, source=HELLO)) as ready:
-        assert b"hello\n" == ready.run(Feed(), LIMITS).stdout
+        assert b"hello\n" == ready.run(ProgramInput(), LIMITS).stdout

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.domain.program import Ending, Feed
+from pytest_crmeval.domain.program import ProgramInput, Termination
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston import PistonSandbox
 from tests.sandboxes.pistons import ended
@@ -24,7 +24,7 @@ print(mark, 0, 0, 1, 1, 1, file=sys.stderr)
 open('o', 'w').write('honest')
 sys.exit(3)
 """
-FEED = Feed(wanted=("none",))
+FEED = ProgramInput(wanted=("none",))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_who_spoils_the_frame_is_not_judged(piston: PistonSandbox, number: int, 
 
 def test_who_prints_a_frame_gains_nothing(piston: PistonSandbox) -> None:
     """It is the program's own output, and comes back as such."""
-    execution = ended(piston, FORGING, Feed(wanted=("o",)))
+    execution = ended(piston, FORGING, ProgramInput(wanted=("o",)))
 
     assert (3, {"o": b"honest"}) == (execution.exit_code, execution.files)
     assert execution.stdout.startswith(b"crmeval-")
@@ -64,4 +64,4 @@ def test_who_kills_what_would_bring_its_output_back_has_crashed(piston: PistonSa
     """No output of it is judged."""
     execution = ended(piston, "import os; print('yes', flush=True); os.kill(os.getppid(), 9)", FEED)
 
-    assert (Ending.SIGNALLED, "SIGKILL", b"") == (execution.ending, execution.signal, execution.stdout)
+    assert (Termination.SIGNALLED, "SIGKILL", b"") == (execution.ending, execution.signal, execution.stdout)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_crmeval.domain.program import Ending, Feed, Language
+from pytest_crmeval.domain.program import Language, ProgramInput, Termination
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston import PistonSandbox
 from tests.sandboxes.piston_jobs import Settings
@@ -35,7 +35,7 @@ def test_who_runs_into_a_lower_limit_is_not_judged() -> None:
             ended(sandbox, "import time; time.sleep(60)")
         with pytest.raises(SandboxError, match=r"higher PISTON_RUN_(CPU_TIME|TIMEOUT)"):
             ended(sandbox, "while True: pass")
-        assert Ending.CPU_TIME is ended(sandbox, "while True: pass", limits=replace(BRIEF, cpu_seconds=0.1)).ending
+        assert Termination.CPU_TIME is ended(sandbox, "while True: pass", limits=replace(BRIEF, cpu_seconds=0.1)).ending
         sandbox.close()
 
 
@@ -48,7 +48,7 @@ def test_who_runs_into_a_lower_limit_is_run_where_there_is_more() -> None:
         ended(sandbox, "")
         for source, size in (("time.sleep(1.1)", 9), ("print('x' * 99_999)", 9), ("pass", 200_000)):
             asked = first.counts["/api/v2/execute"]
-            output = printed(sandbox, f"import time; {source}; print(len(input()))", Feed(stdin=b"y" * size))
+            output = printed(sandbox, f"import time; {source}; print(len(input()))", ProgramInput(stdin=b"y" * size))
 
             assert output.endswith(b"%d\n" % size)
             assert first.counts["/api/v2/execute"] > asked
@@ -97,7 +97,7 @@ def test_output_between_the_servers_limit_and_ours_is_not_judged() -> None:
         assert b"x" * 29_999 + b"\n" == printed(sandbox, "print('x' * 29_999)")
         with pytest.raises(SandboxError, match="higher PISTON_OUTPUT_MAX_SIZE"):
             ended(sandbox, "print('x' * 50_000)")
-        assert Ending.OUTPUT is ended(sandbox, "print('x' * 300_000)").ending
+        assert Termination.OUTPUT is ended(sandbox, "print('x' * 300_000)").ending
         assert b"fine\n" == printed(sandbox, "import sys; sys.stderr.write('x' * 100_000); print('fine')")
         sandbox.close()
 
@@ -108,10 +108,10 @@ def test_an_input_that_is_too_large_for_a_server_is_told() -> None:
         sandbox = PistonSandbox(server.url, patience=QUICK)
         count = "import sys; print(len(sys.stdin.read()))"
 
-        assert b"90000\n" == printed(sandbox, count, Feed(stdin=b"7" * 90_000))
+        assert b"90000\n" == printed(sandbox, count, ProgramInput(stdin=b"7" * 90_000))
         before = server.counts["/api/v2/execute"]
         with pytest.raises(SandboxError, match="raise the limit of its body parser"):
-            ended(sandbox, count, Feed(stdin=b"7" * 3_000_000))
+            ended(sandbox, count, ProgramInput(stdin=b"7" * 3_000_000))
         assert before + 1 == server.counts["/api/v2/execute"]
         server.faults.append("413")
         with pytest.raises(SandboxError, match="raise the limit of its body parser"):
@@ -129,11 +129,11 @@ def test_an_old_server_without_a_status_is_understood() -> None:
         assert b"4\n" == printed(sandbox, "print(2 + 2)")
         assert 3 == ended(sandbox, "raise SystemExit(3)").exit_code
         assert "SIGSEGV" == ended(sandbox, "import os; os.kill(os.getpid(), 11)").signal
-        assert Ending.WALL_TIME is ended(sandbox, "import time; time.sleep(60)", limits=waiting).ending
-        assert Ending.OUTPUT is ended(sandbox, "print('x' * 3_000_000)").ending
+        assert Termination.WALL_TIME is ended(sandbox, "import time; time.sleep(60)", limits=waiting).ending
+        assert Termination.OUTPUT is ended(sandbox, "print('x' * 3_000_000)").ending
         assert b"fine\n" == printed(sandbox, "import sys; sys.stderr.write('x' * 3_000_000); print('fine')")
-        assert Ending.MEMORY is ended(sandbox, "x = bytearray(2 * 10**9)").ending
+        assert Termination.MEMORY is ended(sandbox, "x = bytearray(2 * 10**9)").ending
         killed = ended(sandbox, "import os; os.kill(os.getpid(), 9)")
-        assert (Ending.SIGNALLED, "SIGKILL") == (killed.ending, killed.signal)
+        assert (Termination.SIGNALLED, "SIGKILL") == (killed.ending, killed.signal)
         assert (None, None, None) == (killed.cpu_seconds, killed.wall_seconds, killed.memory_bytes)
         sandbox.close()

@@ -1,1 +1,1 @@
-"""A student who acts, a teacher who looks first, and a playbook that both learn from."""
+"""A learning agent: a student that acts, a teacher that reviews changes first, and a playbook for both."""

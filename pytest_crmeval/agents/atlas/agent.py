@@ -1,33 +1,188 @@
-"""The agent ``atlas``."""
+"""The agent ``atlas``: a student proposes, a teacher reviews what would be changed, and both learn from it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
-from pytest_crmeval.agents.atlas.session import AtlasSession
+from pytest_crmeval.agents.atlas.learning import SeenConversation, pruned, revised, reward
+from pytest_crmeval.agents.atlas.playbook_rules import uses_in
+from pytest_crmeval.agents.atlas.reviewing import Proposal, Reviewed, review
+from pytest_crmeval.agents.atlas.role_prompts import UnreadableError, student_instructions
 from pytest_crmeval.agents.atlas.specs import AtlasSpec
 from pytest_crmeval.agents.chat import system_prompt
+from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.domain.learning import Lesson, Review
 from pytest_crmeval.domain.messages import Message, Reply, Tool
-from pytest_crmeval.ports.learner import Occasion
+from pytest_crmeval.domain.playbook import Playbook
+from pytest_crmeval.domain.prompt import Prompt
+from pytest_crmeval.ports.learner import ReviewedProposal, SessionSetup
+
+HELD_BACK = Reply(
+    text="I have not changed anything: I could not make sure that the change would be what you asked for."
+)
+_UNREAD = "The teacher's answer could not be read. Check each value against what the user said and the CRM shows."
+
+
+class AtlasSession:
+    """Plays one conversation with a playbook, and returns what was learned from it."""
+
+    def __init__(self, name: str, spec: AtlasSpec, setup: SessionSetup, system: str) -> None:
+        self.name = name
+        self._spec = spec
+        self._setup = setup
+        self._system = system
+        # Held-out cases are played by the student alone: a teacher would hide what the student has not learned.
+        self._mode = "solo" if setup.held_out and spec.learning != "off" else spec.mode
+        self._learning = "frozen" if setup.held_out and spec.learning == "on" else spec.learning
+        self._reviews: Counter[str] = Counter()
+        self._guidance: list[str] = []
+        self._trouble: list[str] = []
+        self._tools: Sequence[Tool] = ()
+        self.lesson = Lesson(
+            key=setup.key,
+            learning=self._learning,
+            mode=self._mode,
+            student=setup.student,
+            held_out=setup.held_out,
+            position=self._playbook.played + (self._learning == "on"),
+            entries=len(self._playbook.practices),
+        )
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+        """Answer as the student; calls that would change the CRM are reviewed by the teacher first."""
+        self._tools = tools
+        proposed = self._proposed(messages, tools)
+        if self._mode == "solo" or not _changes(proposed):
+            return proposed
+        return self._agreed(messages, tools, proposed)
+
+    def finished(self, messages: Sequence[Message]) -> Lesson:
+        """Reward the conversation and learn from it; ModelError if a model can't be asked."""
+        self.lesson = replace(
+            self.lesson,
+            uses=uses_in(self._playbook, messages),
+            reviews=dict(self._reviews),
+            guidance=tuple(self._guidance),
+            trouble=tuple(self._trouble),
+        )
+        if self.lesson.learns:
+            self._step(lambda lesson: self._rewarded(lesson, messages), "not rewarded")
+        if self.lesson.reward:
+            self._step(lambda lesson: self._revised(lesson, messages), "nothing was learnt")
+        return self.lesson
+
+    def unlearned(self, why: str) -> Lesson:
+        """Return the lesson of a conversation that could not be rewarded or learned from, with the reason."""
+        lesson = pruned(self.lesson, self._playbook) if self.lesson.learns else self.lesson
+        return replace(lesson, trouble=(*lesson.trouble, why))
+
+    @property
+    def _playbook(self) -> Playbook:
+        return Playbook() if self._learning == "off" else self._setup.playbook
+
+    def _proposed(
+        self, messages: Sequence[Message], tools: Sequence[Tool], before: Reply | None = None, said: Sequence[str] = ()
+    ) -> Reply:
+        system = student_instructions(self._system, self._playbook, _asked_for(messages), before, said)
+        return self._setup.models["student"].complete(Prompt(system=system, messages=messages, tools=tools)).reply
+
+    def _agreed(self, messages: Sequence[Message], tools: Sequence[Tool], proposed: Reply) -> Reply:
+        """Return what student and teacher agree on; a change without approval is not made, unless the mode is coach."""
+        said: list[str] = []
+        for number in range(1, self._spec.retries + 1):
+            found = self._reviewed(messages, proposed, said, number)
+            if found.review in {Review.APPROVED, Review.TAKEN_OVER}:
+                return found.instead or proposed
+            said.append(found.guidance if found.review is Review.CORRECTED else _UNREAD)
+            proposed = self._proposed(messages, tools, proposed, said)
+            if not _changes(proposed):
+                return proposed
+        if self._mode == "coach":
+            return proposed
+        found = self._reviewed(messages, proposed, said, self._spec.retries + 1, last=True)
+        if found.review in {Review.APPROVED, Review.TAKEN_OVER}:
+            return found.instead or proposed
+        self._reviews[Review.HELD_BACK] += 1
+        return HELD_BACK
+
+    def _reviewed(
+        self, messages: Sequence[Message], proposed: Reply, said: Sequence[str], number: int, *, last: bool = False
+    ) -> Reviewed:
+        proposal = Proposal(
+            messages=messages,
+            tools=self._tools,
+            reply=proposed,
+            before=tuple(said),
+            entries=self._playbook.fired_by(_asked_for(messages)),
+            notes=self._playbook.teacher_notes,
+        )
+        helping = ("take_over",) if self._mode == "paired" else ()
+        verdicts = ("approve", *helping) if last else ("approve", "correct", *helping)
+        found = review(self._setup.models["teacher"], proposal, verdicts)
+        self._reviews[found.review] += 1
+        if found.review is Review.UNREADABLE:
+            self._trouble.append(f"a review could not be read: {found.guidance}")
+        elif found.guidance:
+            self._guidance.append(found.guidance)
+        self._setup.log.attempted(
+            ReviewedProposal(
+                turn=sum(message.speaker == "user" for message in messages),
+                number=number,
+                calls=proposed.calls,
+                review=found.review,
+                guidance=found.guidance,
+                instead=found.instead.calls if found.instead else (),
+            )
+        )
+        return found
+
+    def _step(self, step: Callable[[Lesson], Lesson], otherwise: str) -> None:
+        """Continue the lesson; an unreadable answer of a role is noted as trouble, and nothing is learned from it."""
+        try:
+            self.lesson = step(self.lesson)
+        except UnreadableError as error:
+            self.lesson = self.unlearned(f"{otherwise}: {error}")
+
+    def _rewarded(self, lesson: Lesson, messages: Sequence[Message]) -> Lesson:
+        models, spec = self._setup.models, self._spec
+        found = reward(models["reward"], models["arbiter"], messages, spec.samples, spec.threshold)
+        self._setup.log.rewarded(found)
+        return replace(lesson, reward=found)
+
+    def _revised(self, lesson: Lesson, messages: Sequence[Message]) -> Lesson:
+        learner, most = self._setup.models["learner"], self._spec.entries
+        return revised(
+            learner, lesson, self._playbook, SeenConversation(messages=messages, tools=self._tools), most=most
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Atlas:
-    """A student and a teacher, who play each conversation with what they have learnt from those before."""
+    """A student and a teacher that play each conversation with what they have learned from those before."""
 
     name: str
-    terms: AtlasSpec
+    spec: AtlasSpec
     system: str = field(default_factory=system_prompt, repr=False)
 
     @property
     def learns(self) -> bool:
-        """Whether its conversations are to be played one after the other."""
-        return self.terms.learns
+        """Whether its conversations must be played one after the other."""
+        return self.spec.learns
 
-    def begin(self, occasion: Occasion) -> AtlasSession:
+    def begin(self, setup: SessionSetup) -> AtlasSession:
         """Return the agent for one conversation."""
-        return AtlasSession(self.name, self.terms, occasion, self.system)
+        return AtlasSession(self.name, self.spec, setup, self.system)
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
-        """Refuse: what was learnt belongs to a run, and whoever plays has to begin with it."""
+        """Refuse: a conversation starts with the playbook of a run, see ``begin``."""
         del messages, tools
-        raise RuntimeError(f"{self.name} plays conversations that the evaluate fixture has begun, and no others")
+        raise RuntimeError(f"{self.name} only plays conversations that were started by the evaluate fixture")
+
+
+def _changes(reply: Reply) -> bool:
+    return any(writes(call.tool) for call in reply.calls)
+
+
+def _asked_for(messages: Sequence[Message]) -> str:
+    """Return what the user said last."""
+    return next((message.text for message in reversed(messages) if message.speaker == "user"), "")

@@ -1,12 +1,20 @@
-"""The teacher: looks at what a student wants to change before it is changed."""
+"""The teacher: reviews the calls of a student that would change the CRM, before they are made."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_crmeval.agents.atlas.asking import Arguments, UnreadableError, asked, dialogue, form, prompt_for, text_in
+from pytest_crmeval.agents.atlas.role_prompts import (
+    Arguments,
+    UnreadableError,
+    answer_tool,
+    ask,
+    dialogue,
+    prompt_for,
+    text_in,
+)
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.learning import Entry, Review
+from pytest_crmeval.domain.learning import PlaybookEntry, Review
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, agent_says
 from pytest_crmeval.domain.wire import encoded
 from pytest_crmeval.ports.chat_model import ChatModel
@@ -23,33 +31,45 @@ LONGEST_GUIDANCE = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewed:
-    """What a teacher says of a proposal."""
+    """The verdict of a teacher on a proposal."""
 
     review: Review
     guidance: str = ""
     instead: Reply | None = None
-    """What the teacher does himself, if he takes over."""
+    """The teacher's own calls, if the verdict is to take over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a teacher is shown: what the student was shown, and what he makes of it."""
+    """What a teacher is shown: what the student was shown, and the student's reply."""
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
     reply: Reply
     before: Sequence[str] = ()
-    """What was said of his earlier proposals."""
-    entries: Sequence[Entry] = ()
+    """The guidance on earlier proposals."""
+    entries: Sequence[PlaybookEntry] = ()
     notes: str = ""
 
 
 def review(model: ChatModel, proposal: Proposal, allowed: Sequence[str]) -> Reviewed:
-    """Ask the teacher; an answer that can't be read, twice, is none, and approves nothing."""
-    prompt = prompt_for("teacher", _form(allowed), _shown(proposal))
+    """Ask the teacher; an answer that is unreadable twice approves nothing."""
+    described = (
+        encoded({"name": tool.name, "about": tool.description, "takes": tool.parameters}).decode()
+        for tool in proposal.tools
+    )
+    shown = {
+        "tools": "\n".join(described),
+        "notes": proposal.notes,
+        "playbook": "\n".join(f"- {entry.action} ({entry.scope})" for entry in proposal.entries),
+        "dialogue": dialogue(proposal.messages),
+        "guidance-so-far": "\n".join(f"- {said}" for said in proposal.before),
+        "proposal": dialogue([agent_says(proposal.reply)]),
+    }
+    prompt = prompt_for("teacher", _form(allowed), shown)
     names = {tool.name for tool in proposal.tools}
     try:
-        return asked(model, prompt, lambda arguments: _read(arguments, allowed, names))
+        return ask(model, prompt, lambda arguments: _read(arguments, allowed, names))
     except UnreadableError as error:
         return Reviewed(review=Review.UNREADABLE, guidance=str(error))
 
@@ -68,22 +88,7 @@ def _form(allowed: Sequence[str]) -> Tool:
             "items": _CALL,
             "description": "To `take_over`: the calls to make in place of the proposed ones. Else empty.",
         }
-    return form("review", "Say what becomes of the proposed calls.", properties, optional=("guidance", "calls"))
-
-
-def _shown(proposal: Proposal) -> dict[str, str]:
-    return {
-        "tools": "\n".join(map(_described, proposal.tools)),
-        "notes": proposal.notes,
-        "playbook": "\n".join(f"- {entry.action} ({entry.scope})" for entry in proposal.entries),
-        "dialogue": dialogue(proposal.messages),
-        "guidance-so-far": "\n".join(f"- {said}" for said in proposal.before),
-        "proposal": dialogue([agent_says(proposal.reply)]),
-    }
-
-
-def _described(tool: Tool) -> str:
-    return encoded({"name": tool.name, "about": tool.description, "takes": tool.parameters}).decode()
+    return answer_tool("review", "Say what becomes of the proposed calls.", properties, optional=("guidance", "calls"))
 
 
 def _read(arguments: Arguments, allowed: Sequence[str], tools: Collection[str]) -> Reviewed:
@@ -92,14 +97,13 @@ def _read(arguments: Arguments, allowed: Sequence[str], tools: Collection[str]) 
         raise UnreadableError(f"verdict is to be one of {', '.join(allowed)}")
     if verdict == "correct" and not guidance:
         raise UnreadableError("to correct takes guidance")
-    instead = _instead(arguments.get("calls"), tools) if verdict == "take_over" else None
-    return Reviewed(review=_VERDICTS[verdict], guidance=guidance, instead=instead)
-
-
-def _instead(calls: Json, tools: Collection[str]) -> Reply:
+    if verdict != "take_over":
+        return Reviewed(review=_VERDICTS[verdict], guidance=guidance)
+    calls = arguments.get("calls")
     if not isinstance(calls, Sequence) or isinstance(calls, str) or not calls:
         raise UnreadableError("to take over takes calls")
-    return Reply(calls=tuple(_call(call, tools) for call in calls))
+    instead = Reply(calls=tuple(_call(call, tools) for call in calls))
+    return Reviewed(review=_VERDICTS[verdict], guidance=guidance, instead=instead)
 
 
 def _call(call: Json, tools: Collection[str]) -> ToolCall:

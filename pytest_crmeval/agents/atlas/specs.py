@@ -1,4 +1,4 @@
-"""From a spec to what is known about an atlas: ``atlas?student=openai:gpt-4.1-mini&teacher=openai:gpt-4.1``."""
+"""The spec of an atlas: ``atlas?student=openai:gpt-4.1-mini&teacher=openai:gpt-4.1``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -12,7 +12,7 @@ LEARNING = ("on", "off", "frozen")
 ROLES = ("student", "teacher", "reward", "arbiter", "learner")
 STUDENT, TEACHER = "openai:gpt-4.1-mini", "openai:gpt-4.1"
 _BEHIND = {"reward": "student", "arbiter": "teacher", "learner": "teacher"}
-"""Role -> whose model it has, if it was given none."""
+"""Role -> the role whose model it uses, if its own is not given."""
 _SETTINGS: Mapping[str, Mapping[str, str]] = {
     "student": {},
     "teacher": {"max_output_tokens": "1600"},
@@ -20,36 +20,38 @@ _SETTINGS: Mapping[str, Mapping[str, str]] = {
     "arbiter": {"max_output_tokens": "800"},
     "learner": {"max_output_tokens": "2400"},
 }
-"""How a role's model is asked, unless its spec says otherwise."""
+"""Default settings of a role's model."""
 _MOST = {"samples": 9, "retries": 5, "entries": 60}
+_OF_MODEL = frozenset({"base_url", "key", "price", "api", "timeout", "retries"})
+"""Parameters that all roles of the same model share."""
 
 
 class AtlasSpecError(ValueError):
-    """A spec that can't be read; the message says what is wrong with it."""
+    """An invalid spec; the message says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtlasSpec:
-    """Who plays which role, and on what terms."""
+    """The models of the roles, and the settings."""
 
     models: Mapping[str, str] = field(default_factory=dict)
     """Role -> spec of its model, or a name; as it was given."""
     mode: str = "paired"
     learning: str = "on"
     order: str = ""
-    """``seed:7``: the conversations in an order that this seed gives; empty: as the dataset has them."""
+    """``seed:7``: the conversations in a random order of this seed; empty: the order of the dataset."""
     samples: int = 3
-    """Opinions of the reward model."""
+    """Number of opinions of the reward model."""
     retries: int = 2
     """How often a student may propose again."""
     threshold: float = 0.15
     """Standard deviation of the samples above which an arbiter is asked."""
     entries: int = 24
-    """How many the playbook may have."""
+    """How many entries the playbook may have."""
 
     @classmethod
     def parse(cls, spec: str) -> Self:
-        """Read a spec; AtlasSpecError if it has a parameter that nobody knows or a value that can't be."""
+        """Read a spec; AtlasSpecError if it has an unknown parameter or an invalid value."""
         name, _, query = spec.partition("?")
         if name != NAME:
             raise AtlasSpecError(f"{spec!r} is not atlas")
@@ -66,35 +68,37 @@ class AtlasSpec:
 
     @property
     def learns(self) -> bool:
-        """Whether its conversations are to be played one after the other."""
+        """Whether its conversations must be played one after the other."""
         return self.learning == "on"
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Who is ever asked."""
+        """The roles that are asked."""
         taught = () if self.mode == "solo" else ("teacher",)
         return ("student", *taught, *(("reward", "arbiter", "learner") if self.learns else ()))
 
     def model(self, role: str) -> str:
-        """Return the spec of a role's model as it was given, or that of whoever stands behind it."""
+        """Return the spec of a role's model as it was given, or the model and address of the role it falls back to."""
         if role in self.models:
             return self.models[role]
-        if role in _BEHIND:
-            return self.model(_BEHIND[role]).partition("?")[0] + _address_of(self.model(_BEHIND[role]))
-        return STUDENT if role == "student" else TEACHER
+        if role not in _BEHIND:
+            return STUDENT if role == "student" else TEACHER
+        model, _, query = self.model(_BEHIND[role]).partition("?")
+        kept = [part for part in query.split("&") if part.partition("=")[0] in _OF_MODEL]
+        return f"{model}?{'&'.join(kept)}" if kept else model
 
     def rank(self, case: str) -> str:
-        """Return what orders the conversations; the same for a case whatever else is played."""
+        """Return the sort key of a case in the stream; independent of the other cases."""
         return sha256(f"{self.order} {case}".encode()).hexdigest() if self.order else ""
 
 
 def is_atlas(spec: str) -> bool:
-    """Whether a spec speaks of an atlas."""
+    """Whether a spec is one of an atlas."""
     return spec.partition("?")[0] == NAME
 
 
 def models_in(spec: str) -> list[str]:
-    """Return the specs, or names, of all models that a spec speaks of; itself if it is no atlas."""
+    """Return the specs, or names, of all models in the spec of an atlas; any other spec alone."""
     if not is_atlas(spec):
         return [spec]
     given = parse_qsl(spec.partition("?")[2], keep_blank_values=True)
@@ -102,27 +106,18 @@ def models_in(spec: str) -> list[str]:
 
 
 def nested(text: str) -> str:
-    """Return a spec that stands within another: ``;`` is written there for ``?`` and ``&``."""
-    if "?" in text:  # escaped as addresses are
+    """Return a spec that is nested in another one, where ``;`` stands for ``?`` and ``&``."""
+    if "?" in text:  # percent-encoded instead
         return text
     path, _, query = text.partition(";")
     return f"{path}?{query.replace(';', '&')}" if query else path
 
 
 def settled(role: str, spec: str) -> str:
-    """Return the spec of a role's model with what goes without saying for the role."""
+    """Return the spec of a role's model with the default settings of the role."""
     given = dict(parse_qsl(spec.partition("?")[2], keep_blank_values=True))
     added = "&".join(f"{name}={value}" for name, value in _SETTINGS[role].items() if name not in given)
     return f"{spec}{'&' if '?' in spec else '?'}{added}" if added else spec
-
-
-def _address_of(spec: str) -> str:
-    """Return where and with which key and price a model is asked: what another role of the same model needs, too."""
-    kept = [part for part in spec.partition("?")[2].split("&") if part.partition("=")[0] in _OF_MODEL]
-    return f"?{'&'.join(kept)}" if kept else ""
-
-
-_OF_MODEL = frozenset({"base_url", "key", "price", "api", "timeout", "retries"})
 
 
 def _one_of(name: str, choices: tuple[str, ...], text: str) -> str:

@@ -8,7 +8,8 @@ from threading import Event, Thread
 
 import pytest
 
-from pytest_crmeval.controller.progress.snapshot import Gauge
+from pytest_crmeval.compat import owns_terminal
+from pytest_crmeval.controller.progress.snapshot import ProgressSnapshot
 from pytest_crmeval.controller.progress.views import Bottom, Log, View
 from pytest_crmeval.options.reading import is_dry_run
 
@@ -38,7 +39,7 @@ def mode_of(config: pytest.Config, environment: Mapping[str, str]) -> Mode:
     if asked == "auto" and (dumb or config.option.verbose < 0):
         return Mode.OFF
     in_ci = asked == "auto" and any(environment.get(name) for name in ("CI", "BUILD_NUMBER"))
-    free = reporter.isatty() and not dumb and not in_ci and _is_pytests_alone(config, reporter)
+    free = reporter.isatty() and not dumb and not in_ci and _writes_alone(config)
     return Mode.BOTTOM if free else Mode.LOG
 
 
@@ -48,9 +49,11 @@ class Live:
     One thread looks at the clock. It waits for nobody who runs anything, and nobody waits for it.
     """
 
-    def __init__(self, config: pytest.Config, gauge: Gauge, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, config: pytest.Config, snapshot: ProgressSnapshot, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._config = config
-        self._gauge = gauge
+        self._snapshot = snapshot
         self._clock = clock
         self._view: View | None = None
         self._over = Event()
@@ -68,12 +71,12 @@ class Live:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Know that an item has begun."""
-        self._gauge.started.add(nodeid)
+        self._snapshot.started(nodeid)
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Know that an item is over: pytest is not in the middle of anything now."""
-        self._gauge.started.discard(nodeid)
+        self._snapshot.ended(nodeid)
         if self._view is not None:
             self._guarded(self._view.calm)
         if self._trouble:
@@ -87,7 +90,7 @@ class Live:
         mode = mode_of(self._config, os.environ)
         if mode is Mode.OFF:
             return
-        self._view = (Bottom if mode is Mode.BOTTOM else Log)(self._config, self._gauge, self._clock)
+        self._view = (Bottom if mode is Mode.BOTTOM else Log)(self._config, self._snapshot, self._clock)
         self._thread = Thread(target=self._watch, args=[self._view], name="crmeval-progress", daemon=True)
         self._thread.start()
 
@@ -116,10 +119,8 @@ class Live:
             self._trouble = ""
 
 
-def _is_pytests_alone(config: pytest.Config, reporter: object) -> bool:
-    """Whether nobody but pytest's own reporter writes to the terminal."""
-    own = type(reporter).__module__ == "_pytest.terminal" and hasattr(config.get_terminal_writer(), "_file")
+def _writes_alone(config: pytest.Config) -> bool:
+    """Whether only pytest's own reporter writes to the terminal."""
     captured = config.getoption("capture", "no") in {"fd", "sys"}
-    return (
-        own and captured and not (config.getoption("usepdb", default=False) or config.getoption("trace", default=False))
-    )
+    debugged = any(config.getoption(name, default=False) for name in ("usepdb", "trace"))
+    return owns_terminal(config) and captured and not debugged

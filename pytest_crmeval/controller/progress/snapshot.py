@@ -1,12 +1,13 @@
 """How far the run is, by the books of the process that owns it; any thread may ask."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from pytest_crmeval.controller.queue import JobQueue
+from pytest_crmeval.controller.loop import ControllerLoop
+from pytest_crmeval.controller.messages import MessageHandler
+from pytest_crmeval.controller.plan import RunPlan
 from pytest_crmeval.controller.recorder import Recorder
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.journal.progress import Progress
-from pytest_crmeval.models.shared_control import SharedControl
 
 SHOWN = 4
 """How many long cases are told one by one."""
@@ -36,30 +37,45 @@ class Files:
         return [*lines[:SHOWN], *more]
 
 
-class Gauge:
+class ProgressSnapshot:
     """Asks the recorder what is done, the queue what is in flight, and the control how it goes with models."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 (all that progress is about)
         self,
+        plan: RunPlan,
         recorder: Recorder,
-        queue: JobQueue,
-        control: SharedControl,
-        files: Files | None = None,
-        outage: Callable[[], str] = str,
+        loop: ControllerLoop,
+        handler: MessageHandler,
+        files: Files,
+        outage: object,
     ) -> None:
-        self.files = files or Files()
-        self.outage = outage
-        """Returns how long the run's server has been unreachable; empty if it is reachable."""
+        self.files = files
+        self._plan = plan
         self._recorder = recorder
-        self._queue = queue
-        self._control = control
-        self.started: set[str] = set()
-        """Node ids of the items that have begun, and are not over."""
+        self._loop = loop
+        self._queue = handler.queue
+        self._control = handler.control
+        self._outage = outage
+        self._started: set[str] = set()
+        """Cases whose items have begun, and are not over."""
+
+    def started(self, nodeid: str) -> None:
+        """Note that an item has begun."""
+        if key := self._plan.key_of(nodeid):
+            self._started.add(key)
+
+    def ended(self, nodeid: str) -> None:
+        """Note that an item is over."""
+        self._started.discard(self._plan.key_of(nodeid))
 
     def read(self, now: float) -> tuple[Sequence[Progress], Progress]:
         """Return how far each subject is in each suite, and all together."""
-        begun = [self._recorder.key_of(nodeid) for nodeid in tuple(self.started)]
-        return self._recorder.progress(now, {*self._queue.playing, *begun})
+        begun = tuple(self._started)
+        return self._loop.call(lambda: self._recorder.progress(now, {*self._queue.playing, *begun}))
+
+    def outage(self) -> str:
+        """Return how long the run's server has been unreachable; empty if it is reachable."""
+        return str(self._outage)
 
     def traffic(self) -> Sequence[str]:
         """Return phrases about the server and the models; none if nothing was paid or waited for."""

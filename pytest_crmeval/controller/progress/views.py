@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 import pytest
 
+from pytest_crmeval.compat import forget_line, set_terminal_file, terminal_descriptor, terminal_file
 from pytest_crmeval.controller.progress.footer import Footer
-from pytest_crmeval.controller.progress.snapshot import Gauge
+from pytest_crmeval.controller.progress.snapshot import ProgressSnapshot
 from pytest_crmeval.render.progress_table import cut, folded, in_words, named, sheet
 
 MINUTE = 60.0
@@ -38,13 +39,14 @@ class View(Protocol):
 class Bottom:
     """Lines at the bottom of the terminal."""
 
-    def __init__(self, config: pytest.Config, gauge: Gauge, clock: Callable[[], float]) -> None:
-        self._writer: Any = config.get_terminal_writer()  # its file is its own business: mode_of has looked
-        self._terminal = self._writer._file  # noqa: SLF001
-        self._gauge = gauge
+    def __init__(self, config: pytest.Config, snapshot: ProgressSnapshot, clock: Callable[[], float]) -> None:
+        self._config = config
+        self._writer: Any = config.get_terminal_writer()
+        self._terminal = terminal_file(config)  # mode_of has checked that there is one
+        self._snapshot = snapshot
         self._clock = clock
         self._footer = Footer(self._terminal)
-        self._writer._file = self._footer  # noqa: SLF001
+        set_terminal_file(config, self._footer)
 
     def tick(self) -> None:
         """Draw."""
@@ -57,11 +59,11 @@ class Bottom:
 
     def close(self) -> None:
         """Take the lines away."""
-        self._writer._file = self._terminal  # noqa: SLF001
+        set_terminal_file(self._config, self._terminal)
         self._footer.close()
 
     def _lines(self, width: int, height: int) -> Iterator[str]:
-        rows, whole = self._gauge.read(self._clock())
+        rows, whole = self._snapshot.read(self._clock())
         if not rows:
             return
         found = sheet(rows, whole, width)
@@ -72,8 +74,8 @@ class Bottom:
             head, *lines = folded(in_words(whole).split(", "), width)
         yield self._dim(head) if found.heads else head
         yield from lines
-        yield from (self._dim(cut(line, width)) for line in self._gauge.files.told())
-        if traffic := self._gauge.traffic():
+        yield from (self._dim(cut(line, width)) for line in self._snapshot.files.told())
+        if traffic := self._snapshot.traffic():
             yield from map(self._dim, folded(traffic, width))
 
     def _dim(self, text: str) -> str:
@@ -83,18 +85,19 @@ class Bottom:
 class Log:
     """A line a minute, for each or for all together."""
 
-    def __init__(self, config: pytest.Config, gauge: Gauge, clock: Callable[[], float]) -> None:
+    def __init__(self, config: pytest.Config, snapshot: ProgressSnapshot, clock: Callable[[], float]) -> None:
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
-        self._writer: Any = config.get_terminal_writer()
-        self._gauge = gauge
+        self._config = config
+        self._writer = config.get_terminal_writer()
+        self._snapshot = snapshot
         self._clock = clock
         self._due = clock() + MINUTE
         self._is_away = False
-        self._descriptor = _copied(self._writer)
+        self._descriptor = terminal_descriptor(config)
 
     def tick(self) -> None:
         """Write even in the middle of pytest's line if it is stalled for long or the server is unreachable."""
-        was_away, outage = self._is_away, self._gauge.outage()
+        was_away, outage = self._is_away, self._snapshot.outage()
         self._is_away = bool(outage)
         if outage and not was_away:
             self._interject([f"crmeval: {outage}"])
@@ -124,23 +127,15 @@ class Log:
             text = "".join(f"{line}\n" for line in lines)
             started = "\n" if self._writer.width_of_current_line and text else ""
             os.write(self._descriptor, f"{started}{text}".encode(errors="replace"))
-            self._writer._current_line = ""  # noqa: SLF001 (it is broken off there)
+            forget_line(self._config)
 
     def _told(self) -> Iterator[str]:
         """Yield what there is to say, and when there will be more."""
         now = self._clock()
         self._due = now + MINUTE
-        rows, whole = self._gauge.read(now)
+        rows, whole = self._snapshot.read(now)
         if 1 < len(rows) <= SEVERAL:
             yield from (f"crmeval: {named(row)}: {in_words(row)}" for row in rows)
         elif rows:
-            yield f"crmeval: {', '.join([in_words(whole), *self._gauge.traffic()])}"
-        yield from (f"crmeval: {line}" for line in self._gauge.files.told())
-
-
-def _copied(writer: Any) -> int | None:  # noqa: ANN401 (pytest's own)
-    """Return a way to where pytest writes that its capturing does not take away; None if there is none."""
-    try:
-        return os.dup(writer._file.fileno())  # noqa: SLF001
-    except (OSError, ValueError, AttributeError):  # a test's, for one
-        return None
+            yield f"crmeval: {', '.join([in_words(whole), *self._snapshot.traffic()])}"
+        yield from (f"crmeval: {line}" for line in self._snapshot.files.told())

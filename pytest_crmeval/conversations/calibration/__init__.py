@@ -1,7 +1,7 @@
 """Whether scores can be believed: what they make of agents whose every step is known."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from zlib import crc32
 
 from pytest_crmeval.conversations.calibration.equivalents import EQUIVALENTS
@@ -9,6 +9,7 @@ from pytest_crmeval.conversations.calibration.flaws import FLAWS
 from pytest_crmeval.conversations.calibration.lies import LIES
 from pytest_crmeval.conversations.calibration.misreadings import MISREADINGS
 from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal
+from pytest_crmeval.conversations.calibration.tally import WHY, Miss, Share, Tally, share_of
 from pytest_crmeval.conversations.calibration.variants import Deviant, Kinds, Variant, revoiced
 from pytest_crmeval.conversations.calibration.wordings import WORDINGS
 from pytest_crmeval.conversations.oracle import Oracle
@@ -22,87 +23,24 @@ from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.scorer import Scorer
 
 CORRUPTED: Kinds = {**FLAWS, **MISREADINGS, **LIES}
-"""What must not pass."""
+"""What must not pass: flaws of calls and state, and flaws of words."""
 EQUIVALENT: Kinds = {**EQUIVALENTS, **WORDINGS}
-"""What must pass."""
+"""What must pass: other ways, and other words."""
+SHARES: Mapping[str, Kinds] = {
+    "flaws of calls and state, caught": {**FLAWS, **MISREADINGS},
+    "other ways to the same result, accepted": EQUIVALENTS,
+    "generated flaws of words, caught": LIES,
+    "generated true words, accepted": WORDINGS,
+}
+"""What is reported apart: its name, and the kinds."""
 TRIES = 200
 """How often each kind is tried, if there are so many variants of it."""
 AIM = 0.99
 """The share of corrupted oracles that must be caught, and of equivalent ones that must be accepted."""
-KEPT = 5
-"""Misses of one kind that are told."""
 SHORT = 200
 
 Observe = Callable[[Conversation, Agent], Evidence]
 """Lets an agent play a case on a CRM of its own; the reference of a case is made once."""
-
-_FREE = (
-    "where a case says itself what a table ends with, the columns that it does not name may hold anything, and what a "
-    "later turn writes over leaves no trace"
-)
-WHY: Mapping[str, str] = {
-    "choice changed": _FREE,
-    "argument added": _FREE,
-    "extra write": _FREE,
-    "filters dropped": "rows that were not asked for are told as if they had been; but an honest agent may name others "
-    "for contrast, or has heard of them before, and words alone don't always tell the one from the other",
-    "false name": "signs don't count in names: uk-old and uk_old are the same words",
-}
-"""Kind that scorers can't always catch -> why not."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Miss:
-    """A trial that was judged wrongly."""
-
-    case: str
-    turn: int
-    what: str
-    """What was different from what the oracle does."""
-    reason: str = ""
-    """Why it was not accepted; empty if it should not have been."""
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        return {"case": self.case, "turn": self.turn, "what": self.what, "reason": self.reason}
-
-    def __str__(self) -> str:
-        """Return one line."""
-        told = f"{self.case}, turn {self.turn}: {self.what}"
-        return f"{told} -> {self.reason}" if self.reason else told
-
-
-@dataclass(slots=True, kw_only=True)
-class Tally:
-    """How often one kind of agent was judged rightly."""
-
-    kind: str
-    tried: int = 0
-    right: int = 0
-    misses: list[Miss] = field(default_factory=list)
-    """The first ones."""
-
-    @property
-    def share(self) -> float:
-        """What part was judged rightly."""
-        return self.right / self.tried if self.tried else 1.0
-
-    def add(self, miss: Miss | None) -> None:
-        """Count one trial."""
-        self.tried += 1
-        self.right += miss is None
-        if miss is not None and len(self.misses) < KEPT:
-            self.misses.append(miss)
-
-    def to_dict(self) -> JsonObject:
-        """Return JSON primitives."""
-        figures: JsonObject = {
-            "tried": self.tried,
-            "right": self.right,
-            "share": round(self.share, 6),
-            "misses": [miss.to_dict() for miss in self.misses],
-        }
-        return {**figures, "why": WHY[self.kind]} if self.misses and self.kind in WHY else figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +52,15 @@ class Calibration:
     """Those that do nothing but one thing: the oracle, which must always pass, and the others, which never may."""
     corrupted: Mapping[str, Tally]
     equivalent: Mapping[str, Tally]
+    labelled: Sequence[Share] = ()
+    """Of replies that people labelled; they say nothing about ``cases``."""
+
+    @property
+    def shares(self) -> Sequence[Share]:
+        """The shares that are reported apart, with intervals."""
+        tallies = {**self.corrupted, **self.equivalent}
+        found = [share_of(name, [tallies[kind] for kind in kinds]) for name, kinds in SHARES.items()]
+        return [*found, *self.labelled]
 
     @property
     def caught(self) -> float:
@@ -139,6 +86,7 @@ class Calibration:
             "passed": {name: round(_passed(name, tally), 6) for name, tally in self.agents.items()},
             "caught": round(self.caught, 6),
             "accepted": round(self.accepted, 6),
+            "shares": [share.to_dict() for share in self.shares],
             "agents": _listed(self.agents),
             "corrupted": _listed(self.corrupted),
             "equivalent": _listed(self.equivalent),
@@ -150,6 +98,7 @@ class Calibration:
         for name, tally in self.agents.items():
             passed = _passed(name, tally)
             yield f"{name:24}{tally.tried:8}{round(passed * tally.tried):10}{passed:8.3f}"
+        yield from share_lines(self.shares)
         yield from _table("corrupted oracle", "caught", self.corrupted)
         yield from _table("equivalent oracle", "accepted", self.equivalent)
         for title, tallies in (("agent", self.agents), ("corrupted", self.corrupted), ("equivalent", self.equivalent)):
@@ -177,10 +126,11 @@ def calibrate(  # noqa: PLR0913 (each is another thing, and most are left out)
     agents = {agent: Tally(kind=agent) for agent in (Oracle.name, *(bluffer.name for bluffer in bluffers))}
     for done, case in enumerate(cases, start=1):
         evidence = observe(case, Oracle(case, recites=recites))
-        agents[Oracle.name].add(bench.judged(case, evidence, Variant(turn=1, what="as it should be"), passes=True))
+        right = Variant(turn=1, what="as it should be")
+        agents[Oracle.name].add(case.id, bench.judged(case, evidence, right, passes=True))
         for bluffer in bluffers:
             bluff = Variant(turn=1, what="no call at all")
-            agents[bluffer.name].add(bench.judged(case, observe(case, bluffer), bluff, passes=False))
+            agents[bluffer.name].add(case.id, bench.judged(case, observe(case, bluffer), bluff, passes=False))
         bench.vary(case, evidence, round(tries * done / len(cases)))
         if progress:
             progress(done)
@@ -205,7 +155,7 @@ class _Bench:
             for kind, make in kinds.items():
                 left = tries - tallies[kind].tried
                 for variant in spread(list(make(rehearsal)), left, crc32(case.id.encode())) if left > 0 else ():
-                    tallies[kind].add(self._tried(rehearsal, variant, passes=kinds is EQUIVALENT))
+                    tallies[kind].add(case.id, self._tried(rehearsal, variant, passes=kinds is EQUIVALENT))
 
     def judged(self, case: Conversation, evidence: Evidence, variant: Variant, *, passes: bool) -> Miss | None:
         """Score a trial, and return it if it does not pass that should, or passes that should not."""
@@ -230,6 +180,11 @@ def spread(variants: Sequence[Variant], most: int, start: int) -> Sequence[Varia
     if there <= most:
         return variants
     return [variants[(start + place * there // most) % there] for place in range(most)]
+
+
+def share_lines(shares: Sequence[Share]) -> Iterator[str]:
+    """Yield a table of shares."""
+    yield from ("", f"{'':48}{'tried':>7}{'right':>9}{'share':>8}   95 % interval", *map(str, shares))
 
 
 def _told(score: Score) -> str:

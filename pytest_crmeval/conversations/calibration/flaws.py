@@ -24,7 +24,7 @@ from pytest_crmeval.conversations.scorers.turns import Played
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.references import resolve
-from pytest_crmeval.domain.state import TABLES
+from pytest_crmeval.domain.state import TABLES, Row
 
 UNASKED = ToolCall(
     tool="create_new_client", arguments={"name": "Unasked", "email": "unasked@unasked.example", "status": "Active"}
@@ -36,6 +36,8 @@ SPARE: Mapping[str, tuple[str, str]] = {
     "Quote": ("modify_quote", "version"),
 }
 """Entity -> how to change it, and a column that cases rarely speak of."""
+NAMED: Mapping[str, str] = {"Client": "name", "Contact": "title", "Opportunity": "name", "Quote": "version"}
+"""Entity -> a text that most of its rows have."""
 LOOKS: Mapping[str, str] = {
     "Client": "client_search",
     "Contact": "contact_search",
@@ -197,6 +199,19 @@ def extra_write(rehearsal: Rehearsal) -> Iterator[Variant]:
             yield instead(turn, *calls, more, what=f"{more.tool} unasked")
 
 
+def undone_write(rehearsal: Rehearsal) -> Iterator[Variant]:
+    """Do what is asked; before that, change a row that is not to be touched, and change it back."""
+    for turn in rehearsal.writes:
+        for entity, (tool, _) in SPARE.items():
+            for row_id, row in _untouched(rehearsal, entity):
+                column = NAMED[entity]
+                away, back = (
+                    ToolCall(tool=tool, arguments={TABLES[entity][1]: row_id, column: value})
+                    for value in ("Unasked", row[column])
+                )
+                yield instead(turn, away, back, *own_call(turn), what=f"{tool} unasked, and undone")
+
+
 def extra_delete(rehearsal: Rehearsal) -> Iterator[Variant]:
     """Do what is asked, and delete a row that is to stay."""
     for turn in rehearsal.turns:
@@ -256,6 +271,7 @@ FLAWS: Kinds = {
     "refusal guessed": guessed_refusal,
     "call doubled": doubled_call,
     "extra write": extra_write,
+    "write undone": undone_write,
     "extra delete": extra_delete,
     "writes swapped": swapped_writes,
     "request forgotten": forgotten_request,
@@ -316,6 +332,15 @@ def _unasked(rehearsal: Rehearsal) -> Iterator[ToolCall]:
                 yield ToolCall(tool=tool, arguments={TABLES[entity][1]: row_id, column: "Unasked"})
             note = {"entity_type": entity, "entity_id": row_id, "content": "Nobody asked for this note."}
             yield ToolCall(tool="add_note", arguments=note)
+
+
+def _untouched(rehearsal: Rehearsal, entity: str) -> Iterator[tuple[str, Row]]:
+    """Yield the seeded rows that no turn changes and that have a text to change."""
+    table, key = TABLES[entity]
+    before = {str(row[key]): row for row in rehearsal.evidence.reference.before.get(table, ())}
+    for row_id, row in rehearsal.survivors(entity):
+        if row.get(NAMED[entity]) and row == before.get(row_id):
+            yield row_id, row
 
 
 def _day(value: Json) -> date | None:

@@ -1,12 +1,16 @@
 """Replies that people labelled true or false, and how the scorer `reply` judges them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pytest_crmeval.conversations.calibration.tally import Miss, Share, Tally, share_of
 from pytest_crmeval.conversations.calibration.variants import revoiced
+from pytest_crmeval.conversations.oracle import Oracle
+from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall
+from pytest_crmeval.ports.crm import Crm
 
 Faults = Callable[[Conversation, Evidence], Sequence[str]]
 """Returns for each turn of a trial what is wrong with its reply."""
@@ -64,6 +68,25 @@ class Replayer:
         if step < len(turn.steps):
             return Reply(calls=tuple(turn.steps[step]))
         return Reply(text=next(iter(turn.true), "Done."))
+
+
+def played(plays: Sequence[LabelledPlay], crm: Crm) -> Iterator[tuple[LabelledPlay, Evidence]]:
+    """Make the calls of each play on a CRM, and yield it with what happened."""
+    for play in plays:
+        reference = play_reference(play.case, Oracle(play.case), crm)
+        yield play, observe(play.case, Replayer(play.turns), crm, reference)
+
+
+def labelled_shares(name: str, replies: Iterable[JudgedReply]) -> Sequence[Share]:
+    """Return how many false replies were caught, and how many true ones accepted."""
+    tallies = {is_true: Tally(kind=name) for is_true in (False, True)}
+    for reply in replies:
+        miss = None if reply.right else Miss(case=reply.case, turn=reply.turn, what=reply.text, reason=reply.fault)
+        tallies[reply.is_true].add(reply.case, miss)
+    return [
+        share_of(f"labelled false replies, {name}, caught", [tallies[False]]),
+        share_of(f"labelled true replies, {name}, accepted", [tallies[True]]),
+    ]
 
 
 def judge_replies(play: LabelledPlay, evidence: Evidence, faults: Faults) -> Iterator[JudgedReply]:

@@ -30,7 +30,16 @@ class _PlayRecord(Struct, frozen=True, kw_only=True):
     turns: Sequence[_TurnRecord]
 
 
+SEALED = "sealed"
+"""Names of sets that nobody reads while the rules are changed begin with this; all others are open."""
 _DECODER = msgspec.json.Decoder(_PlayRecord)
+
+
+def committed_sets() -> list[Path]:
+    """Return the committed sets: beside this module in a wheel, in ``tests/data`` in a checkout of the repository."""
+    installed = Path(__file__).parent / "replies"
+    folder = installed if installed.exists() else Path(__file__).parents[3] / "tests" / "data" / "replies"
+    return sorted(folder.glob("*.jsonl"))
 
 
 def read_labelled(path: Path) -> list[LabelledPlay]:

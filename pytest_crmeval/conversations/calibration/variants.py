@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal, template
-from pytest_crmeval.conversations.oracle import UNCLEAR, told, told_of
+from pytest_crmeval.conversations.oracle import UNCLEAR, result_in_words, truthful_reply
 from pytest_crmeval.conversations.scorers.groundedness import rows_in
 from pytest_crmeval.conversations.scorers.turns import Played
 from pytest_crmeval.domain.calls import canonical
@@ -136,7 +136,7 @@ class Deviant:
         results = [self._met(part, answered, outputs) for part in turn.parts if not part.calls_nothing]
         if None in results:
             return _account(turn, answered, outputs)
-        return told(turn.expectation, [result for result in results if result is not None], outputs)
+        return truthful_reply(turn.expectation, [result for result in results if result is not None], outputs)
 
     def _met(self, part: Played, answered: Answered, outputs: Outputs) -> ToolResult | None:
         """Return what an expected call has returned; to one that was not made, what is known."""
@@ -157,8 +157,8 @@ def _told(turn: Played, call: ToolCall, result: ToolResult, outputs: Outputs) ->
     """Return what a truthful agent says about one call: of an expected one, what the case wants to hear."""
     for part in turn.expectation.parts:
         if canonical(resolved(part.call, outputs)) == canonical(call):
-            return told_of(part, result, outputs, beside=True)
-    return told_of(replace(turn.expectation, call=call, facts=None), result, outputs)
+            return result_in_words(part, result, outputs, beside=True)
+    return result_in_words(replace(turn.expectation, call=call, facts=None), result, outputs)
 
 
 def _answered(messages: Sequence[Message], number: int) -> Answered:

@@ -1,1 +1,1 @@
-"""The CRM on PostgreSQL: its server, its databases, its tools."""
+"""The CRM on PostgreSQL: its rows, transactions and tools."""

@@ -1,7 +1,7 @@
 """The CRM on a real PostgreSQL: one transaction per trial, a savepoint before each call that follows a write."""
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cache
@@ -14,10 +14,10 @@ from psycopg import sql
 from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.types.json import Jsonb, set_json_loads
 
-from pytest_crmeval.conversations.crm.seeds import planted
+from pytest_crmeval.conversations.crm.seeds import seed_rows
 from pytest_crmeval.conversations.crm.tools import TOOLS, run
-from pytest_crmeval.conversations.crm.tools.kinds import Refusal
-from pytest_crmeval.conversations.crm.tools.world import World
+from pytest_crmeval.conversations.crm.tools.session import CrmSession
+from pytest_crmeval.conversations.crm.tools.value_types import Refusal
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.messages import ErrorKind, Tool, ToolCall, ToolError, ToolResult
@@ -50,16 +50,11 @@ _VACUUM = (
 )
 
 
-def _fresh() -> tuple[Tool, ...]:
-    return tuple(entry.tool for entry in TOOLS.values())
+def _new_tools() -> tuple[Tool, ...]:
+    return tuple(definition.tool for definition in TOOLS.values())
 
 
-_TOOLS = _fresh()
-
-
-def _bits(salt: str) -> Callable[[int], int]:
-    """Return where ids come from: the same again from the same salt, chance without one."""
-    return Random(salt).getrandbits if salt else secrets.randbits  # noqa: S311 (to be repeated, not to be secret)
+_TOOLS = _new_tools()
 
 
 class PostgresCrm:
@@ -67,14 +62,14 @@ class PostgresCrm:
 
     def __init__(self, connection: psycopg.Connection[Any], *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._connection = connection
-        self._world: World | None = None
+        self._session: CrmSession | None = None
         self._rolled_back = 0
         """Transactions since the last vacuum."""
-        self._tools = _fresh()
+        self._tools = _new_tools()
         self._safe = False
-        """Whether there is a savepoint that holds everything as it is now."""
+        """Whether there is a savepoint of the present state."""
         set_json_loads(msgspec.json.decode, connection)
-        connection.prepare_threshold = 2  # few queries, many times
+        connection.prepare_threshold = 2  # few different queries, each run many times
         limit = sql.Literal(f"{max(1, round(timeout_seconds * 1000))}ms")
         connection.execute(sql.SQL("SET TIME ZONE 'UTC'; SET statement_timeout = {}").format(limit))
 
@@ -99,49 +94,51 @@ class PostgresCrm:
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """What can be called; a copy, in case that somebody adapts a schema in place."""
+        """The tools that can be called; copies, because an agent may adapt a schema in place."""
         return self._tools
 
     @contextmanager
     def seeded(self, seed: Seed, now: datetime, salt: str = "") -> Iterator[None]:
         """Hold exactly the rows of ``seed`` while the context lasts; everything is rolled back at its end."""
-        if self._world is not None:
-            raise RuntimeError("this CRM holds the rows of another trial")
+        if self._session is not None:
+            raise RuntimeError("this CRM is in use by another trial")
         if self._rolled_back >= VACUUM_EVERY:  # autovacuum is off in the embedded server, and too slow elsewhere
             self._rolled_back = 0
-            with suppress(psycopg.errors.QueryCanceled):  # a busy server: the next one has more to do
+            with suppress(psycopg.errors.QueryCanceled):  # a busy server: the next vacuum removes the rows
                 self._command(_VACUUM)
         self._rolled_back += 1
         self._command(b"BEGIN")
         try:
-            self._plant(seed, now)
-            self._world, self._safe = World(self._connection, now, _bits(salt)), False
+            self._insert_seed(seed, now)
+            # With a salt the ids of new rows are the same each time; without, they are random.
+            bits = Random(salt).getrandbits if salt else secrets.randbits  # noqa: S311 (not a secret)
+            self._session, self._safe = CrmSession(self._connection, now, bits), False
             if self._tools != _TOOLS:
-                self._tools = _fresh()
+                self._tools = _new_tools()
             yield
         finally:
-            self._world = None
+            self._session = None
             if not self.is_lost:
                 with suppress(CrmConnectionLost):  # the server rolls back by itself, and the trial is complete
                     self._command(b"ROLLBACK")
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Do what an agent asks; a refusal leaves the state before it untouched."""
-        if self._world is None or self._connection.info.transaction_status is TransactionStatus.IDLE:
-            raise RuntimeError("a tool was called outside of seeded(): it would have changed the CRM for good")
+        """Run a tool call; a refused call changes nothing."""
+        if self._session is None or self._connection.info.transaction_status is TransactionStatus.IDLE:
+            raise RuntimeError("a tool was called outside of seeded(): it would have changed the CRM permanently")
         if not self._safe:
             self._command(b"SAVEPOINT before_call")
             self._safe = True
         try:
-            result = run(self._world, call)
+            result = run(self._session, call)
         except Refusal as refusal:
-            return self._undone(refusal.error.kind, refusal.error.message)
+            return self._refused(refusal.error.kind, refusal.error.message)
         except psycopg.errors.QueryCanceled:
-            return self._undone("timeout", "This took too long and was stopped; ask for less.")
+            return self._refused("timeout", "This took too long and was stopped; ask for less.")
         except psycopg.errors.UniqueViolation as error:
-            return self._undone("conflict", f"Already in use: {error.diag.message_detail}")
+            return self._refused("conflict", f"Already in use: {error.diag.message_detail}")
         except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
-            return self._undone("invalid_argument", _told(error))
+            return self._refused("invalid_argument", _message(error))
         except psycopg.Error as error:
             self._check_session(error)
             raise
@@ -160,13 +157,13 @@ class PostgresCrm:
         state: State = found[0]
         return state
 
-    def _undone(self, kind: ErrorKind, message: str) -> ToolResult:
-        """Take back what a call may have done before it was refused, and tell why it was."""
+    def _refused(self, kind: ErrorKind, message: str) -> ToolResult:
+        """Undo what a call did before it was refused, and return the reason."""
         self._command(b"ROLLBACK TO SAVEPOINT before_call")
         return ToolResult(error=ToolError(kind=kind, message=message))
 
     def _command(self, command: bytes) -> None:
-        """Begin, save or roll back by libpq itself: psycopg forgets its prepared statements with every rollback."""
+        """Begin, save or roll back with libpq: psycopg drops its prepared statements with every rollback."""
         try:
             result = self._connection.pgconn.exec_(command)
             if result.status != ExecStatus.COMMAND_OK:
@@ -184,36 +181,35 @@ class PostgresCrm:
         is_ours = error.sqlstate is None and type(error) in {psycopg.DatabaseError, psycopg.OperationalError}
         if self._connection.closed or is_ours or error.diag.severity_nonlocalized in _ENDS_SESSION:
             self._connection.close()
-            raise CrmConnectionLost(f"the connection to PostgreSQL was lost: {_told(error)}") from error
+            raise CrmConnectionLost(f"the connection to PostgreSQL was lost: {_message(error)}") from error
 
-    def _plant(self, seed: Seed, now: datetime) -> None:
-        rows = planted(seed, now)
-        if not rows:
+    def _insert_seed(self, seed: Seed, now: datetime) -> None:
+        tables = seed_rows(seed, now)
+        if not tables:
             return
         try:
-            query = _planting(tuple(rows))
-            self._connection.execute(query, [Jsonb(found, dumps=msgspec.json.encode) for found in rows.values()])
+            values = [Jsonb(rows, dumps=msgspec.json.encode) for rows in tables.values()]
+            self._connection.execute(_insert_into(tuple(tables)), values)
         except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
             entity = next((f".{name}" for name, (table, _) in TABLES.items() if table == error.diag.table_name), "")
-            raise SeedError(f"seed_data{entity}: {_told(error)} {error.diag.message_detail or ''}".strip()) from error
+            detail = error.diag.message_detail or ""
+            raise SeedError(f"seed_data{entity}: {_message(error)} {detail}".strip()) from error
         except psycopg.Error as error:
             self._check_session(error)
             raise
 
 
-@cache  # bounded by the tables that there are
-def _planting(tables: tuple[str, ...]) -> bytes:
-    """Return one statement for all tables: it is checked as a whole, and sent at once."""
-    inserts = [
+@cache  # bounded by the number of tables
+def _insert_into(tables: tuple[str, ...]) -> bytes:
+    """Return one statement for all tables: foreign keys are checked at its end, and it takes one round trip."""
+    *first, last = (
         sql.SQL("INSERT INTO {0} SELECT * FROM jsonb_populate_recordset(NULL::{0}, %s)").format(sql.Identifier(table))
         for table in tables
-    ]
-    *first, last = inserts
+    )
     named = [sql.SQL("{} AS ({})").format(sql.Identifier(f"t{place}"), insert) for place, insert in enumerate(first)]
-    together = sql.SQL("WITH {} {}").format(sql.SQL(", ").join(named), last) if named else last
-    return together.as_bytes()
+    return (sql.SQL("WITH {} {}").format(sql.SQL(", ").join(named), last) if named else last).as_bytes()
 
 
-def _told(error: psycopg.Error) -> str:
-    """Return what the server, or else the driver, says, in one line."""
+def _message(error: psycopg.Error) -> str:
+    """Return the message of the server, or else of the driver, in one line."""
     return error.diag.message_primary or str(error).splitlines()[0]

@@ -1,4 +1,4 @@
-"""From the rows of a case to the rows of the database: checked one by one, because a case is written by hand."""
+"""The rows that a case starts with, checked one by one, because cases are written by hand."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from pytest_crmeval.conversations.crm.tools.entities import ENTITIES, Entity
-from pytest_crmeval.conversations.crm.tools.kinds import Refusal
+from pytest_crmeval.conversations.crm.tools.value_types import Refusal
 from pytest_crmeval.domain.conversation import Seed
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.ports.crm import SeedError
@@ -14,15 +14,15 @@ from pytest_crmeval.ports.crm import SeedError
 _LINKS = {"client_id": "Client", "opportunity_id": "Opportunity"}
 
 
-def planted(seed: Seed, now: datetime) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of each table, whole and typed; SeedError names the row and the attribute that are wrong."""
+def seed_rows(seed: Seed, now: datetime) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each table, complete and typed; SeedError names the wrong row and attribute."""
     if unknown := sorted(seed.keys() - ENTITIES.keys()):
         raise SeedError(f"seed_data.{unknown[0]}: there is no such entity; there are {', '.join(ENTITIES)}")
     tables = {}
     for name, entity in ENTITIES.items():
         rows = [_row(entity, row_id, given, now) for row_id, given in seed.get(name, {}).items()]
         for row in rows:
-            _refuse_loose(entity, row, seed)
+            _check_links(entity, row, seed)
         if rows:
             tables[entity.table] = rows
     return tables
@@ -36,24 +36,24 @@ def _row(entity: Entity, row_id: str, given: Mapping[str, Json], now: datetime) 
         raise SeedError(f"{where}.{missing[0]}: is missing")
     if unknown := sorted(given.keys() - entity.columns.keys()):
         raise SeedError(f"{where}.{unknown[0]}: there is no such attribute; there are {', '.join(entity.columns)}")
-    row = {name: _planted(entity, where, name, given.get(name)) for name in entity.columns}
+    row = {name: _value(entity, where, name, given.get(name)) for name in entity.columns}
     if entity.clock and row[entity.clock] is None:
         row[entity.clock] = now
     return row
 
 
-def _planted(entity: Entity, where: str, name: str, value: Json) -> Any:  # noqa: ANN401 (as the column has it)
+def _value(entity: Entity, where: str, name: str, value: Json) -> Any:  # noqa: ANN401 (the type of the column)
     try:
-        planted = None if value is None else entity.columns[name].plant(name, value)
+        parsed = None if value is None else entity.columns[name].parse_seed(name, value)
     except Refusal as refusal:
         raise SeedError(f"{where}.{name}: {refusal}") from None
-    if name in entity.required and isinstance(planted, str) and not planted.strip():
+    if name in entity.required and isinstance(parsed, str) and not parsed.strip():
         raise SeedError(f"{where}.{name}: is blank")
-    return planted
+    return parsed
 
 
-def _refuse_loose(entity: Entity, row: Mapping[str, Any], seed: Seed) -> None:
-    """Refuse a row that refers to one that is not there."""
+def _check_links(entity: Entity, row: Mapping[str, Any], seed: Seed) -> None:
+    """Refuse a row that refers to a row that does not exist."""
     links = {**_LINKS, "entity_id": row.get("entity_type")}
     for column, target in links.items():
         if column == entity.key or row.get(column) is None or target is None:

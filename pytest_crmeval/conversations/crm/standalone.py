@@ -1,4 +1,4 @@
-"""A CRM for whoever needs one outside of a test run: on a server that is given, or on one of its own."""
+"""A CRM for use outside of a test run, on a given server or on an embedded one."""
 
 import secrets
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from pytest_crmeval.postgres.embedded import EmbeddedServer, find_binaries
 
 @contextmanager
 def standalone_crm(dsn: str | None = None) -> Iterator[PostgresCrm]:
-    """Yield a CRM on the server at ``dsn``, else on an embedded one; nothing of it is left when the context ends.
+    """Yield a CRM on the server at ``dsn``, else on an embedded one; everything is removed when the context ends.
 
     ServerUnavailable if there is no server; its message says what to do.
     """

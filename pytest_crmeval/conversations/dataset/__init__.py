@@ -1,1 +1,1 @@
-"""Files -> cases: validated once, here; inside, the types are trusted."""
+"""Conversation files, validated here, so that all other code can rely on the types."""

@@ -2,7 +2,6 @@
 
 import codecs
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import ClassVar
 import msgspec
 
 from pytest_crmeval.conversations.dataset import records
-from pytest_crmeval.conversations.dataset.chunks import LARGE, Entry, Index, IndexCache, version_of
 from pytest_crmeval.conversations.dataset.defects import defects
-from pytest_crmeval.conversations.dataset.records import ConversationRecord, ExpectedResponse, TurnRecord
+from pytest_crmeval.conversations.dataset.index_cache import LARGE, ChunkIndex, IndexCache, IndexEntry, version_of
+from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord
 from pytest_crmeval.domain import calls
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, Turn
@@ -24,9 +23,8 @@ from pytest_crmeval.domain.messages import ToolCall
 _DECODER = msgspec.json.Decoder(ConversationRecord)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseRef:
-    """Where a case is: light enough to parametrize tens of thousands of tests with."""
+class CaseRef(msgspec.Struct, frozen=True, kw_only=True):
+    """The location of a case; a struct, because tens of thousands of tests are parametrized with it."""
 
     path: Path
     line: int
@@ -40,7 +38,8 @@ class CaseRef:
     confidential: ClassVar[bool] = False
 
     def read(self) -> Conversation:
-        """Return the case itself."""
+        """Read the case from its file."""
+        changed = DatasetError(f"{self.path}:{self.line}: the file was changed while it was being played")
         try:
             with self.path.open("rb") as file:
                 file.seek(self.offset)
@@ -48,13 +47,10 @@ class CaseRef:
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror}, while it was being played") from error
         except DatasetError as error:
-            raise self._changed() from error
+            raise changed from error
         if _fingerprint(record) != self.fingerprint:
-            raise self._changed()
+            raise changed
         return _conversation(record, self.fingerprint)
-
-    def _changed(self) -> DatasetError:
-        return DatasetError(f"{self.path}:{self.line}: the file was changed while it was being played")
 
 
 def index(paths: Sequence[Path], cache: IndexCache | None = None) -> list[CaseRef]:
@@ -66,7 +62,7 @@ def index(paths: Sequence[Path], cache: IndexCache | None = None) -> list[CaseRe
     problems: list[str] = []
     for path in paths:
         before = len(found)
-        for ref in _known(path, cache) or _refs(path, problems):
+        for ref in _cached(path, cache) or _refs(path, problems):
             first = found.setdefault(ref.id, ref)
             if first is not ref:
                 problems.append(
@@ -87,7 +83,7 @@ def index_cache(folder: Path, share: float = 0.0) -> IndexCache:
     return IndexCache(folder=folder, version=version, share=share)
 
 
-def _known(path: Path, cache: IndexCache | None) -> list[CaseRef] | None:
+def _cached(path: Path, cache: IndexCache | None) -> list[CaseRef] | None:
     """Return the cases of a large file from its cached index; None if the file is small or has an error to report."""
     try:
         if cache is None or path.stat().st_size < LARGE:
@@ -114,28 +110,27 @@ def _known(path: Path, cache: IndexCache | None) -> list[CaseRef] | None:
     return found or None
 
 
-def _indexed(content: bytes) -> Index | None:
+def _indexed(content: bytes) -> ChunkIndex | None:
     """Return the index of a chunk; None if one of its lines is invalid."""
-    entries, offset, number = [], 0, 0
+    entries, offset, number, unnamed = [], 0, 0, Path()
     for number, line in enumerate(BytesIO(content), start=1):
         start, offset = offset, offset + len(line)
-        if not line.strip():
+        if line.isspace():
             continue
         try:
-            record = decode(line, Path(), number)
+            record = decode(line, unnamed, number)
         except DatasetError:
             return None
-        tags = tuple(record.tags)
-        told = (record.conversation_id, _fingerprint(record), len(record.turns), tags, record.split or "")
-        entries.append(Entry(number, start, *told))
-    return Index(number, entries)
+        case = (record.conversation_id, _fingerprint(record), len(record.turns), tuple(record.tags), record.split or "")
+        entries.append(IndexEntry(number, start, *case))
+    return ChunkIndex(number, entries)
 
 
 def _refs(path: Path, problems: list[str]) -> Iterator[CaseRef]:
     offset = 0
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(lines(path), start=1):
         start, offset = offset, offset + len(line)
-        if not line.strip():
+        if line.isspace():
             continue
         try:
             record = decode(line, path, number)
@@ -154,7 +149,8 @@ def _refs(path: Path, problems: list[str]) -> Iterator[CaseRef]:
         )
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file; DatasetError if it can't be read."""
     try:
         with path.open("rb") as file:
             yield from file
@@ -163,7 +159,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
-    """Return one line of a file as a record; DatasetError says where it is wrong."""
+    """Return one line of a file as a record; DatasetError names the line and field that are wrong."""
     try:
         record = _DECODER.decode(line.removeprefix(codecs.BOM_UTF8))
     except msgspec.ValidationError as error:
@@ -175,9 +171,11 @@ def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
     ids = [turn.turn_id for turn in record.turns]
     if ids != list(range(1, len(ids) + 1)):
         raise DatasetError(f"{path}:{number}: turns: turn_id must count 1, 2, 3 …, found {ids}")
-    if problem := next(filter(None, map(_nonsense, record.turns)), ""):
+    if problem := next(filter(None, map(_contradiction, record.turns)), ""):
         raise DatasetError(f"{path}:{number}: turns: {problem}")
-    if record.segment_boundaries and (problem := _boundaries(record.segment_boundaries, len(ids))):
+    ends = record.segment_boundaries
+    if ends and (list(ends) != sorted(set(ends)) or ends[-1] != len(ids)):
+        problem = f"must rise to the last turn, {len(ids)}, found {ends}"
         raise DatasetError(f"{path}:{number}: segment_boundaries: {problem}")
     if (record.contains_failure or record.failure_turn is not None) and record.failure_turn not in ids:
         raise DatasetError(f"{path}:{number}: failure_turn: must be one of the turns {ids}")
@@ -185,28 +183,27 @@ def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
 
 
 def conversation_from(line: bytes, path: Path, number: int) -> Conversation:
-    """Return the conversation of one line; DatasetError says where it is wrong."""
+    """Return the conversation of one line; DatasetError names the field that is wrong."""
     record = decode(line, path, number)
     return _conversation(record, _fingerprint(record))
 
 
-def _nonsense(turn: TurnRecord) -> str:
-    """Return what can't be meant by a turn; empty if everything can."""
+def _contradiction(turn: TurnRecord) -> str:
+    """Return why the fields of a turn contradict each other; empty if they don't."""
     called = [each.expected_tool for each in turn.further_calls]
     done = [turn.expected_tool, *called] if turn.expect_success else called
     if not all(called):
         problem = "further_calls: expected_tool must not be empty"
     elif not turn.expected_tool:
-        problem = _uncalled(turn)
+        problem = _contradiction_without_tool(turn)
     elif turn.reply_asks and (written := next(filter(writes, done), "")):
-        problem = f"reply_asks: {written} is to succeed, and who still has to ask can't have written yet"
+        problem = f"reply_asks: {written} is to succeed, but an agent that still has to ask can't have written yet"
     else:
         return ""
     return problem and f"turn {turn.turn_id}: {problem}"
 
 
-def _uncalled(turn: TurnRecord) -> str:
-    """Return what can't be meant by a turn without a tool."""
+def _contradiction_without_tool(turn: TurnRecord) -> str:
     if turn.expect_success and not turn.reply_asks:
         return (
             'expected_tool: when empty, needs "expect_success": false (to decline) or "reply_asks": true (to ask back)'
@@ -216,11 +213,6 @@ def _uncalled(turn: TurnRecord) -> str:
     if turn.expected_error_substring:
         return "expected_error_substring: nothing is called, so nothing is refused by the CRM; leave it out"
     return ""
-
-
-def _boundaries(boundaries: Sequence[int], turns: int) -> str:
-    rising = list(boundaries) == sorted(set(boundaries))
-    return "" if rising and boundaries[-1] == turns else f"must rise to the last turn, {turns}, found {boundaries}"
 
 
 def _fingerprint(record: ConversationRecord) -> str:
@@ -247,6 +239,7 @@ def _conversation(record: ConversationRecord, fingerprint: str) -> Conversation:
 
 
 def _turn(record: TurnRecord) -> Turn:
+    response = record.expected_response
     return Turn(
         utterance=record.user_utterance,
         expectation=Expectation(
@@ -256,16 +249,15 @@ def _turn(record: TurnRecord) -> Turn:
             refusal=record.expected_error_substring or "",
             facts=None if record.reply_facts is None else tuple(record.reply_facts),
             asks=record.reply_asks,
-            answer=_answer(record.expected_response) if record.expected_response else None,
+            answer=Answer(
+                text=response.text.strip(),
+                others=tuple(answer.strip() for answer in response.answers if answer.strip()),
+                judged=response.requires_judge or response.evaluation.lower() == "judge",
+            )
+            if response
+            else None,
         ),
     )
-
-
-def _answer(record: ExpectedResponse) -> Answer:
-    text = record.text.strip()
-    others = [answer.strip() for answer in record.answers if answer.strip()]
-    judged = record.requires_judge or record.evaluation.lower() == "judge"
-    return Answer(text=text, others=tuple(others), judged=judged)
 
 
 def _segments(record: ConversationRecord) -> tuple[Segment, ...]:

@@ -1,14 +1,17 @@
-"""What can be wrong with a case, by name."""
+"""The kinds of problems that a case can have."""
 
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from pytest_crmeval.domain import cutting
+from pytest_crmeval.domain.cutting import cut
+
+LONGEST = 120
+"""Characters of an example."""
 
 
-class Kind(Enum):
-    """A kind of irregularity: its name, whether it makes a case invalid, and what it means in a few words."""
+class FindingKind(Enum):
+    """A kind of problem: its label, whether it makes a case invalid, and its meaning."""
 
     UNREADABLE_LINE = "unreadable-line", True, "the line is not a conversation"
     DUPLICATE_ID = "duplicate-id", True, "another conversation has the same id"
@@ -17,25 +20,25 @@ class Kind(Enum):
     PLACEHOLDER_IN_UTTERANCE = "placeholder-in-utterance", True, "the user says a placeholder that nothing fills"
     PLACEHOLDER_IN_ARGUMENTS = "placeholder-in-arguments", True, "the label has a placeholder that nothing fills"
     BAD_REFERENCE = "bad-reference", True, "a reference that no earlier turn can answer"
-    LEAKED_VALUE = "leaked-value", True, "only the expected response tells a value that is to be written"
-    UNSAID_VALUE = "unsaid-value", True, "nobody tells a value that is to be written"
+    LEAKED_VALUE = "leaked-value", True, "only the expected response contains a value that is to be written"
+    UNSAID_VALUE = "unsaid-value", True, "a value that is to be written is never provided"
 
     REFERENCE_IN_UTTERANCE = "reference-in-utterance", False, "the user says a reference; we resolve it"
     SAME_UTTERANCE = "same-utterance", False, "the same words have different labels elsewhere"
     CONTRADICTED_FILTER = "contradicted-filter", False, "the user names one field, the label filters by another"
     BARE_SEARCH = "bare-search", False, "the user asks for all, the label filters"
-    UNSAID_FILTER = "unsaid-filter", False, "the label filters by a value that nobody has told"
+    UNSAID_FILTER = "unsaid-filter", False, "the label filters by a value that was never provided"
     STALE_TIMESTAMP = "stale-timestamp", False, "the expected response has the time at which it was generated"
-    FOREIGN_ID = "foreign-id", False, "the expected response has an id from another world"
+    FOREIGN_ID = "foreign-id", False, "the expected response has an id that is not in the case"
     UNRESOLVED_RESPONSE = "unresolved-response", False, "the expected response has a reference or placeholder"
     NULL_NAME = "null-name", False, 'the expected response calls a record "null"'
     UNLISTED_REFERENCE = "unlisted-reference", False, "references_previous_turns leaves out a turn that is referred to"
     LABEL_NOT_LEVEL = "label-not-level", False, "the id names another complexity_level"
     LEVEL_NOT_TURNS = "level-not-turns", False, "complexity_level does not go with the number of turns"
     ALIASED_ARGUMENT = "aliased-argument", False, "the label uses another name of an argument"
-    NO_OP = "no-op", False, "the change is what the record is like already"
+    NO_OP = "no-op", False, "the record already has the new values"
     TOOL_NAME_SAID = "tool-name-said", False, "the user says the name of a tool"
-    NOTHING_TO_FIND = "nothing-to-find", False, "the search can't find anything, whatever it looks for"
+    NOTHING_TO_FIND = "nothing-to-find", False, "the search can't find anything, whatever its filters"
     WRONG_CATEGORY = "wrong-category", False, "workflow_category is that of another task"
     GENERAL_CATEGORY = "general-category", False, "workflow_category is General, though the task has one of its own"
 
@@ -47,27 +50,19 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One irregularity of one conversation."""
+    """One problem of one conversation."""
 
-    kind: Kind
+    kind: FindingKind
     turn: int = 0
-    """In which turn; 0 if it is about the whole conversation."""
+    """The number of the turn; 0 for the whole conversation."""
     text: str
-    """What is there, as it is written."""
+    """The part of the case that has the problem."""
 
     def __str__(self) -> str:
-        """Return what a person needs to mend it."""
+        """Return the turn, the problem and the text."""
         return f"{f'turn {self.turn}: ' if self.turn else ''}{self.kind.meaning}: {self.text}"
 
 
 def shown(value: Any) -> str:  # noqa: ANN401 (JSON)
-    """Return a value as an example shows it: on one line, and no book."""
-    return cut(repr(value))
-
-
-def cut(text: str) -> str:
-    """Return no more of a text than an example needs."""
-    return cutting.cut(text, LONGEST)
-
-
-LONGEST = 120
+    """Return a value for an example: on one line, shortened."""
+    return cut(repr(value), LONGEST)

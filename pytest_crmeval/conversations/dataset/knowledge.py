@@ -1,6 +1,7 @@
-"""What an agent can know when its turn comes: what was said, what was seen, what it can look up.
+"""What an agent can know in a turn: what the user said, what the CRM showed, and what can be looked up.
 
-In doubt it can: a good case that is taken for a bad one is lost, a bad one that is taken for good is found in play.
+When in doubt, a value counts as known: a valid case that is rejected is lost, an invalid one that is accepted is found
+when it is played.
 """
 
 import re
@@ -10,7 +11,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from pytest_crmeval.conversations.dataset.entities import CHOICES, DEFAULTS, TOOLS, makes_new
+from pytest_crmeval.conversations.dataset.crm_schema import CHOICES, DEFAULTS, TOOLS, makes_new
 from pytest_crmeval.conversations.dataset.records import ConversationRecord, SeedData, TurnRecord
 from pytest_crmeval.conversations.scorers.mentions import Reading, read
 from pytest_crmeval.domain.calls import canonical, writes
@@ -29,20 +30,20 @@ _WHEN = re.compile(
     r"|jan|feb|mar|apr|(?:by|in|of|early|mid|late|end) may|june?|july?|aug|sept?|oct|nov|dec"
     r"|january|february|march|april|august|september|october|november|december|christmas|easter|\d+/\d+)\b"
 )
-"""Words of days that nobody has written out: in thirty days, by the end of May, on 3/31."""
-_RECKONING = re.compile(
+"""Words for dates that are not written out: in thirty days, by the end of May, on 3/31."""
+_CALCULATION = re.compile(
     r"\b(?:half|halve|double|triple|twice|dozen|hundred|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
     r"|(?:thir|four|fif|six|seven|eigh|nine)teen|total|sum|average|combined|difference|remaining|rest|grand|thirds?|quarters?|fifths?|tenths?|mil|each|apiece)\b"
     r"|(?<!\d)(?<!\d )\b(?:thousand|million)\b"
 )
-"""Words of numbers that have to be understood or worked out, which is not for us to do."""
-_LIKENESS = re.compile(r"\b(?:same|like|copy|duplicate|identical)\b")
+"""Words for numbers that have to be computed, which we don't attempt."""
+_COPY = re.compile(r"\b(?:same|like|copy|duplicate|identical)\b")
 _NUMERAL = re.compile(r"\d{1,15}(?:\.\d{1,15})?")
 _PHONE = re.compile(r"[\d\s()+./-]{7,}")
 _AT = re.compile(r"\s+at\s+")
 _DOT = re.compile(r"\s+dot\s+")
 OPERANDS = 8
-"""So many numbers are added up, to see whether they make another one."""
+"""The most numbers whose sums are compared with a value."""
 _FORMS = {
     "active": ("reactivate", "reactivated", "reactivating"),
     "approved": ("accept", "accepted", "accepts", "signed", "ok", "okay"),
@@ -54,15 +55,16 @@ _FORMS = {
     "inactive": ("active", "deactivate", "deactivated", "deactivating"),
 }
 STEM = 4
-"""Letters that forms of a word have in common: cancel and Canceled, negotiating and Negotiation."""
+"""Letters that forms of a word share: cancel and Canceled, negotiating and Negotiation."""
 ENDING = 4
-"""Letters by which they may differ, in texts."""
-LONG = 5
-"""Words of a text that may be told in other words, in part."""
-MOST = 0.8
+"""Letters by which such forms may differ, in texts."""
+LONG_TEXT = 5
+"""Words of a text from which on only a part of them has to be known."""
+ENOUGH_WORDS = 0.8
+"""That part."""
 CENT = 0.01
 LOCAL = 7
-"""Digits of a telephone number by which it is known to those who live there."""
+"""Digits of a telephone number without country and area code."""
 HUGE = 10**15
 
 Row = Mapping[str, Any]
@@ -74,19 +76,19 @@ class Knowledge:
     """What can be known at one point of a conversation."""
 
     def __init__(self, seed: SeedData) -> None:
-        """Know nothing yet of the rows that the CRM starts with."""
+        """Start with no utterance and no call, on a CRM with the rows of ``seed``."""
         self._seed = seed
         self._text = ""
         self._last = self._lately = ""
-        """What was said in this turn, and in this one and the one before."""
+        """The user's words in this turn, and in this one and the one before."""
         self._said: set[str] = set()
         self._shown: set[str] = set()
         self._readings: list[Reading] = []
         self._unread: list[str] = []
         self._seen: list[Row] = []
         self._entities: set[str] = set()
-        self._reckoned = False
-        self._looked_up: Mapping[str, Sequence[Row]] | None = None
+        self._summarized = False
+        self._reachable: Mapping[str, Sequence[Row]] | None = None
 
     @cached_property
     def rows(self) -> Mapping[str, Mapping[str, Row]]:
@@ -97,72 +99,75 @@ class Knowledge:
             for entity, (_, key) in TABLES.items()
         }
 
-    def hear(self, utterance: str) -> None:
-        """Take in what the user says."""
+    def add_utterance(self, utterance: str) -> None:
+        """Add what the user says."""
         text = utterance.casefold()
         self._lately = f"{self._last}\n{text}"
         self._last = text
         self._text += f"{text}\n{_AT.sub('@', _DOT.sub('.', text))}\n"
         self._said.update(_words(text))
         self._unread.append(utterance)
-        self._looked_up = None
+        self._reachable = None
 
-    def see(self, call: ToolCall) -> None:
-        """Take in what a call brings to light: what it writes, and rows of the entity that it is about."""
-        brought = [call.arguments] if writes(call.tool) else []  # what is looked for, only the label knows
-        self._reckoned |= call.tool.startswith("summarize_")
+    def add_call(self, call: ToolCall) -> None:
+        """Add what a call shows: the values that it writes, and the rows of its entity."""
+        brought = [call.arguments] if writes(call.tool) else []  # the filters of a search are part of the label
+        self._summarized |= call.tool.startswith("summarize_")
         entity = TOOLS.get(call.tool, "")
         if entity and entity not in self._entities and not makes_new(call.tool):
             self._entities.add(entity)
             brought += self.rows[entity].values()
         self._seen += brought
         self._shown |= _words_of(brought)
-        self._looked_up = None
+        self._reachable = None
 
-    def seen(self) -> Sequence[Row]:
-        """Return what earlier turns brought to light."""
+    def seen_rows(self) -> Sequence[Row]:
+        """Return the rows that earlier calls showed."""
         return self._seen
 
-    def at_hand(self, *, but: str = "") -> Sequence[Row]:
-        """Return what was seen and what can be looked up, ``but`` not that of one entity."""
-        if self._looked_up is None:
-            self._looked_up = self._look_up()
-        return [*self._seen, *(row for entity, rows in self._looked_up.items() if entity != but for row in rows)]
+    def reachable_rows(self, *, without: str = "") -> Sequence[Row]:
+        """Return the rows that were shown or can be looked up; of the latter, ``without`` those of one entity."""
+        if self._reachable is None:
+            self._reachable = self._find_reachable()
+        return [*self._seen, *(row for entity, rows in self._reachable.items() if entity != without for row in rows)]
 
-    def likens(self) -> bool:
-        """Whether the user wants something to be as something else is."""
-        return bool(_LIKENESS.search(self._text))
+    def asks_for_copy(self) -> bool:
+        """Whether the user wants a record to be like another one."""
+        return bool(_COPY.search(self._text))
 
-    def tells(self, name: str, value: Any, rows: Rows) -> bool:  # noqa: ANN401 (JSON)
-        """Whether the value of an argument can be known: it was said, or it can be made of what is in ``rows``."""
-        return all(self._tells(name, leaf, rows) for name, leaf in leaves(name, value))
+    def includes(self, name: str, value: Any, rows: Rows) -> bool:  # noqa: ANN401 (JSON)
+        """Whether the value of an argument can be known: the user said it, or it can be derived from ``rows``."""
+        return all(self._includes(name, leaf, rows) for name, leaf in leaves(name, value))
 
-    def _tells(self, name: str, value: Leaf, rows: Rows) -> bool:
+    def _includes(self, name: str, value: Leaf, rows: Rows) -> bool:
         if isinstance(value, bool) or value is None or name == "entity_type":
-            return True  # whoever knows a record knows what it is
+            return True  # an agent that knows a record also knows its entity
         if _is_number(value):
-            return self._tells_number(value) or self._reckons(value, _numbers(rows()))
+            return self._says_number(value) or self._can_compute(value, _numbers(rows()))
         text = REFERENCE.sub(" ", str(value)).strip()
         if not text or text.casefold() in self._text:
             return True
         if ID.fullmatch(text):
-            return self._finds(text.lower())
+            return self._finds_id(text.lower())
         if name in CHOICES:
-            return self._tells_choice(text, rows() if self.likens() else self._seen)
-        return self._tells_text(text) or _in_rows(text, rows())
+            return self._says_choice(text, rows() if self.asks_for_copy() else self._seen)
+        wanted = text.casefold()
+        return self._says_text(text) or any(
+            isinstance(value, str) and wanted in value.casefold() for row in rows() for value in row.values()
+        )
 
-    def _finds(self, identity: str) -> bool:
+    def _finds_id(self, identity: str) -> bool:
         stems = self._stems()
         for rows in self.rows.values():
-            if (row := rows.get(identity)) and (len(rows) == 1 or self._tells_of(row, stems)):
-                return True  # the common case, without a look at all the others
-        return any(identity in _ids(row) for row in self.at_hand())
+            if (row := rows.get(identity)) and (len(rows) == 1 or self._mentions(row, stems)):
+                return True  # the common case, which needs no other rows
+        return any(identity in _ids(row) for row in self.reachable_rows())
 
     def _stems(self) -> set[str]:
         return {word[:STEM] for word in self._said | self._shown}
 
-    def _look_up(self) -> Mapping[str, Sequence[Row]]:
-        """Return the rows that can be found: by a word or a number, by a row they belong to, or as the only ones."""
+    def _find_reachable(self) -> Mapping[str, Sequence[Row]]:
+        """Return the rows that can be found: by a word or a number, by a row they belong to, or as the only row."""
         stems = self._stems()
         left = [
             (entity, row) for entity, rows in self.rows.items() if entity not in self._entities for row in rows.values()
@@ -174,7 +179,7 @@ class Knowledge:
             count = len(left)
             rest = []
             for entity, row in left:
-                if len(self.rows[entity]) == 1 or not ids.isdisjoint(_ids(row)) or self._tells_of(row, stems):
+                if len(self.rows[entity]) == 1 or not ids.isdisjoint(_ids(row)) or self._mentions(row, stems):
                     reached.setdefault(entity, []).append(row)
                     ids |= _ids(row)
                 else:
@@ -182,28 +187,28 @@ class Knowledge:
             left = rest
         return reached
 
-    def _tells_of(self, row: Row, stems: set[str]) -> bool:
+    def _mentions(self, row: Row, stems: set[str]) -> bool:
         by_word = any(word[:STEM] in stems for word in _words_of([row]))
-        return by_word or any(map(self._tells_number, _numbers([row]))) or any(each in self._text for each in _ids(row))
+        return by_word or any(map(self._says_number, _numbers([row]))) or any(each in self._text for each in _ids(row))
 
-    def _heard(self) -> list[Reading]:
+    def _readings_so_far(self) -> list[Reading]:
         self._readings += map(read, self._unread)
         self._unread.clear()
         return self._readings
 
-    def _tells_number(self, number: float) -> bool:
-        return any(reading.says(number) for reading in self._heard())
+    def _says_number(self, number: float) -> bool:
+        return any(reading.says(number) for reading in self._readings_so_far())
 
-    def _reckons(self, number: float, known: set[float]) -> bool:
-        """Whether a number is known or can be worked out of two, one of them said: 10 % more, 5,000 less."""
-        if number in known or self._reckoned or _RECKONING.search(self._lately):
+    def _can_compute(self, number: float, known: set[float]) -> bool:
+        """Whether a number is known or can be computed from two, one of which the user said: 10 % more, 5,000 less."""
+        if number in known or self._summarized or _CALCULATION.search(self._lately):
             return True
-        said = {figure.value for reading in self._heard() for figure in reading.figures}
+        said = {figure.value for reading in self._readings_so_far() for figure in reading.figures}
         if number in _sums(sorted(said)[:OPERANDS]):
             return True
         return any(abs(number - result) < CENT for a in said | known for b in said for result in _results(a, b))
 
-    def _tells_choice(self, choice: str, rows: Sequence[Row]) -> bool:
+    def _says_choice(self, choice: str, rows: Sequence[Row]) -> bool:
         if any(choice == value for row in rows for value in row.values()):
             return True
         parts = _words(choice.casefold())
@@ -212,59 +217,60 @@ class Knowledge:
             _stem(part, word) >= STEM for part in parts for word in self._said
         )
 
-    def _tells_text(self, text: str) -> bool:
+    def _says_text(self, text: str) -> bool:
         if _EMAIL.fullmatch(text):
-            return False  # to the letter, and those have been looked for
+            return False  # must be said exactly, which was checked before
         if _ISO.fullmatch(text):
-            return bool(_WHEN.search(self._lately)) or any(reading.says(text) for reading in self._heard())
+            return bool(_WHEN.search(self._lately)) or any(reading.says(text) for reading in self._readings_so_far())
         plain = _squeezed(text)[-LOCAL if _PHONE.fullmatch(text) else 0 :]
         if len(plain) > STEM and plain in _squeezed(self._text):
             return True
-        if _NUMERAL.fullmatch(text) and self._tells_number(float(text)):
+        if _NUMERAL.fullmatch(text) and self._says_number(float(text)):
             return True
         said = self._said | self._shown
         words = _words(text.casefold())
-        told = sum(word in said or self._tells_word(word, said) for word in words)
-        return told == len(words) or (len(words) >= LONG and told >= MOST * len(words))
-
-    def _tells_word(self, word: str, said: set[str]) -> bool:
-        return any(_alike(word, other) for other in said) or bool(
-            _NUMERAL.fullmatch(word) and self._tells_number(float(word))
+        known = sum(
+            word in said
+            or any(_alike(word, other) for other in said)
+            or bool(_NUMERAL.fullmatch(word) and self._says_number(float(word)))
+            for word in words
         )
+        return known == len(words) or (len(words) >= LONG_TEXT and known >= ENOUGH_WORDS * len(words))
 
 
-def walk(record: ConversationRecord) -> Iterator[tuple[TurnRecord, ToolCall, Knowledge]]:
-    """Yield each call that a turn expects, in the one form, and what can be known when it is to be made."""
+def expected_calls(record: ConversationRecord) -> Iterator[tuple[TurnRecord, ToolCall, Knowledge]]:
+    """Yield each expected call in canonical form, with its turn and what an agent knows when it makes it."""
     knowledge = Knowledge(record.initial_entities.seed_data)
     for turn in record.turns:
-        knowledge.hear(turn.user_utterance)
+        knowledge.add_utterance(turn.user_utterance)
         for place, call in enumerate(map(canonical, turn.calls)):
             yield turn, call, knowledge
             if turn.expect_success or place:
-                knowledge.see(call)
+                knowledge.add_call(call)
 
 
-def untold(turn: TurnRecord, call: ToolCall, knowledge: Knowledge) -> Iterator[tuple[str, Any]]:
-    """Yield the arguments of a turn that nobody can know, and that are not implied.
+def unknown_arguments(turn: TurnRecord, call: ToolCall, knowledge: Knowledge) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments of a call that an agent can't know and that are not implied.
 
-    What is to be written may be looked up, but nobody looks at other people's e-mail addresses to make a new contact.
+    Values to be written may be looked up, but not in other rows of the same entity if the call creates one: the e-mail
+    address of a new contact does not come from another contact.
     """
-    rows = knowledge.seen
+    rows = knowledge.seen_rows
     if writes(call.tool):
-        entity = TOOLS.get(call.tool, "") if makes_new(call.tool) and not knowledge.likens() else ""
-        rows = partial(knowledge.at_hand, but=entity)
+        entity = TOOLS.get(call.tool, "") if makes_new(call.tool) and not knowledge.asks_for_copy() else ""
+        rows = partial(knowledge.reachable_rows, without=entity)
     for name, value in call.arguments.items():
         known = name in turn.implied_args or DEFAULTS.get((call.tool, name)) == value
-        if not known and not knowledge.tells(name, value, rows):
+        if not known and not knowledge.includes(name, value, rows):
             yield name, value
 
 
 def leaves(name: str, value: Any) -> Iterator[tuple[str, Leaf]]:  # noqa: ANN401 (JSON)
-    """Yield what an argument is made of, each with its nearest name, however deep it is."""
+    """Yield the scalars in an argument at any depth, each with its nearest name."""
     left = [(name, value)]
     while left:
         name, value = left.pop()
-        if isinstance(value, dict):  # it comes from a JSON file: nothing else is a mapping, or a list
+        if isinstance(value, dict):  # values from JSON files: every mapping is a dict, every sequence a list
             left += reversed(value.items())
         elif isinstance(value, list):
             left += ((name, item) for item in reversed(value))
@@ -273,12 +279,12 @@ def leaves(name: str, value: Any) -> Iterator[tuple[str, Leaf]]:  # noqa: ANN401
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text in small letters; Lumen's is Lumen, O'Brien is obrien."""
+    """Return the words of a text in lower case; Lumen's is Lumen, O'Brien is obrien."""
     return _WORD.findall(_GENITIVE.sub("", text.replace("\u2019", "'")).replace("'", "").replace("_", " "))
 
 
 def _squeezed(text: str) -> str:
-    """Return nothing but letters and digits: healthcare is health care, +1 (555) 0100 is 15550100."""
+    """Return only the letters and digits: healthcare is health care, +1 (555) 0100 is 15550100."""
     return "".join(_words(text.casefold()))
 
 
@@ -295,7 +301,7 @@ def _alike(one: str, other: str) -> bool:
 
 
 def _sums(numbers: Sequence[float]) -> set[float]:
-    """Return what any of the numbers add up to."""
+    """Return the sums of all subsets of the numbers."""
     sums = {0.0}
     for number in numbers:
         sums |= {round(total + number, 2) for total in sums}
@@ -313,7 +319,7 @@ def _numbers(rows: Iterable[Row]) -> set[float]:
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a number that one may say; what no float can hold is only a text."""
+    """Whether a value is a number of a size that people say; larger ones are treated as text."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < HUGE
 
 
@@ -324,8 +330,3 @@ def _ids(row: Row) -> set[str]:
 def _words_of(rows: Iterable[Row]) -> set[str]:
     texts = (value for row in rows for value in row.values() if isinstance(value, str) and not ID.fullmatch(value))
     return {word for text in texts for word in _words(text.casefold())}
-
-
-def _in_rows(text: str, rows: Iterable[Row]) -> bool:
-    wanted = text.casefold()
-    return any(isinstance(value, str) and wanted in value.casefold() for row in rows for value in row.values())

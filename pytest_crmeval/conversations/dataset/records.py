@@ -14,7 +14,7 @@ _Whole = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """An object of the file; what it does not know is refused, because a misspelt field would be lost."""
+    """An object of the file; unknown fields are refused, because a misspelt field would be ignored."""
 
 
 class ExpectedResponse(Record):
@@ -59,7 +59,7 @@ class TurnRecord(Record):
 
     @property
     def calls(self) -> list[ToolCall]:
-        """All calls that it expects, in their order; none, if the first has no tool."""
+        """All expected calls, in order; none if ``expected_tool`` is empty."""
         first = ToolCall(tool=self.expected_tool, arguments=self.expected_args)
         rest = [ToolCall(tool=each.expected_tool, arguments=each.expected_args) for each in self.further_calls]
         return [first, *rest] if self.expected_tool else []

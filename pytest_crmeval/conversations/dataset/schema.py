@@ -1,4 +1,4 @@
-"""The JSON Schema of a conversation file's lines, for editors and for other people's generators.
+"""The JSON Schema of a line of a conversation file, for editors and for other generators.
 
 python -m pytest_crmeval.conversations.dataset.schema > pytest_crmeval/conversations/dataset/conversation.schema.json
 """

@@ -1,1 +1,1 @@
-"""The distribution of a set of conversations."""
+"""The distribution of a set of conversations, for ``crmeval describe``."""

@@ -1,16 +1,18 @@
-"""The distribution of a set of conversations: how many there are of what, and how much of it is alike."""
+"""The distribution of a set of conversations: turns, tools, tags, wordings, near-duplicates."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pytest_crmeval.conversations.dataset.entities import TOOLS
+import msgspec
+
+from pytest_crmeval.conversations.dataset.crm_schema import TOOLS
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
-from pytest_crmeval.conversations.describe.likeness import Signature
-from pytest_crmeval.conversations.describe.sketches import BEHAVIOURS, NAMED, WAYS, Sketch, sketch
+from pytest_crmeval.conversations.describe.outline import BEHAVIOURS, NAMED, WAYS, Outline, outline
+from pytest_crmeval.conversations.describe.similarity import Signature
 from pytest_crmeval.domain.calls import writes
-from pytest_crmeval.domain.json import Json, JsonObject
+from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.state import TABLES
 
 SCHEMA = "crmeval.describe/1"
@@ -23,23 +25,21 @@ Histogram = Mapping[int, int]
 Progress = Callable[[int], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calls:
+class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """How often a tool is expected."""
 
     main: int = 0
-    """As what a turn is about."""
+    """As the first call of a turn."""
     further: int = 0
-    """As what else the user wants in a turn."""
+    """As a further call of a turn."""
 
     @property
     def total(self) -> int:
-        """How often in all."""
+        """Both together."""
         return self.main + self.further
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True, kw_only=True, rename={"least": "min", "most": "max"}):
     """How many rows of an entity conversations start with."""
 
     least: int
@@ -55,25 +55,25 @@ class Clock:
     first: datetime | None = None
     last: datetime | None = None
     days: int = 0
-    """How many different ones."""
+    """The number of different days."""
     unsaid: int = 0
-    """Conversations that don't say when."""
+    """Conversations without a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """How many conversations are the same up to names and numbers."""
+    """How many conversations are the same except for names and numbers."""
 
     shapes: int
-    """How many different ones are left."""
+    """The number of groups."""
     sizes: Histogram
-    """Conversations that are alike -> how many such groups there are; 1 are those that have no like."""
+    """Size of a group -> number of groups; conversations that are unique are groups of 1."""
     largest: Sequence[str]
     """The ids of the largest group."""
 
     @property
     def most(self) -> int:
-        """How many conversations are alike, at most."""
+        """The size of the largest group."""
         return len(self.largest)
 
 
@@ -84,98 +84,125 @@ class Description:
     conversations: int
     turns: int
     lengths: Histogram
-    """Turns -> conversations with so many."""
+    """Number of turns -> number of conversations."""
     complexity: Counts
     categories: Counts
     splits: Counts
     tools: Mapping[str, Calls]
-    """Every tool, also those that never occur, and what is called though there is no such tool."""
+    """Every tool, also those that are never called, and called tools that don't exist."""
     behaviours: Counts
-    """Turns in which something else than to do as told is right, by what that is, and in all."""
+    """Turns in which an agent must not simply carry out the request, by what is right instead, and in all."""
     tags: Counts
     wordings: Counts
-    """How things are said, up to names and numbers, the most frequent first."""
+    """Utterances without names and numbers, the most frequent first."""
     rows: Mapping[str, Spread]
     names: Counts
-    """Companies, people, deals and owners with different names."""
+    """The number of different companies, people, deals and owners."""
     ways: Counts
-    """Turns about a record that is there, by how it is referred to."""
+    """Turns about an existing record, by how the user refers to it."""
     clock: Clock
     chains: Histogram
-    """Segments -> chains with so many."""
+    """Number of segments -> number of chains."""
     likeness: Likeness
 
     @property
     def mean(self) -> float:
-        """How many turns a conversation has on average."""
+        """The mean number of turns of a conversation."""
         return _mean(self.turns, self.conversations)
 
     @property
     def calls(self) -> int:
-        """How many calls are expected in all."""
+        """The number of expected calls."""
         return sum(calls.total for calls in self.tools.values())
 
     @property
     def writes(self) -> int:
-        """How many of them change something."""
+        """The number of expected calls that write."""
         return sum(calls.total for tool, calls in self.tools.items() if writes(tool))
 
     def to_dict(self, *, examples: int) -> JsonObject:
-        """Return the distribution as JSON primitives, with the most frequent wordings."""
-        return {
+        """Return the distribution as JSON, with the most frequent wordings."""
+        clock, likeness = self.clock, self.likeness
+        document = {
             "conversations": self.conversations,
             "turns": self.turns,
-            "turns_per_conversation": {"mean": self.mean, "counts": _keyed(self.lengths)},
+            "turns_per_conversation": {"mean": self.mean, "counts": self.lengths},
             "complexity": self.complexity,
             "categories": self.categories,
             "splits": self.splits,
             "calls": {"total": self.calls, "reads": self.calls - self.writes, "writes": self.writes},
-            "tools": {name: {"main": calls.main, "further": calls.further} for name, calls in self.tools.items()},
+            "tools": self.tools,
             "behaviours": self.behaviours,
             "tags": self.tags,
-            "wordings": {"different": len(self.wordings), "most_frequent": _frequent(self.wordings, examples)},
-            "rows": {entity: _spread(spread) for entity, spread in self.rows.items()},
+            "wordings": {
+                "different": len(self.wordings),
+                "most_frequent": [
+                    {"wording": said, "count": count} for said, count in list(self.wordings.items())[:examples]
+                ],
+            },
+            "rows": self.rows,
             "names": self.names,
             "references": self.ways,
-            "now": _clock(self.clock),
-            "chains": {"total": sum(self.chains.values()), "segments": _keyed(self.chains)},
-            "alike": _alike(self.likeness),
+            "now": {
+                "first": clock.first and clock.first.isoformat(),
+                "last": clock.last and clock.last.isoformat(),
+                "days": clock.days,
+                "unsaid": clock.unsaid,
+            },
+            "chains": {"total": sum(self.chains.values()), "segments": self.chains},
+            "alike": {
+                "shapes": likeness.shapes,
+                "groups": likeness.sizes,
+                "most": likeness.most,
+                "largest": likeness.largest,
+            },
         }
+        plain: JsonObject = msgspec.to_builtins(document, str_keys=True)
+        return plain
 
 
 def describe(records: Iterable[ConversationRecord], progress: Progress = lambda _: None) -> Description:
-    """Return the distribution of some conversations, which are looked at one by one."""
-    sketches = []
+    """Return the distribution of some conversations, which are read one by one."""
+    outlines = []
     for number, record in enumerate(records, start=1):
-        sketches.append(sketch(record))
+        outlines.append(outline(record))
         progress(number)
+    main = Counter(tool for each in outlines for tool in each.main if tool)
+    further = Counter(tool for each in outlines for tool in each.further)
+    behaviours = [turn for each in outlines for turn in each.behaviours]
     return Description(
-        conversations=len(sketches),
-        turns=sum(each.turns for each in sketches),
-        lengths=_histogram(each.turns for each in sketches),
-        complexity=_counts((each.complexity for each in sketches), LEVELS),
-        categories=_frequency(each.category for each in sketches),
-        splits=_counts((each.split or NO_SPLIT for each in sketches), ("train", "test", NO_SPLIT)),
-        tools=_tools(sketches),
-        behaviours=_behaviours(sketches),
-        tags=_frequency(tag for each in sketches for tag in each.tags),
-        wordings=_frequency(said for each in sketches for said, *_ in each.signature),
-        rows={entity: _spread_of([each.rows[entity] for each in sketches]) for entity in TABLES},
-        names=_counts((kind for kind, _ in {name for each in sketches for name in each.names}), NAMED),
-        ways=_counts((way for each in sketches for way in each.ways), WAYS),
-        clock=_clock_of(sketches),
-        chains=_histogram(each.segments for each in sketches if each.segments),
-        likeness=_likeness(sketches),
+        conversations=len(outlines),
+        turns=sum(each.turns for each in outlines),
+        lengths=_histogram(each.turns for each in outlines),
+        complexity=_counts((each.complexity for each in outlines), LEVELS),
+        categories=_frequency(each.category for each in outlines),
+        splits=_counts((each.split or NO_SPLIT for each in outlines), ("train", "test", NO_SPLIT)),
+        tools={
+            name: Calls(main=main[name], further=further[name])
+            for name in dict.fromkeys([*TOOLS, *sorted({*main, *further})])
+        },
+        behaviours={
+            **_counts((one for turn in behaviours for one in turn), BEHAVIOURS),
+            ANY: sum(map(bool, behaviours)),
+        },
+        tags=_frequency(tag for each in outlines for tag in each.tags),
+        wordings=_frequency(said for each in outlines for said, *_ in each.signature),
+        rows={entity: _spread([each.rows[entity] for each in outlines]) for entity in TABLES},
+        names=_counts((kind for kind, _ in {name for each in outlines for name in each.names}), NAMED),
+        ways=_counts((way for each in outlines for way in each.ways), WAYS),
+        clock=_clock([each.now for each in outlines]),
+        chains=_histogram(each.segments for each in outlines if each.segments),
+        likeness=_likeness(outlines),
     )
 
 
 def _counts(found: Iterable[str], known: Iterable[str]) -> Counts:
-    """Return how often each is found, also what is known and never found."""
+    """Return how often each value was found, also known values that were not."""
     return {**dict.fromkeys(known, 0), **Counter(found)}
 
 
 def _frequency(found: Iterable[str]) -> Counts:
-    """Return how often each is found, the most frequent first, in order of the alphabet where they are even."""
+    """Return how often each value was found, the most frequent first, then alphabetically."""
     return dict(sorted(Counter(found).items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -183,34 +210,24 @@ def _histogram(sizes: Iterable[int]) -> Histogram:
     return dict(sorted(Counter(sizes).items()))
 
 
-def _tools(sketches: Sequence[Sketch]) -> Mapping[str, Calls]:
-    main = Counter(tool for each in sketches for tool in each.main if tool)
-    further = Counter(tool for each in sketches for tool in each.further)
-    names = dict.fromkeys([*TOOLS, *sorted({*main, *further})])
-    return {name: Calls(main=main[name], further=further[name]) for name in names}
-
-
-def _behaviours(sketches: Sequence[Sketch]) -> Counts:
-    turns = [behaviours for each in sketches for behaviours in each.behaviours]
-    return {**_counts((one for turn in turns for one in turn), BEHAVIOURS), ANY: sum(map(bool, turns))}
-
-
-def _spread_of(sizes: Sequence[int]) -> Spread:
+def _spread(sizes: Sequence[int]) -> Spread:
     least, most = min(sizes, default=0), max(sizes, default=0)
     return Spread(least=least, mean=_mean(sum(sizes), len(sizes)), most=most, total=sum(sizes))
 
 
-def _clock_of(sketches: Sequence[Sketch]) -> Clock:
-    told = [each.now for each in sketches if each.now]
-    unsaid = len(sketches) - len(told)
-    if not told:
-        return Clock(unsaid=unsaid)
-    return Clock(first=min(told), last=max(told), days=len({now.date() for now in told}), unsaid=unsaid)
+def _clock(times: Sequence[datetime | None]) -> Clock:
+    given = [time for time in times if time]
+    return Clock(
+        first=min(given, default=None),
+        last=max(given, default=None),
+        days=len({time.date() for time in given}),
+        unsaid=len(times) - len(given),
+    )
 
 
-def _likeness(sketches: Sequence[Sketch]) -> Likeness:
+def _likeness(outlines: Sequence[Outline]) -> Likeness:
     groups: dict[Signature, list[str]] = defaultdict(list)
-    for each in sketches:
+    for each in outlines:
         groups[each.signature].append(each.id)
     return Likeness(
         shapes=len(groups),
@@ -221,29 +238,3 @@ def _likeness(sketches: Sequence[Sketch]) -> Likeness:
 
 def _mean(total: int, number: int) -> float:
     return round(total / number, 2) if number else 0.0
-
-
-def _keyed(histogram: Histogram) -> dict[str, Json]:
-    return {str(size): number for size, number in histogram.items()}
-
-
-def _frequent(wordings: Counts, examples: int) -> list[Json]:
-    return [{"wording": said, "count": count} for said, count in list(wordings.items())[:examples]]
-
-
-def _spread(spread: Spread) -> JsonObject:
-    return {"min": spread.least, "mean": spread.mean, "max": spread.most, "total": spread.total}
-
-
-def _clock(clock: Clock) -> JsonObject:
-    first, last = (moment.isoformat() if moment else None for moment in (clock.first, clock.last))
-    return {"first": first, "last": last, "days": clock.days, "unsaid": clock.unsaid}
-
-
-def _alike(likeness: Likeness) -> JsonObject:
-    return {
-        "shapes": likeness.shapes,
-        "groups": _keyed(likeness.sizes),
-        "most": likeness.most,
-        "largest": list(likeness.largest),
-    }

@@ -1,4 +1,4 @@
-"""Masks of what is known by its form, whatever the data say: addresses, ids, quoted texts, days, numbers."""
+"""Masks for what is recognized by its form alone: addresses, ids, quoted texts, dates, numbers."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from pytest_crmeval.domain.references import REFERENCE
 
 TEXT, NUMBER, DATE, EMAIL, ID_MASK = "<text>", "<number>", "<date>", "<email>", "<id>"
 Masks = Iterable[tuple[str, re.Pattern[str]]]
-"""Masks, and what they stand for."""
+"""Masks, with the pattern of what they replace."""
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -24,7 +24,7 @@ _CERTAIN_MONTH = (
     r"|(?:(?<=in )|(?<=by )|(?<=of )|(?<=until )|(?<=till )|(?<=since )|(?<=for )|(?<=before )|(?<=after )|(?<=mid-)"
     r"|(?<=early )|(?<=late )|(?<=mid )|(?<=end )|(?<=next )|(?<=last )|(?<=this ))(?:march|may))\b"
 )
-"""One that is not a verb as well."""
+"""A month whose name is not also a verb, or that follows a preposition."""
 _ONES = (
     "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
     "|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
@@ -87,17 +87,17 @@ _OWN_MASK = _pattern(rf"\s*(?:{ID.pattern}|\S+@\S+|{REFERENCE.pattern}|\d{{4}}-\
 
 
 def without_literals(text: str) -> str:
-    """Return a text without what is said to the letter: addresses, ids, what is quoted."""
+    """Mask addresses, ids and quoted texts."""
     return _masked(text, _LITERALS)
 
 
 def without_figures(text: str) -> str:
-    """Return a text without days and numbers, in digits or in words; what takes several masks has one."""
+    """Mask dates and numbers, in digits or in words; a sequence of equal masks becomes one."""
     return _masked(_masked(text, _FIGURES), _RUNS)
 
 
 def has_own_mask(text: str) -> bool:
-    """Whether a text is known by its form wherever it is said."""
+    """Whether a text is masked by its form wherever it occurs."""
     return bool(_OWN_MASK.fullmatch(text))
 
 

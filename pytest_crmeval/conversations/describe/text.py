@@ -1,10 +1,10 @@
-"""The distribution of a set of conversations as a person wants to read it in a terminal."""
+"""The text output of ``crmeval describe``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
-from pytest_crmeval.conversations.describe.description import ANY, Calls, Counts, Description, Histogram
-from pytest_crmeval.conversations.describe.sketches import (
+from pytest_crmeval.conversations.describe.description import ANY, Counts, Description
+from pytest_crmeval.conversations.describe.outline import (
     LOOKED_UP,
     NO_CALL,
     NOTHING,
@@ -17,7 +17,7 @@ from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.cutting import cut
 
 WIDTH = 100
-"""Of a page."""
+"""Columns of the output."""
 BAR = 40
 _BEHAVIOURS = {
     REFUSAL: "the CRM refuses",
@@ -35,9 +35,9 @@ Row = Sequence[str]
 
 
 def page(found: Description, *, examples: int) -> Iterator[str]:
-    """Yield the lines of the page, with some of the most frequent wordings and of the conversations that are alike."""
+    """Yield the lines of the output, with ``examples`` of the wordings and of conversations that are alike."""
     sections = (
-        _turns(found),
+        _lengths(found),
         _shares("complexity", found.complexity, found.conversations),
         _shares("category", found.categories, found.conversations),
         _shares("split", found.splits, found.conversations),
@@ -46,7 +46,7 @@ def page(found: Description, *, examples: int) -> Iterator[str]:
         _tags(found.tags, found.conversations),
         _wordings(found, examples),
         _rows(found),
-        _names(found.names),
+        ["different names, seeded or created", *_aligned([(kind, str(count)) for kind, count in found.names.items()])],
         _labelled("turns that refer to a record", found.ways, _WAYS, sum(found.ways.values())),
         _times(found),
         _alike(found, examples),
@@ -57,14 +57,10 @@ def page(found: Description, *, examples: int) -> Iterator[str]:
         yield from section
 
 
-def _turns(found: Description) -> Iterator[str]:
+def _lengths(found: Description) -> Iterator[str]:
     yield f"turns per conversation: {found.mean:.2f} on average"
-    yield from _bars(found.lengths)
-
-
-def _bars(histogram: Histogram) -> Iterator[str]:
-    total, most = sum(histogram.values()), max(histogram.values())
-    for size, number in histogram.items():
+    total, most = sum(found.lengths.values()), max(found.lengths.values())
+    for size, number in found.lengths.items():
         bar = "#" * max(1, round(number * BAR / most))
         yield f"{size:>7}  {bar:<{BAR}}{number:>7}{_share(number, total)}"
 
@@ -84,18 +80,13 @@ def _calls(found: Description) -> Iterator[str]:
         f"{found.calls - found.writes} read; of which further calls of a turn: "
         f"{sum(calls.further for calls in found.tools.values())}"
     )
-    reads = [_tool(*item) for item in found.tools.items() if not writes(item[0])]
-    changes = [_tool(*item) for item in found.tools.items() if writes(item[0])]
-    columns = ("main", "further")
-    left, right = _aligned([("reads", *columns), *reads]), _aligned([("writes", *columns), *changes])
-    yield from _side_by_side(list(left), list(right))
+    reads, changes = [("reads", "main", "further")], [("writes", "main", "further")]
+    for name, calls in found.tools.items():
+        (changes if writes(name) else reads).append((name, str(calls.main), str(calls.further)))
+    yield from _side_by_side(list(_aligned(reads)), list(_aligned(changes)))
     never = [name for name, calls in found.tools.items() if not calls.total]
     if never:
         yield from _wrapped("never called: ", never)
-
-
-def _tool(name: str, calls: Calls) -> Row:
-    return name, str(calls.main), str(calls.further)
 
 
 def _tags(tags: Counts, total: int) -> Iterator[str]:
@@ -111,7 +102,8 @@ def _tags(tags: Counts, total: int) -> Iterator[str]:
 def _wordings(found: Description, examples: int) -> Iterator[str]:
     yield f"{len(found.wordings)} wordings in {_many(found.turns, 'utterance')}, up to names and numbers; most often"
     for said, count in list(found.wordings.items())[:examples]:
-        yield _cut(f"{count:>7}  {said}")
+        line = f"{count:>7}  {said}"
+        yield line if len(line) <= WIDTH else cut(line, WIDTH - 1)
 
 
 def _rows(found: Description) -> Iterator[str]:
@@ -123,19 +115,14 @@ def _rows(found: Description) -> Iterator[str]:
     yield from _aligned([head, *cells], indent="")
 
 
-def _names(names: Counts) -> Iterator[str]:
-    yield "different names, seeded or created"
-    yield from _aligned([(kind, str(count)) for kind, count in names.items()])
-
-
 def _times(found: Description) -> Iterator[str]:
     clock = found.clock
     if clock.first and clock.last:
         yield f"now: {_many(clock.days, 'day')} from {clock.first.date()} to {clock.last.date()}"
     if clock.unsaid:
         yield f"now: {_many(clock.unsaid, 'conversation')} without"
-    told = ", ".join(f"{number} of {_many(size, 'segment')}" for size, number in found.chains.items())
-    yield f"chains: {sum(found.chains.values())}{told and f' ({told})'}"
+    lengths = ", ".join(f"{number} of {_many(size, 'segment')}" for size, number in found.chains.items())
+    yield f"chains: {sum(found.chains.values())}{lengths and f' ({lengths})'}"
 
 
 def _alike(found: Description, examples: int) -> Iterator[str]:
@@ -149,7 +136,7 @@ def _alike(found: Description, examples: int) -> Iterator[str]:
 
 
 def _aligned(rows: Sequence[Row], *, indent: str = "  ") -> Iterator[str]:
-    """Yield the rows of a table: the name to the left, numbers to the right."""
+    """Yield the rows of a table: names aligned to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *numbers in rows:
         cells = [f"{number:>{width}}" for number, width in zip(numbers, widths[1:], strict=True)]
@@ -163,7 +150,7 @@ def _side_by_side(left: Sequence[str], right: Sequence[str]) -> Iterator[str]:
 
 
 def _wrapped(head: str, words: Sequence[str]) -> Iterator[str]:
-    """Yield a list of words on as many lines as it takes."""
+    """Yield a list of words, wrapped to the width of the output."""
     line = f"  {head}"
     for place, word in enumerate(words):
         part = word if place == len(words) - 1 else f"{word}, "
@@ -172,10 +159,6 @@ def _wrapped(head: str, words: Sequence[str]) -> Iterator[str]:
             line = "    "
         line += part
     yield line
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else cut(line, WIDTH - 1)
 
 
 def _share(number: int, total: int) -> str:

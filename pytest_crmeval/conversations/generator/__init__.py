@@ -1,39 +1,47 @@
-"""Conversations of our own, written by chance that always falls the same."""
+"""Generates conversations at random, reproducibly from a seed.
+
+``shapes.py`` decides the length and theme of each conversation, and ``starting_rows.py`` fills its CRM. For each turn,
+``writer.py`` chooses a scenario (``scenarios/``), which changes the rows as the CRM would and returns an intent: the
+expected call, and the values to be said. ``wordings.py`` and ``naming.py`` put the intent into words, and ``lines.py``
+writes the line of the dataset. ``tally.py`` rejects conversations that are too similar to earlier ones.
+"""
 
 from collections.abc import Iterator
 
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
-from pytest_crmeval.conversations.generator.authoring import Author
-from pytest_crmeval.conversations.generator.naming import CannotGoOnError
-from pytest_crmeval.conversations.generator.recording import line_of, recorded
+from pytest_crmeval.conversations.generator.lines import line_of, recorded
+from pytest_crmeval.conversations.generator.naming import DeadEndError
 from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.shapes import Shape, shapes
 from pytest_crmeval.conversations.generator.tally import Tally
 from pytest_crmeval.conversations.generator.wordings import Speech
+from pytest_crmeval.conversations.generator.writer import ConversationWriter
 
-__all__ = ["CannotGoOnError", "generate", "line_of"]
+__all__ = ["DeadEndError", "generate", "line_of"]
 
 ATTEMPTS = 50
 
 
 def generate(seed: int, count: int) -> Iterator[ConversationRecord]:
-    """Yield so many conversations; the same seed and number give the same ones, everywhere.
+    """Yield ``count`` conversations; the same seed and count give the same conversations on every machine.
 
-    CannotGoOnError if nothing new can be written any more.
+    DeadEndError if no new conversation can be written.
     """
     tally, speech = Tally(), Speech()
     for shape in shapes(seed, count):
-        yield _written(seed, shape, tally, speech)
+        yield _new_conversation(seed, shape, tally, speech)
 
 
-def _written(seed: int, shape: Shape, tally: Tally, speech: Speech) -> ConversationRecord:
-    """Return a conversation of a shape; one that is like too many others is thrown away, and another one written."""
+def _new_conversation(seed: int, shape: Shape, tally: Tally, speech: Speech) -> ConversationRecord:
+    """Return a conversation of a shape; an attempt that is too similar to earlier conversations is discarded."""
     for attempt in range(ATTEMPTS):
-        author = Author(chance=SeededRandom(seed, shape.number, attempt), shape=shape, tally=tally, speech=speech)
+        writer = ConversationWriter(
+            chance=SeededRandom(seed, shape.number, attempt), shape=shape, tally=tally, speech=speech
+        )
         try:
-            record = recorded(author, author.write())
-        except CannotGoOnError:
+            record = recorded(writer, writer.write())
+        except DeadEndError:
             continue
-        if tally.keeps(record, author.moves, sum(turn.troubled for turn in author.turns)):
+        if tally.accepts(record, writer.scenarios, sum(turn.troubled for turn in writer.turns)):
             return record
-    raise CannotGoOnError(f"conversation {shape.number} is like the others however it is written: {shape}")
+    raise DeadEndError(f"conversation {shape.number}: {ATTEMPTS} attempts were all too similar to others: {shape}")

@@ -1,4 +1,4 @@
-"""Days as people say them: to the letter, or counted from today."""
+"""Dates as people say them: written out, or relative to today."""
 
 import calendar
 from collections.abc import Callable, Sequence
@@ -17,21 +17,21 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """A day and how it is said."""
+    """A date and how it is said."""
 
     value: date
     said: str
     relative: bool = False
-    """Whether one has to know what day it is."""
+    """Whether it is relative to today."""
 
     @property
     def iso(self) -> str:
-        """The day as the CRM writes it."""
+        """The date as the CRM writes it."""
         return self.value.isoformat()
 
 
 def written(chance: SeededRandom, day: date, *, year: bool = True) -> str:
-    """Return a day to the letter, in one of the forms that nobody can misread."""
+    """Return a date written out, in one of several unambiguous forms."""
     month = MONTHS[day.month - 1]
     if not year:
         return chance.one_of((f"{day.day} {month}", f"{month} {day.day}", f"the {ordinal(day.day)} of {month}"))
@@ -47,7 +47,7 @@ def written(chance: SeededRandom, day: date, *, year: bool = True) -> str:
 
 
 def today(chance: SeededRandom, day: date) -> str:
-    """Return what day it is, with its year."""
+    """Return today's date in words, with the year."""
     weekday, month = WEEKDAYS[day.weekday()], MONTHS[day.month - 1]
     return chance.one_of(
         (
@@ -61,20 +61,20 @@ def today(chance: SeededRandom, day: date) -> str:
 
 
 def ahead(chance: SeededRandom, now: date, *, near: int = 5, far: int = 300) -> Day:
-    """Return a day that is still to come, to the letter or counted from today."""
+    """Return a future date, written out or relative to today."""
     if chance.chance(0.45):
         return chance.one_of(_RELATIVE)(chance, now)
     return written_ahead(chance, now, near=near, far=far)
 
 
 def written_ahead(chance: SeededRandom, now: date, *, near: int = 5, far: int = 300) -> Day:
-    """Return a day that is still to come, to the letter."""
+    """Return a future date, written out."""
     day = now + timedelta(days=chance.between(near, far))
     return Day(value=day, said=written(chance, day))
 
 
 def past(chance: SeededRandom, now: date) -> Day:
-    """Return a day that is over, to the letter."""
+    """Return a past date, written out."""
     day = now - timedelta(days=chance.between(20, 400))
     return Day(value=day, said=written(chance, day))
 
@@ -86,7 +86,7 @@ def ordinal(number: int) -> str:
 
 
 def months_on(day: date, months: int) -> date:
-    """Return the same day so many months later, or the last one of that month."""
+    """Return the same day ``months`` later, or the last day of that month."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 

@@ -11,14 +11,14 @@ CURRENCIES: dict[str, tuple[str, str]] = {
 """Code -> sign and word."""
 _THOUSAND = 1000
 _STEPS = ((20_000, 250), (100_000, 500), (1_000_000, 2_500))
-"""Below this amount, people round to that."""
+"""Amount -> how amounts below it are rounded."""
 MOST = 10_000_000
-"""No amount in the CRM is larger."""
+"""The largest amount that the CRM accepts."""
 _COUNTS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 def amount(chance: SeededRandom, low: int = 3_000, high: int = 900_000) -> float:
-    """Return an amount as it stands in a CRM: many small ones, few large ones, most of them round."""
+    """Return a realistic amount: many are small, few are large, most are round."""
     share = chance.below(10_000) / 10_000
     raw = float(low * (high / low) ** share)
     if chance.chance(0.06):
@@ -63,5 +63,5 @@ def count(chance: SeededRandom, value: int) -> str:
 
 
 def exact(value: float) -> float:
-    """Return a number as it is written in JSON: whole if it is, else with cents."""
+    """Return a number as JSON has it: an integer if it is whole, else with cents."""
     return int(value) if value == int(value) else round(value, 2)

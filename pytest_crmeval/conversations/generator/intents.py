@@ -1,4 +1,4 @@
-"""What a user wants in one turn, and what should come of it."""
+"""What a user wants in one turn, and the expected result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,16 @@ from pytest_crmeval.conversations.generator.rows import Row
 
 Slot = str | Referent
 Draw = Callable[[Any], tuple[Any, str]]
-"""Draws another value for a story, and how it is said."""
+"""Takes a story; returns a new value, and how it is said."""
+
+
+class DoesNotFitError(Exception):
+    """A scenario needs a record that does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """Something that the user may have got wrong, and may put right in the turn after."""
+    """A value that the user may correct in the next turn."""
 
     tool: str
     row: Row
@@ -22,40 +26,40 @@ class Fix:
     thing: str
     """What it is called: the amount, her title."""
     said: str
-    """What was said first."""
+    """How the first value was said."""
     draw: Draw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """One thing that the user wants, and what should come of it."""
+    """One request of the user, and the expected result."""
 
     tool: str
-    """The reference call; empty if there is nothing to call."""
+    """The tool of the reference call; empty if no call is expected."""
     args: Mapping[str, Any]
     slots: Mapping[str, Slot]
-    """What the words are about: every value that is said, and every record that is named."""
+    """The values for the slots of the wording: every value and every record that the user mentions."""
     phrase: str = ""
-    """Which wordings, if not those of the move's own name."""
+    """The name of the wordings, if it is not the scenario's."""
     optional: Sequence[str] = ()
     """Slots that need not be said."""
     facts: Sequence[Any] | None = None
-    """What the reply has to say; None if that follows from what the CRM answers."""
+    """The facts that the reply has to mention; None if they follow from the results of the calls."""
     error: str = ""
-    """What the CRM says, in part, when it refuses; empty if it does not."""
+    """Part of the CRM's message if it refuses the call; else empty."""
     declined: bool = False
-    """Whether nothing can be called, and the reply has to say so."""
+    """Whether no tool can do it, and the reply has to decline."""
     asks: bool = False
     """Whether the reply has to ask back."""
     implied: Sequence[str] = ()
     """Arguments that the words imply without saying them."""
     skills: frozenset[str] = frozenset()
     about: Row | None = None
-    """What a pronoun means in the turn after; None if it could mean several things, or nothing."""
+    """The record that a pronoun means in the next turn; None if that would be unclear."""
     looked_at: Sequence[Row] = ()
-    """Whatever else an agent has seen afterwards."""
+    """Other records that an agent has seen afterwards."""
     relative: bool = False
-    """Whether one has to know what day it is."""
+    """Whether the agent has to know the current date."""
     fixes: Sequence[Fix] = ()
 
     @property
@@ -66,22 +70,34 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A way to go on: something that users want of a CRM."""
+    """A kind of request that users make."""
 
     make: Callable[[Any], Intent | None]
-    """Takes a story. Returns None when it does not fit here; otherwise the world is as it leaves it."""
+    """Takes a story. Changes its world as the CRM would and returns the intent; use ``intent`` to call it.
+
+    None or DoesNotFitError if the scenario does not fit.
+    """
+    wordings: str = ""
+    """The name of its wordings, if it is not that of ``make``."""
     entity: str
     tools: Sequence[str] = ()
-    """What it calls."""
+    """The tools that it calls."""
     weight: float = 1.0
     trouble: bool = False
-    """Whether it asks for what can't be done, or not yet."""
+    """Whether the right behaviour is a refusal or a question."""
     joins: bool = False
-    """Whether it may be the second of two requests in one turn: it makes no record that is talked of later."""
+    """Whether it may be the second of two requests in one turn: it creates no record that later turns refer to."""
     follows: bool = False
     """Whether it only makes sense after another turn."""
 
     @property
     def name(self) -> str:
         """The name of its wordings."""
-        return self.make.__name__
+        return self.wordings or self.make.__name__
+
+    def intent(self, story: Any) -> Intent | None:  # noqa: ANN401 (a Story, whose module imports this one)
+        """Return the next request of this kind; None if the scenario does not fit the story."""
+        try:
+            return self.make(story)
+        except DoesNotFitError:
+            return None

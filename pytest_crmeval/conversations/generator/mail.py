@@ -1,4 +1,4 @@
-"""E-mail addresses, web addresses and the plain letters that they are made of."""
+"""E-mail addresses and domains, made from names."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ _PLAIN = str.maketrans(
 
 
 def plain(text: str) -> str:
-    """Return a text in small letters without accents; what is no letter or digit becomes one hyphen."""
+    """Return a text in lower case without accents; everything but letters and digits becomes a hyphen."""
     bare = unicodedata.normalize("NFKD", text.lower().translate(_PLAIN)).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9]+", "-", bare.replace("'", "")).strip("-")
 

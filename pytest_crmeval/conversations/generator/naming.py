@@ -1,4 +1,4 @@
-"""How people speak of a record: by name, by what it is, by a pronoun; seldom by its id."""
+"""How users refer to a record: by name, by a description, by a pronoun; seldom by its id."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ ALIKE = frozenset({"disambiguation"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Referent:
-    """A record as it is spoken of."""
+    """The words for a record."""
 
     object: str
     """Open *it*, open *the fleet deal*."""
@@ -24,16 +24,16 @@ class Referent:
     subject: str
     """*They* called, *Harbor Light* called."""
     known: bool = False
-    """Whether it is what the talk is of, so that it need not be named at all."""
+    """Whether it is the current subject, so that a wording may leave it out."""
     skills: frozenset[str] = NAMED
 
 
-class CannotGoOnError(Exception):
-    """A conversation has come to a point from which it has to be begun anew."""
+class DeadEndError(Exception):
+    """The conversation can't be continued and has to be started again."""
 
 
 class Scene(Protocol):
-    """As much of a story as one needs to speak of a record."""
+    """The part of a Story that is needed to refer to a record."""
 
     chance: SeededRandom
     world: World
@@ -41,14 +41,14 @@ class Scene(Protocol):
 
 
 Way = tuple[Referent, float]
-"""A way to speak of a record, and how often people do."""
+"""A way to refer to a record, with its weight."""
 
 
 def refer_to(story: Scene, row: Row) -> Referent:
-    """Return how the user speaks of a record now; whatever he says, it can mean no other."""
+    """Return words for a record that can't mean any other record."""
     ways = list(_WAYS[row.entity](story, row))
     if not ways:
-        raise CannotGoOnError(f"nothing tells {row.entity} {row.ref} from others")
+        raise DeadEndError(f"{row.entity} {row.ref} can't be distinguished from others")
     return story.chance.weighted(ways)
 
 
@@ -125,7 +125,7 @@ def _deal(story: Scene, row: Row) -> Iterator[Way]:
 
 
 def _standing_out(row: Row, rows: Sequence[Row], what: str) -> Iterator[str]:
-    """Yield what a row is among others by its amount."""
+    """Yield superlatives for a row by its amount."""
     amounts = sorted(other["amount"] for other in rows)
     pair = len(rows) == 2  # noqa: PLR2004 (a pair)
     if row["amount"] == amounts[-1] > amounts[-2]:
@@ -135,7 +135,7 @@ def _standing_out(row: Row, rows: Sequence[Row], what: str) -> Iterator[str]:
 
 
 def _paper(story: Scene, row: Row, what: str) -> Iterator[Way]:
-    """Yield pronouns for a quote or contract; one that was just written is not simply it: that might be its deal."""
+    """Yield pronouns for a quote or contract; not *it* for a new one, which could also mean its deal."""
     if story.subject is row and row.seeded:
         yield _pronoun("it", "it", "its")
     if story.subject is row:

@@ -1,4 +1,4 @@
-"""The CRM as a conversation finds it and leaves it, turn by turn."""
+"""The records of the CRM while a conversation is being written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ STAGES = ("Prospecting", "Qualification", "Proposal", "Negotiation")
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Row:
-    """A record as it stands now."""
+    """A record in its present state."""
 
     entity: str
     ref: str
-    """Its id, or a reference to the turn that makes it."""
+    """Its id, or a reference to the turn that creates it."""
     columns: dict[str, Any]
     seeded: bool = True
     feminine: bool = False
@@ -28,12 +28,12 @@ class Row:
     """The industry of a client, whether the CRM knows it or not."""
 
     def __getitem__(self, column: str) -> Any:  # noqa: ANN401 (JSON)
-        """Return what is in a column; None if nothing is."""
+        """Return the value of a column; None if it has none."""
         return self.columns.get(column)
 
     @property
     def full_name(self) -> str:
-        """What a client, company, deal or person is called."""
+        """The name of a client, company, deal or person."""
         return str(self["name"] or f"{self['first_name']} {self['last_name']}")
 
     @property
@@ -44,29 +44,31 @@ class Row:
 
 @dataclass(slots=True, kw_only=True)
 class World:
-    """All records, and those among them that were there at the start."""
+    """All records in their present state, and the seed: those that the CRM starts with."""
 
     rows: list[Row] = field(default_factory=list)
     seed: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
-    def plant(
+    def add_seeded(
         self, entity: str, ref: str, columns: Mapping[str, Any], *, feminine: bool = False, known_as: str = ""
     ) -> Row:
-        """Add a record that is there from the start."""
+        """Add a record that the CRM starts with."""
         given = {name: value for name, value in columns.items() if value is not None}
         self.seed.setdefault(entity, {})[ref] = dict(given)
-        return self._add(Row(entity=entity, ref=ref, columns=given, feminine=feminine, known_as=known_as))
+        self.rows.append(Row(entity=entity, ref=ref, columns=given, feminine=feminine, known_as=known_as))
+        return self.rows[-1]
 
     def create(
         self, entity: str, turn: int, columns: Mapping[str, Any], *, feminine: bool = False, known_as: str = ""
     ) -> Row:
-        """Add a record that a turn makes; later turns refer to it by that turn."""
+        """Add a record that a turn creates; later turns refer to it by that turn."""
         ref = f"{{{{turn_{turn}.{TABLES[entity][1]}}}}}"
         row = Row(entity=entity, ref=ref, columns=dict(columns), seeded=False, feminine=feminine, known_as=known_as)
-        return self._add(row)
+        self.rows.append(row)
+        return row
 
     def remove(self, row: Row) -> None:
-        """Take a record away, and with a deal its quotes."""
+        """Remove a record, and with a deal its quotes."""
         self.rows.remove(row)
         for quote in self.of("Quote", opportunity_id=row.ref):
             self.rows.remove(quote)
@@ -74,7 +76,7 @@ class World:
             del contract.columns["opportunity_id"]
 
     def of(self, entity: str, **columns: Any) -> list[Row]:  # noqa: ANN401 (JSON)
-        """Return the records of a kind that have these values."""
+        """Return the records of an entity that have these values."""
         return [
             row
             for row in self.rows
@@ -82,7 +84,7 @@ class World:
         ]
 
     def has_papers(self, row: Row) -> bool:
-        """Whether notes or files hang on a record: they would be left behind without it."""
+        """Whether a record has notes or files, which would be orphaned if it were deleted."""
         papers = (*self.of("Note"), *self.of("Document"))
         return any(paper["entity_id"] == row.ref for paper in papers)
 
@@ -97,7 +99,3 @@ class World:
     def deal_of(self, quote: Row) -> Row:
         """Return the deal that a quote is for."""
         return self.row(quote["opportunity_id"])
-
-    def _add(self, row: Row) -> Row:
-        self.rows.append(row)
-        return row

@@ -1,4 +1,4 @@
-"""How many conversations of which kind: long and short, about what, with how many segments."""
+"""The shapes of the conversations to be written: level, theme, number of turns and segments, split."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,37 +27,37 @@ THEMES: Mapping[str, float] = {
     "Note": 0.08,
     "Company": 0.06,
 }
-"""What conversations are about most, and how often."""
+"""The entity that a conversation is mainly about -> its share."""
 _HELD_OUT = 4
 """Every fourth conversation of a level is held out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What one conversation is to be like."""
+    """The shape of one conversation."""
 
     number: int
     level: str
     theme: str
     segments: Sequence[int]
-    """Turns of each segment; a conversation that is no chain is a single one."""
+    """Number of turns of each segment; a conversation that is not a chain has one segment."""
     split: str
 
     @property
     def size(self) -> int:
-        """How much there is in its CRM, from 1 to 3."""
+        """The size of its CRM, from 1 to 3."""
         return 1 + list(LEVELS).index(self.level)
 
     @property
     def is_chain(self) -> bool:
-        """Whether it is made of several conversations."""
+        """Whether it consists of several segments."""
         return len(self.segments) > 1
 
 
 def shapes(seed: int, count: int) -> Iterator[Shape]:
-    """Yield what each conversation is to be like; the shares hold for any number of them."""
+    """Yield the shape of each conversation; the shares hold for any count."""
     chance = SeededRandom(seed, "shapes", count)
-    kinds = zip(_dealt(chance, LEVELS, count), _dealt(chance, THEMES, count), strict=True)
+    kinds = zip(_distributed(chance, LEVELS, count), _distributed(chance, THEMES, count), strict=True)
     met: Counter[str] = Counter()
     for number, (level, theme) in enumerate(kinds, start=1):
         met[level] += 1
@@ -77,8 +77,8 @@ def _segments(chance: SeededRandom, level: str) -> Sequence[int]:
     return [chance.weighted(_TURNS[level])]
 
 
-def _dealt(chance: SeededRandom, shares: Mapping[str, float], count: int) -> list[str]:
-    """Return so many labels, each as often as its share says, in any order."""
+def _distributed(chance: SeededRandom, shares: Mapping[str, float], count: int) -> list[str]:
+    """Return ``count`` labels in random order, each as often as its share requires."""
     exact = {label: share * count for label, share in shares.items()}
     given = {label: int(number) for label, number in exact.items()}
     rest = sorted(exact, key=lambda label: given[label] - exact[label])

@@ -1,4 +1,4 @@
-"""A conversation while it is being written: what there is, what the talk is of, who is talking."""
+"""The state of a conversation while it is being written."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,22 +6,22 @@ from datetime import datetime
 
 from pytest_crmeval.conversations.generator import days, figures
 from pytest_crmeval.conversations.generator.days import Day
-from pytest_crmeval.conversations.generator.intents import Intent
+from pytest_crmeval.conversations.generator.intents import DoesNotFitError, Intent
 from pytest_crmeval.conversations.generator.naming import Referent, refer_to
 from pytest_crmeval.conversations.generator.rows import Row, World
 from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 
 COUNTED = "summarize_counts"
-"""Stands among what was seen for the counts, which are shown all at once."""
+"""The entry in ``Story.seen`` for the counts of all entities, which one tool shows together."""
 STAYS = 0.7
-"""How often people go on about the very record that they have just talked of."""
+"""Probability that the next request is about the same record."""
 NEAR = 0.8
-"""And how often, if not, about something that belongs to it."""
+"""Probability, if it is not, that it is about a related record."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Story:
-    """What a move finds when its turn comes."""
+    """What a scenario needs to know to write the next turn."""
 
     chance: SeededRandom
     world: World
@@ -30,15 +30,22 @@ class Story:
     number: int = 1
     """The turn that is being written."""
     subject: Row | None = None
-    """What a pronoun means."""
+    """The record that a pronoun means."""
     focus: dict[str, Row] = field(default_factory=dict)
-    """Of each kind the record that was talked of last."""
+    """Entity -> the record that was mentioned last."""
     seen: set[str] = field(default_factory=set)
-    """References of records that an agent has seen by now: whoever asks for them again gets what is remembered."""
+    """References of the records that an agent has seen; it could answer questions about them without a call."""
     last: Intent | None = None
 
-    def pick(self, entity: str, fits: Callable[[Row], bool] = lambda _: True) -> Row | None:
-        """Return a record for a move: often what the talk is of, or what belongs to it; None if none fits."""
+    def pick(self, entity: str, fits: Callable[[Row], bool] = lambda _: True) -> Row:
+        """Return a record that fits, often the current one or a related one; DoesNotFitError if there is none."""
+        row = self.pick_or_none(entity, fits)
+        if row is None:
+            raise DoesNotFitError(f"no {entity} fits")
+        return row
+
+    def pick_or_none(self, entity: str, fits: Callable[[Row], bool] = lambda _: True) -> Row | None:
+        """Return the same; None if no record fits."""
         rows = [row for row in self.world.of(entity) if fits(row)]
         if self.focus.get(entity) in rows and self.chance.chance(STAYS):
             return self.focus[entity]
@@ -47,12 +54,12 @@ class Story:
             return self.chance.one_of(near)
         return self.chance.one_of(rows) if rows else None
 
-    def pick_unseen(self, entity: str, fits: Callable[[Row], bool] = lambda _: True) -> Row | None:
-        """Return a record that nobody has looked at yet: only that is worth a question."""
+    def pick_unseen(self, entity: str, fits: Callable[[Row], bool] = lambda _: True) -> Row:
+        """Return a record that the agent has not seen yet, to ask a question about."""
         return self.pick(entity, lambda row: row.ref not in self.seen and fits(row))
 
-    def call(self, row: Row) -> Referent:
-        """Return how the user speaks of a record now."""
+    def refer_to(self, row: Row) -> Referent:
+        """Return the user's words for a record in this turn."""
         return refer_to(self, row)
 
     def money(self, value: float) -> str:
@@ -60,25 +67,25 @@ class Story:
         return figures.money(self.chance, value, self.currency)
 
     def day_ahead(self) -> Day:
-        """Return a day that is still to come; a scenario that uses a relative one says so in its intent."""
+        """Return a future date; a scenario that uses a relative one sets ``relative`` in its intent."""
         return days.ahead(self.chance, self.now.date())
 
-    def settle(self, intent: Intent) -> None:
+    def next_turn(self, intent: Intent) -> None:
         """Go on to the next turn."""
         self.last = intent
-        self.turn_to(intent)
+        self.focus_on(intent)
         self.number += 1
 
-    def turn_to(self, intent: Intent) -> None:
-        """Take in what was talked of."""
+    def focus_on(self, intent: Intent) -> None:
+        """Update subject, focus and seen records after a request."""
         self.subject = intent.about
         for row in (*intent.looked_at, *([intent.about] if intent.about else [])):
             self.seen |= {each.ref for each in (row, *self._on_the_way_to(row))}
         if intent.about:
             self._focus_on(intent.about)
 
-    def mark(self) -> Callable[[], None]:
-        """Return what takes everything back to how it is now."""
+    def snapshot(self) -> Callable[[], None]:
+        """Return a function that restores the present state."""
         rows = [(row, dict(row.columns)) for row in self.world.rows]
         seen, focus, subject = set(self.seen), dict(self.focus), self.subject
 
@@ -91,7 +98,7 @@ class Story:
         return undo
 
     def _on_the_way_to(self, row: Row) -> list[Row]:
-        """Return what an agent may have seen when it has found a record: whatever looks like it, or is beside it."""
+        """Return the records that an agent may have seen while it looked for a record: similar and related ones."""
         if row.entity == "Client":
             return [other for other in self.world.of("Client") if row.known_as and other.known_as == row.known_as]
         if row.entity == "Contact":
@@ -109,6 +116,6 @@ class Story:
             self.focus["Client"] = self.world.row(row["client_id"])
 
     def _is_near(self, row: Row) -> bool:
-        """Whether a record is what the talk is of, or belongs to it."""
+        """Whether a record is in focus or related to one that is."""
         around = {each.ref for each in self.focus.values()}
         return row.ref in around or row["opportunity_id"] in around or row["client_id"] in around

@@ -1,4 +1,4 @@
-"""The words that conversations are made of: files in ``words``, read once."""
+"""Names and texts for conversations, from the files in ``words``."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ class Region:
     first_f: Sequence[str]
     first_m: Sequence[str]
     last: Sequence[str]
-    """They go with any first name: a language whose last names tell the sex has only those that don't."""
+    """Only last names that are the same for women and men."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Industry:
-    """What a client of a kind is called, and what it buys."""
+    """Names of clients in an industry, and of their deals."""
 
     name: str
     cores: Sequence[str]
-    """First parts of company names; each of them tells a company from all others."""
+    """First parts of company names, each of them unique."""
     tails: Sequence[str]
     deals: Sequence[str]
 
@@ -40,23 +40,23 @@ class Companies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A city, its streets, and a phone number that nobody has."""
+    """A city, its streets, and a pattern of fictitious phone numbers."""
 
     city: str
     country: str
     streets: Sequence[str]
     """With # for the number of the house."""
     phone: str
-    """With x for each digit that is free."""
+    """With x for each random digit."""
 
     def address(self, street: str, number: int) -> str:
-        """Return where a house is, as one writes it in the country."""
+        """Return the address of a house."""
         return f"{street.replace('#', str(number))}, {self.city}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileNames:
-    """What documents of a kind are called: any of the stems goes with any of the extensions."""
+    """Names of documents: any stem with any extension."""
 
     stems: Sequence[str]
     extensions: Sequence[str]
@@ -80,7 +80,7 @@ def industries() -> Sequence[Industry]:
 
 @cache
 def branches() -> Sequence[str]:
-    """Return what tells companies of the same name apart."""
+    """Return suffixes that distinguish companies of the same name."""
     return tuple(_words("companies")["branches"])
 
 
@@ -104,7 +104,7 @@ def owners() -> Sequence[str]:
 
 @cache
 def notes(theme: str) -> Sequence[str]:
-    """Return what salespeople write down about a theme."""
+    """Return texts of notes about a theme."""
     return tuple(_words("notes")["themes"][theme])
 
 
@@ -122,20 +122,20 @@ def deal_notes() -> Sequence[str]:
 
 @cache
 def places() -> Sequence[Place]:
-    """Return cities; one without a phone number of its own has that of its country."""
+    """Return cities; one without a phone pattern has that of its country."""
     phones = _words("places")["phones"]
     return tuple(Place(**{"phone": phones[place["country"]], **_frozen(place)}) for place in _words("places")["place"])
 
 
 @cache
 def files(kind: str) -> FileNames:
-    """Return the names of documents that belong to an entity of a kind, such as Opportunity."""
+    """Return the names of documents that belong to an entity, such as Opportunity."""
     return FileNames(**_frozen(_words("files")[kind]))
 
 
 @cache
 def outside_requests() -> Sequence[str]:
-    """Return what people ask for that no CRM can do."""
+    """Return requests that a CRM can't fulfil."""
     return tuple(_words("outside")["requests"])
 
 

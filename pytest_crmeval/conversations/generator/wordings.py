@@ -1,4 +1,4 @@
-"""Words for what is meant: banks of wordings, the user's voice, and typing mistakes."""
+"""Utterances for intents: wordings from the files in ``phrases``, voices, and typing mistakes."""
 
 import re
 import tomllib
@@ -23,7 +23,7 @@ _MEANT = re.compile(
     r"|partner|vendor|compet|hal[fv]|doubl|tripl|twice|third|quarter|fifth|tenth|percent|today|week|month|year|days"
     r"|forget|besid|addition|apart|while|since"
 )
-"""How words begin that stand for a value, or for the seam between two requests."""
+"""Beginnings of words that stand for a value or connect two requests."""
 _OF_IT = re.compile(
     r"\b(?:[Tt]he )?(?P<what>[Aa]mount|(?:close|end|expiry|start) date|name|notes field|owner|prefix|probability|price"
     r"|[Ss]tage|[Ss]tatus|total|value|validity|version(?: number)?|title|phone(?: number)?|e-mail(?: address)?|address)"
@@ -31,38 +31,38 @@ _OF_IT = re.compile(
 )
 _OWN = {"it": "its", "them": "their", "him": "his", "her": "her"}
 _OWN_CAPITAL = re.compile(r"I\b|[A-Z]{2}|OK\b")
-"""Words that have a capital wherever they stand."""
+"""Words that are capitalized everywhere."""
 _EXCLAIMS = re.compile(r"(?:[A-Z]\w+[,!.]|[^.?!]*!) ")
-"""Begins with a word or two to the reader: OK, this one is for the files."""
+"""Begins with an interjection: OK, this one is for the files."""
 _HEADING = re.compile(r"\{(\w+)\}\s*[:=/,-]")
 _BEGINS = re.compile(r"[.!?]\s+$")
 TRIES = 3
 LONG = 4
-"""Spaces in a name that makes no good possessive."""
+"""Spaces in a name that is too long for a possessive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One way to say something, with places for what it is said of."""
+    """A template for an utterance, with slots."""
 
     text: str
     voice: str
 
     @property
     def slots(self) -> frozenset[str]:
-        """What it has a place for, whatever is chosen."""
+        """The slots outside of alternatives."""
         fixed = _CHOICE.sub(" ", self.text)
         return frozenset(match[1] for match in _SLOT.finditer(fixed))
 
     @property
     def all_slots(self) -> frozenset[str]:
-        """What it may have a place for."""
+        """The slots, also those in alternatives."""
         return frozenset(match[1] for match in _SLOT.finditer(self.text))
 
 
 @cache
 def banks() -> Mapping[str, Sequence[Wording]]:
-    """Return all wordings by the name of what they say."""
+    """Return all wordings by name."""
     found: dict[str, tuple[Wording, ...]] = {}
     for file in sorted(files(__package__).joinpath("phrases").iterdir(), key=lambda each: each.name):
         if file.name.endswith(".toml"):
@@ -74,13 +74,13 @@ def banks() -> Mapping[str, Sequence[Wording]]:
 
 
 class Speech:
-    """Chooses words; what has been said often is said less."""
+    """Chooses wordings; those that were used often are used less."""
 
     def __init__(self) -> None:
         self.said: Counter[Wording] = Counter()
         """How often each wording was used."""
         self.voice = ""
-        """Of what was said last."""
+        """The voice of the last wording."""
 
     def say(  # noqa: PLR0913 (two of them have defaults)
         self,
@@ -92,8 +92,12 @@ class Speech:
         optional: Collection[str] = (),
         inside: bool = False,
     ) -> str:
-        """Return a sentence with everything in it that has to be said; ``inside`` another one it begins small."""
-        must = {slot for slot, value in slots.items() if slot not in optional and not _is_known(value)}
+        """Return an utterance with all slots that are not optional; ``inside`` another one it begins in lower case."""
+        must = {
+            slot
+            for slot, value in slots.items()
+            if slot not in optional and not (isinstance(value, Referent) and value.known)
+        }
         fitting = [one for one in banks()[name] if must <= one.slots and one.all_slots <= slots.keys()]
         fitting = [
             one for one in fitting if not (_is_clumsy(one, slots) or (inside and _EXCLAIMS.match(one.text)))
@@ -109,20 +113,13 @@ class Speech:
 
 
 def _is_clumsy(wording: Wording, slots: Mapping[str, Slot]) -> bool:
-    """Whether a pronoun would stand like a heading (It: approved), or a long name would be a possessive."""
+    """Whether a pronoun would be used as a heading (It: approved), or a long name as a possessive."""
     heading = _HEADING.match(wording.text)
-    if heading is not None and _is_pronoun(slots[heading[1]]):
+    named = slots[heading[1]] if heading else ""
+    if isinstance(named, Referent) and "pronoun" in named.skills:
         return True
     owners = [slots[match[1]] for match in _SLOT.finditer(wording.text) if match[2] == "own"]
     return any(isinstance(owner, Referent) and owner.own.count(" ") > LONG for owner in owners)
-
-
-def _is_pronoun(value: Slot) -> bool:
-    return isinstance(value, Referent) and "pronoun" in value.skills
-
-
-def _is_known(value: Slot) -> bool:
-    return isinstance(value, Referent) and value.known
 
 
 def _filled(chance: SeededRandom, text: str, slots: Mapping[str, Slot], *, inside: bool) -> str:
@@ -142,18 +139,18 @@ def _owned(match: re.Match[str]) -> str:
 
 
 def _form(match: re.Match[str], value: Slot) -> str:
-    """Return what is said in a place; what begins a sentence has a capital."""
+    """Return the text for a slot, capitalized at the start of a sentence."""
     said = value if isinstance(value, str) else str(getattr(value, match[2] or "object"))
     return capitalized(said) if _BEGINS.search(match.string, 0, match.start()) else said
 
 
 def capitalized(text: str) -> str:
-    """Return a text with a capital at its start, unless it starts with an address or the name of a file."""
+    """Return a text capitalized, unless it starts with an address or a file name."""
     return text[:1].upper() + text[1:] if _PLAIN.match(text) else text
 
 
 def mistyped(chance: SeededRandom, text: str, kept: Sequence[str]) -> str:
-    """Return a text with a slip of the finger or two, none of them in what has to be ``kept``."""
+    """Return a text with one or two typing mistakes, none of them in the texts to be ``kept``."""
     spans = [match.span() for value in kept for match in re.finditer(re.escape(value), text, re.IGNORECASE)]
     words = [
         match.span()

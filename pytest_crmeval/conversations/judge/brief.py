@@ -14,7 +14,7 @@ from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
 from pytest_crmeval.domain.references import resolve
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.domain.transcript import Exchange
-from pytest_crmeval.models.judge.excerpts import Excerpts, encoded
+from pytest_crmeval.models.excerpts import Excerpts, encoded
 
 MOST = 54_000
 """Characters; with the rubric a request stays below 60,000."""

@@ -9,7 +9,7 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.judgement import Grade
 from pytest_crmeval.domain.messages import Tool, ToolCall, user_says
 from pytest_crmeval.domain.prompt import Completion, Prompt
-from pytest_crmeval.models.judge.panel import LONGEST_REASON, NoGradeError
+from pytest_crmeval.models.judge import LONGEST_REASON, NoGradeError
 
 RUBRIC = (Path(__file__).parent / "rubric.md").read_text(encoding="utf-8")
 _MARK: Mapping[str, Json] = {"type": "integer", "minimum": 0, "maximum": 100}

@@ -6,9 +6,7 @@ from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.prompt import Prompt
-from pytest_crmeval.models.judge.cache import Judgements
-from pytest_crmeval.models.judge.panel import NoGradeError, Panel
-from pytest_crmeval.models.judge.specs import SAMPLES
+from pytest_crmeval.models.judge import SAMPLES, Judgements, NoGradeError, Panel
 from pytest_crmeval.ports.chat_model import ChatModel
 
 UNREADABLE = Grade(goal=0.0, process=0.0, reason="the judge's grade was unreadable twice and counts as a failing one")

@@ -1,1 +1,1 @@
-"""Errors and oddities in files of conversations."""
+"""Checks of conversation files, for ``crmeval lint``."""

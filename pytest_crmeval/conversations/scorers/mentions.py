@@ -2,10 +2,10 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 
 from pytest_crmeval.domain.json import Json
@@ -50,7 +50,7 @@ _NUMBER = re.compile(
     r"(?<![\w.])(?<!\bISO[- ])"
     r"(?P<whole>\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?P<mark>[,'\u2019\u00a0\u202f\u2009 ])\d{3}(?:(?P=mark)\d{3})*"
     r"(?!\d|(?<=[\u00a0\u202f\u2009 ]\d{3})[.,]\d{3}(?!\d))|\d+)(?P<part>[.,]\d+)?"
-    r"(?:\s?(?P<scale>k|m|mm|mn|mio|million|thousand|b|bn|billion)\b\.?)?(?P<percent>\s?(?:%|percent\b|per\scent\b))?(?![\w@])",
+    r"(?:\s?(?P<scale>k|m|mm|mn|mio|million|thousand|b|bn|billion)\b\.?)?(?P<percent>\s?(?:%|percent\b|per\scent\b|/\s?100\b))?(?![\w@])",
     re.IGNORECASE,
 )
 _CURRENCY = re.compile(r"(?:USD|EUR|GBP|CHF)(?=\d)|(?<=\d)(?:USD|EUR|GBP|CHF)\b")
@@ -82,7 +82,6 @@ ID_LENGTH = 36
 SHORT = 8
 """Letters of an id that tell it from others."""
 LONG = 200
-"""Letters of a text that is not worth remembering."""
 LOCAL = 6
 """Digits of a telephone number without its country."""
 _KINDS = frozenset(("competitor", "draft", "partner", "prospect", "vendor"))
@@ -112,6 +111,20 @@ class Figure:
     def means(self, number: float) -> bool:
         """Whether this is how one may say ``number``."""
         return abs(self.value - number) <= self.precision + TINY or self.other == number
+
+
+Value = str | frozenset[Day] | Figure
+"""What is said: an id, an address or a telephone number, the days that a date may mean, or a number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A value and where it stands in a text."""
+
+    sort: str
+    value: Value
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,20 +230,46 @@ def read(text: str) -> Reading:
     return _remembered(text) if len(text) < LONG else _read(text)
 
 
+def located(text: str) -> list[Located]:
+    """Return the ids, e-mail addresses, dates, telephone numbers and numbers of a text, with their places."""
+    found: list[Located] = []
+    for sort, pattern in (("id", _ID), ("short id", _SHORT_ID), ("email", _EMAIL)):
+        if sort != "email" or "@" in text:
+            text = _take(found, sort, pattern, text, str.lower)
+    for pattern in _DATES:
+        text = _take(found, "date", pattern, text, partial(_dates, pattern))
+    text = _TIME.sub(lambda time: " " * len(time[0]), text) if ":" in text else text
+    text = _CURRENCY.sub(lambda code: " " * len(code[0]), _take(found, "phone", _PHONE, text, _digits))
+    numbers = _NUMBER.finditer(text)
+    return [*found, *(Located(sort="number", value=_figure(one), start=one.start(), end=one.end()) for one in numbers)]
+
+
+def _take(found: list[Located], sort: str, pattern: re.Pattern[str], text: str, meaning: Callable[[str], Value]) -> str:
+    """Add what matches to ``found``, and return the text with blanks in its place."""
+    for match in pattern.finditer(text):
+        if value := meaning(match[0]):
+            found.append(Located(sort=sort, value=value, start=match.start(), end=match.end()))
+            text = text[: match.start()] + " " * len(match[0]) + text[match.end() :]
+    return text
+
+
+def _dates(pattern: re.Pattern[str], said: str) -> frozenset[Day]:
+    match = pattern.search(said)
+    return frozenset(_days(match)) if match else frozenset()
+
+
 def _read(text: str) -> Reading:
-    ids, rest = _taken(_ID, text)
-    short_ids, rest = _taken(_SHORT_ID, rest)
-    emails, rest = _taken(_EMAIL, rest) if "@" in rest else (frozenset[str](), rest)
-    dates, rest = _dates(rest)
-    phones, rest = _taken(_PHONE, _TIME.sub(" ", rest) if ":" in rest else rest)
+    values: dict[str, list[Value]] = {}
+    for one in located(text):
+        values.setdefault(one.sort, []).append(one.value)
     return Reading(
         text=text,
-        ids=ids,
-        short_ids=short_ids,
-        emails=emails,
-        dates=dates,
-        phones=frozenset(map(_digits, phones)),
-        numbers=tuple(map(_figure, _NUMBER.finditer(_spaced(rest)))),
+        ids=frozenset(map(str, values.get("id", ()))),
+        short_ids=frozenset(map(str, values.get("short id", ()))),
+        emails=frozenset(map(str, values.get("email", ()))),
+        dates=frozenset(days for days in values.get("date", ()) if isinstance(days, frozenset)),
+        phones=frozenset(map(str, values.get("phone", ()))),
+        numbers=tuple(figure for figure in values.get("number", ()) if isinstance(figure, Figure)),
     )
 
 
@@ -264,28 +303,6 @@ def _plain(text: str) -> str:
 
 def _joined(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.replace('_', ' ')))} "
-
-
-def _taken(pattern: re.Pattern[str], text: str) -> tuple[frozenset[str], str]:
-    """Return what matches, and the text without it."""
-    found = frozenset(match.lower() for match in pattern.findall(text))
-    return (found, pattern.sub(" ", text)) if found else (found, text)
-
-
-def _dates(text: str) -> tuple[frozenset[frozenset[Day]], str]:
-    """Return the dates in a text, and the text without them."""
-    found = set()
-    for pattern in _DATES:
-        for match in pattern.finditer(text):
-            if days := frozenset(_days(match)):
-                found.add(days)
-                text = text[: match.start()] + " " * len(match[0]) + text[match.end() :]
-    return frozenset(found), text
-
-
-def _spaced(text: str) -> str:
-    """Return a text with its amounts apart from their currency."""
-    return _CURRENCY.sub(" ", text) if any(currency in text for currency in ("USD", "EUR", "GBP", "CHF")) else text
 
 
 def _days(match: re.Match[str]) -> Iterator[Day]:

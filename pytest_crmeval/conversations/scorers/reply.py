@@ -1,34 +1,34 @@
-"""Whether the replies say what the user asked for, and nothing that is not so."""
+"""Whether the replies say what the user asked for, and nothing that the CRM does not bear out."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from pytest_crmeval.conversations.scorers.attribution import mixups
-from pytest_crmeval.conversations.scorers.contradictions import contradictions, stale
+from pytest_crmeval.conversations.scorers.deeds import claimed, false_deeds, says_now
+from pytest_crmeval.conversations.scorers.denials import denied
 from pytest_crmeval.conversations.scorers.facts import MANY, NOTHING, facts_of, names_of
-from pytest_crmeval.conversations.scorers.groundedness import Grounds, rows_in
-from pytest_crmeval.conversations.scorers.mentions import Reading, read
-from pytest_crmeval.conversations.scorers.overdisclosure import surplus
-from pytest_crmeval.conversations.scorers.turns import Played, Remembered, told, turns_of
-from pytest_crmeval.conversations.scorers.wording import (
-    asks_back,
-    claims_any,
-    denials,
-    figures_stated,
-    has_chosen,
-    says_absent,
-    says_done,
-    says_failed,
-    says_neither,
-    says_no,
-    says_none,
-    says_not_all,
-    says_nothing_done,
-    says_outside,
-    statements,
-    without_absent,
-    without_offers,
+from pytest_crmeval.conversations.scorers.groundedness import rows_in
+from pytest_crmeval.conversations.scorers.lexicon import FIELDS, OPEN, listed
+from pytest_crmeval.conversations.scorers.mentions import Reading, read, words_of
+from pytest_crmeval.conversations.scorers.naming import (
+    apart,
+    false_totals,
+    listed_below,
+    miscounts,
+    misplaced,
+    strangers,
+    unasked,
+    unnamed,
+    wrong_records,
 )
+from pytest_crmeval.conversations.scorers.reading import sentences_of
+from pytest_crmeval.conversations.scorers.records import Key, Records, key_of
+from pytest_crmeval.conversations.scorers.refusals import wrong_reason
+from pytest_crmeval.conversations.scorers.statements import Sentence, denies
+from pytest_crmeval.conversations.scorers.texts import untrue_texts
+from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts
+from pytest_crmeval.conversations.scorers.turns import Played, Remembered, told, turns_of
+from pytest_crmeval.conversations.scorers.values import untrue_values
+from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
@@ -36,14 +36,43 @@ from pytest_crmeval.domain.references import rows_of
 from pytest_crmeval.domain.score import Score
 
 READ = 20_000
-"""Letters of a reply that are read; nobody reads on."""
-_DENIED = re.compile(r"\bnot\s+(?:on\s+|for\s+)?[$\u20ac\u00a3]?\d[\d,.-]*(?:\s+[A-Z][a-z]+(?:\s+\d{4})?)?")
-"""Not 20 March 2027."""
-_COLUMNS = re.compile(
-    r"\b(?:address|amount|client|contact|contract|date|document|email|industry|name|note|owner|phone|probability|quote|stage"
-    r"|status|title|value|version)"
+"""Letters of a reply that are read."""
+_REFUSALS = listed(
+    "invalid error already closed deleted gone removed locked blocked duplicate unknown exists must only taken belongs "
+    "exceed exceeds exceeded exceeding maximum minimum limit limits capped caps highest lowest most least past passed "
+    "malformed typo mistyped incomplete stays stay remains remain still rejected rejects refuses refuse refused "
+    "declined "
+    "denied outside beyond impossible unsupported unavailable limited afraid unfortunately sorry yourself lacks ends "
+    "department elsewhere too above over between problem fewer uses contact desk"
 )
-"""By what one tells which part of a request is meant."""
+"""Words by which one says that something can't be done."""
+_TURNED_DOWN = (
+    *("another tool", "other tool", "please ask", "please use", "please turn", "for your", "have to", "has to"),
+    *("as it was", "someone else", "can only"),
+)
+_INVITES = re.compile(
+    r" (?:(?:please|kindly|could you|can you|would you|just) (?:\w+ly )?(?:tell|confirm|specify|clarify|provide"
+    r"|let me know|give|choose|pick|share|send|check|say|name|double check)"
+    r"|(?:let me know|tell me) (?:which|what|who|whose|the|whether|your|how|more|if you mean)"
+    r"|(?:i|will|would|still) (?:still )?need|i require|need to know|(?:not sure|unclear) (?:which|what|who)"
+    r"|(?:send|give) me|once (?:i|you)) "
+)
+"""Questions without a question mark."""
+_COURTESY = re.compile(
+    r" (?:(?:anything|what|something) else|what (?:s )?next|(?:help|assist) (?:you )?(?:further|with|today)"
+    r"|(?:how can|how may) i help|(?:any|other|further) questions|(?:does|is) that (?:help|fine|ok|all right|right)"
+    r"|a summary) "
+)
+"""Questions that one asks out of politeness."""
+_SOUGHT = listed("find found see locate located exist exists return returned match matches matching any such know have")
+_NONE = listed("nothing nobody none no")
+_EMPTY_CELL = re.compile(r"\w['\"]?\s*:\s*none\b", re.IGNORECASE)
+_LOOKED = listed("searched looked checked search")
+_EMPTY = listed("empty zero 0")
+_PUT_OFF = frozenset({"later", "soon", "please"})
+_NOT_FIELDS = frozenset({*FIELDS, "date", "fields"})
+_DENIED_VALUE = re.compile(r"\bnot\s+(?:on\s+|for\s+)?[$\u20ac\u00a3]?\d[\d,.-]*(?:\s+[A-Z][a-z]+(?:\s+\d{4})?)?")
+_STANDS = re.compile(r"\bis (?:at|in)\s+([^;:]{1,40})$")
 
 
 def reply(case: Conversation, evidence: Evidence) -> Score:
@@ -55,116 +84,149 @@ def reply(case: Conversation, evidence: Evidence) -> Score:
 @Remembered
 def reply_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
     """Yield for each turn what is wrong with its reply; empty if nothing is."""
-    grounds = Grounds(case.now.date().isoformat())
     seeded = {row_id for rows in case.seed.values() for row_id in rows}
+    for turn, facts in turn_facts(case, evidence):
+        yield _fault(turn, facts, seeded)
+
+
+def turn_facts(case: Conversation, evidence: Evidence) -> Iterator[tuple[Played, TurnFacts]]:
+    """Yield each turn with what its reply can be judged by; judge it before you ask for the next."""
+    seeded = {row_id for rows in case.seed.values() for row_id in rows}
+    records = Records.seeded(evidence.reference.before, seeded)
+    heard: list[str] = []
+    today = case.now.date().isoformat()
     for turn in turns_of(case, evidence):
-        grounds.add(turn.exchange.messages)
-        yield _fault(turn, grounds, seeded)
+        records.play(turn.calls)
+        results = [result for message in turn.exchange.messages for result in message.results]
+        answers = " ".join(result.error.message if result.error else result.note for result in results)
+        user = turn.exchange.messages[0].text
+        heard += [user, answers, *_given(turn)]
+        reads = not all(part.writes for part in turn.parts)
+        yield (
+            turn,
+            TurnFacts(
+                records=records,
+                user=user,
+                answers=answers,
+                heard=heard,
+                base=_base(turn, records, reads=reads),
+                facts=[fact for part in turn.parts for fact in _facts(part)],
+                today=today,
+                reads=reads,
+                several=bool(turn.expectation.further),
+                errors=[result.error for result in results if result.error],
+            ),
+        )
 
 
-def _fault(turn: Played, grounds: Grounds, seeded: Collection[str]) -> str:
+def _given(turn: Played) -> Iterator[str]:
+    """Yield the texts that the agent has given to tools."""
+    for call, _ in turn.calls:
+        if isinstance(call.arguments, Mapping):  # an agent may send anything
+            yield from (value for value in call.arguments.values() if isinstance(value, str))
+
+
+def _fault(turn: Played, facts: TurnFacts, seeded: Collection[str]) -> str:
     text = turn.exchange.reply[:READ]
     if not text.strip():
         return "it was still calling tools when its steps ran out" if turn.exchange.cut else "it said nothing"
-    parts = turn.parts
-    facts = [fact for part in parts for fact in _facts(part)]
-    words = _without(text, [*(value for part in parts for value in part.expected.arguments.values()), *facts])
-    if fault := _amiss(words, turn, seeded):
-        return fault
-    said, meant = read(text), read(_DENIED.sub(" ", text))
-    for part in parts:
-        missing = [fact for fact in _facts(part) if not _says(meant, words, fact, facts)]
-        if missing and not _tells_all(said, part):
-            return f"the reply does not say {', '.join(map(_quoted, missing))}"
-    found = [fact for fact in facts if fact not in (NOTHING, 0)]
-    if found and turn.expectation.succeeds and says_absent(text, lambda clause: any(map(read(clause).says, found))):
-        return "the reply says that there is nothing, and there is"
-    return _untrue(text, said, turn, grounds)
+    said = sentences_of(text, facts.records.phrases)
+    return _amiss(said, turn, facts, seeded) or _untold(text, said, turn, facts) or next(_untrue(said, turn, facts), "")
 
 
-def _amiss(words: str, turn: Played, seeded: Collection[str]) -> str:
+def _base(turn: Played, records: Records, *, reads: bool) -> Sequence[Key]:
+    """Return the records that a turn is about: written, shown if it was to read, or else those it should have shown."""
+    written = [write.key for write in records.written]
+    shown = [key for keys in records.shown for key in keys] + records.sought
+    if written:
+        return [*dict.fromkeys([*written, *(shown if reads else ())])]
+    wanted = [key_of(row) for part in turn.parts for row in rows_in(part.wanted)]
+    return [*dict.fromkeys([*shown, *(key for key in wanted if key in records.rows)])]
+
+
+def _amiss(  # noqa: PLR0911 (one for each kind of turn)
+    said: Sequence[Sentence], turn: Played, facts: TurnFacts, seeded: Collection[str]
+) -> str:
     """Return where a reply does not go with what is to come of a turn: a question back, a no, a yes."""
+    written = facts.records.written
     if turn.expectation.asks:
-        return _unasked(words, turn)
-    words = words if turn.expectation.succeeds else _without(words, [turn.exchange.messages[0].text])
+        if not _asks_back(said, turn):
+            return "the user is to be asked back, and the reply does not ask"
+        now = says_now(said) if not written else ""
+        return f'"{now}": nothing was written' if now else _claimed(said, facts)
     if turn.calls_nothing:
-        return "" if says_outside(words) else "this is not for the CRM, and the reply does not say so"
+        return (
+            _claimed(said, facts) if _declines(said, turn) else "this is not for the CRM, and the reply does not say so"
+        )
     if not turn.expectation.succeeds:
-        return "" if _says_no(words, turn) else "the CRM refuses this, and the reply does not say so"
-    words = without_absent(words) if any(NOTHING in _facts(part) for part in turn.parts) else words
-    changes = [_changes(part, seeded) for part in turn.parts]
-    denied = says_failed(words) or (all(changes) and turn.expectation.further and _denied(words, turn.parts))
-    return "the reply says that it was not done" if any(changes) and denied else ""
+        if not _declines(said, turn) and not _asks_back(said, turn):
+            return "the CRM refuses this, and the reply does not say so"
+        refused = _as_if(said, turn.parts[0], facts) or wrong_reason(said, facts)
+        return refused or (_denial(said, facts) if written else _claimed(said, facts))
+    wrote = any(writes(call.tool) and not result.refused for call, result in turn.calls)
+    if wrote and any(_changes(part, seeded) for part in turn.parts):
+        return "the reply does not say that it was done" if _puts_off(said) else _denial(said, facts)
+    return ""
 
 
-def _denied(words: str, done: Sequence[Played]) -> bool:
-    """Whether a reply denies something of what was done; what nobody asked for may well be left undone."""
-    touched = {column for part in done for column in _columns(part)}
-    named = [set(_COLUMNS.findall(denial.lower())) for denial in denials(words)]
-    return any(not columns or columns & touched for columns in named)
+def _denial(said: Sequence[Sentence], facts: TurnFacts) -> str:
+    clause = denied(said, facts)
+    return f'the reply denies the change ("{clause}")' if clause else ""
 
 
-def _columns(part: Played) -> set[str]:
-    """Return what a call is about, in words."""
-    return set(_COLUMNS.findall(" ".join([part.expected.tool, *part.expected.arguments]).replace("_", " ")))
+def _claimed(said: Sequence[Sentence], facts: TurnFacts) -> str:
+    words = claimed(said) if not facts.records.written else ""
+    return f'"{words}": nothing was written' if words else ""
 
 
-def _unasked(words: str, turn: Played) -> str:
-    """Return where a reply does not ask back; who repeats the user's own question does not."""
-    heard = [message.text for message in turn.exchange.messages if message.speaker == "user"]
-    if not asks_back(_without(words, heard)):
-        return "the user is to be asked back, and the reply does not ask"
-    refused = not turn.expectation.succeeds
-    done = says_done(words, deletes=_deletes(turn)) if refused else claims_any(words)
-    done = done or has_chosen(words)
-    return "the reply says that something was done, and the user is still to be asked" if done else ""
+def _as_if(said: Sequence[Sentence], turn: Played, facts: TurnFacts) -> str:
+    """Return where a reply says that something is now what it was not allowed to become."""
+    ids = {str(value) for value in turn.expected.arguments.values()}
+    current = [row for key, row in facts.records.rows.items() if key[1] in ids]
+    refused = [
+        read(str(value)).words.strip() if isinstance(value, str) else value
+        for name, value in turn.expected.arguments.items()
+        if turn.writes and not name.endswith("_id") and not any(row.get(name) == value for row in current)
+    ]
+    for sentence in said:
+        for start, end, words in sentence.clauses if not sentence.asks else ():
+            clause = sentence.text[start:end].strip(" ,;.!")
+            now = "now" in words and not denies(words[: words.index("now")])
+            there = _STANDS.search(clause) if not denies(words) else None
+            heard = read(clause if now else there[1] if there else "")
+            if any(value for value in refused if value and heard.text and heard.says(value)) and not OPEN & {*words}:
+                return f'"{clause}": the CRM refused it'
+    return ""
 
 
-def _untrue(text: str, said: Reading, turn: Played, grounds: Grounds) -> str:
-    """Return what a reply says that is not so."""
-    untrue = [*_stale(said, turn), *_baseless(said, grounds), *contradictions(said, turn.exchange.messages, grounds)]
-    if untrue:
-        return f"the reply says {', '.join(untrue)}, which nobody has said"
-    if more := next(surplus(said, turn), ""):
-        return f"the reply names {more!r} as if it had been asked for"
-    rows = [row for _, result in turn.calls for row in rows_in(result.value)]
-    return next((f"the reply says {mixed}" for mixed in mixups(text, rows)), "")
+def _puts_off(said: Sequence[Sentence]) -> bool:
+    """Whether a reply only asks, promises or demands."""
+    return bool(said) and all(s.asks or (s.spelled & _PUT_OFF and not s.mentions) for s in said)
 
 
-def _says_no(words: str, turn: Played) -> bool:
-    """Whether a reply tells a refusal, and does not say that something is what it was not allowed to become."""
-    refused, *others = turn.parts
-    if refused.writes and _states(words, turn.exchange.reply[:READ], refused.expected.arguments):
-        return False
-    done = [part for part in others if part.writes]
-    return _says_which(words, refused, done) if done else says_no(words, reads=not turn.writes, deletes=_deletes(turn))
+def _declines(said: Sequence[Sentence], turn: Played) -> bool:
+    """Whether a reply says no: in words that deny, or that tell a limit; not in those of the user."""
+    user = words_of(turn.exchange.messages[0].text)
+    for sentence in said:
+        words = words_of(sentence.text)
+        if words in user:
+            continue
+        if any(denies(clause) for _, _, clause in sentence.clauses) or sentence.spelled & _REFUSALS:
+            return True
+        if any(f" {phrase} " in words for phrase in _TURNED_DOWN):
+            return True
+    return False
 
 
-def _says_which(words: str, refused: Played, done: Sequence[Played]) -> bool:
-    """Whether a reply says that one part was refused, and does not say so of the others."""
-    error = refused.reference_result.error
-    if says_neither(words) or not says_not_all(words, closed=error is not None and "closed" in error.message):
-        return False
-    others = {column for part in done for column in _columns(part)} - _columns(refused)
-    if says_nothing_done(words) and not others.intersection(_COLUMNS.findall(words.lower())):
-        return False
-    return not any(others.intersection(_COLUMNS.findall(denial.lower())) for denial in denials(words))
-
-
-def _deletes(turn: Played) -> bool:
-    return turn.expected.tool.startswith("delete_")
-
-
-def _states(words: str, text: str, refused: Mapping[str, Json]) -> bool:
-    """Whether a reply says of a number, a stage or a status that was refused that it is so."""
-    numbers = [value for value in refused.values() if isinstance(value, int | float)]
-    chosen = [re.escape(str(refused[name])) for name in ("stage", "status") if refused.get(name)]
-    is_so = re.compile(
-        rf"\b(?:is|are|'s)\s+(?:(?:now|in|at|on|set|to)\s+){{0,3}}(?:{'|'.join(chosen)})\b", re.IGNORECASE
-    )
-    if chosen and any(map(is_so.search, statements(text))):
-        return True
-    return any(read(figure).says(number) for figure in figures_stated(words) for number in numbers)
+def _asks_back(said: Sequence[Sentence], turn: Played) -> bool:
+    """Whether a reply wants to know something before it goes on; politeness, or the user's own question, does not."""
+    user = words_of(turn.exchange.messages[0].text)
+    for sentence in said:
+        words = words_of(sentence.text)
+        asks = sentence.asks or words.endswith(" please ") or _INVITES.search(words)
+        if asks and words not in user and not _COURTESY.search(words):
+            return True
+    return False
 
 
 def _changes(turn: Played, seeded: Collection[str]) -> bool:
@@ -173,51 +235,94 @@ def _changes(turn: Played, seeded: Collection[str]) -> bool:
     return turn.writes and not (isinstance(row, Mapping) and row.get("client_id") in seeded)
 
 
-def _stale(said: Reading, turn: Played) -> Iterator[str]:
-    """Yield what a reply says to be so that the turn has changed."""
+def _untold(text: str, said: Sequence[Sentence], turn: Played, facts: TurnFacts) -> str:
+    """Return what was asked for and is not said."""
+    if not facts.facts:
+        return ""
+    meant = read(_DENIED_VALUE.sub(" ", text))
     for part in turn.parts:
-        if part.writes and part.expectation.succeeds:
-            for name in ("stage", "status"):
-                yield from stale(said, part.expected.arguments.get(name))
+        missing = [fact for fact in _facts(part) if not _says(meant, said, fact, facts.facts)]
+        if missing and not _tells_all(read(text), part):
+            return f"the reply does not say {', '.join(map(_quoted, missing))}"
+    found = [fact for fact in facts.facts if fact not in (NOTHING, 0)]
+    if found and turn.expectation.succeeds and (clause := _says_absent(said, found)):
+        return f'the reply says that there is nothing ("{clause}"), and there is'
+    return ""
 
 
-def _baseless(said: Reading, grounds: Grounds) -> Sequence[str]:
-    """Return what nothing bears out; what is only asked or offered need not be."""
-    found = list(grounds.baseless(said))
-    return list(grounds.baseless(read(without_offers(said.text)))) if found else found
+def _says_absent(said: Sequence[Sentence], found: Sequence[Json]) -> str:
+    """Return the clause that says that nothing was found, if no other one mentions what was."""
+    absent, others = [], []
+    for sentence in said:
+        for start, end, words in sentence.clauses:
+            clause = sentence.text[start:end].strip()
+            empty = bool(_EMPTY_CELL.search(clause))
+            if denies([word for word in words if not (empty and word == "none")]):
+                absent += [clause] if {*words} & (_SOUGHT | _NONE) and not sentence.asks else []
+            elif not {*words} & _LOOKED:
+                others.append(clause)
+    if not absent or any(read(clause).says(fact) for clause in others for fact in found):
+        return ""
+    return absent[0]
+
+
+def _untrue(said: Sequence[Sentence], turn: Played, facts: TurnFacts) -> Iterator[str]:
+    """Yield what a reply says that is not so."""
+    asked = _asked(turn)
+    for sentence in said:
+        if sentence.mentions or any(word.capital for word in sentence.words[1:]) or {"no", "any"} & sentence.spelled:
+            yield from _untrue_sentence(sentence, said, asked, facts)
+        if len(said) > 1:
+            facts.follow(sentence)
+    yield from false_deeds(said, facts)
+    yield from wrong_records(said, facts)
+    if turn.expectation.succeeds and not turn.expectation.asks:
+        yield from unnamed(said, facts)
+
+
+def _untrue_sentence(
+    sentence: Sentence, said: Sequence[Sentence], asked: Sequence[Key], facts: TurnFacts
+) -> Iterator[str]:
+    yield from untrue_values(sentence, facts)
+    yield from untrue_texts(sentence, facts)
+    yield from strangers(sentence, facts)
+    yield from apart(sentence, facts)
+    yield from listed_below(sentence, facts)
+    yield from misplaced(sentence, facts)
+    yield from miscounts(sentence, facts, said)
+    yield from unasked(sentence, asked, facts)
+    yield from false_totals(sentence, facts)
+
+
+def _asked(turn: Played) -> list[Key]:
+    """Return the records that were to be found by what they are; none if the turn wants something else as well."""
+    parts = turn.parts
+    if turn.expectation.asks or not all(
+        p.expected.tool.endswith("_search") and p.expectation.facts is None for p in parts
+    ):
+        return []
+    return [key_of(row) for part in parts for row in rows_in(part.wanted)]
 
 
 def _facts(turn: Played) -> Sequence[Json]:
     return facts_of(turn.expectation, turn.expected.tool, turn.wanted, turn.outputs)
 
 
-def _without(text: str, values: Sequence[Json]) -> str:
-    """Return a text without what it quotes: a client may be called No Limits, a status Rejected."""
-    for value in values:
-        quoted = value.strip() if isinstance(value, str) and value != NOTHING else ""
-        if quoted and quoted.casefold() in text.casefold():
-            text = _blanked(text, quoted)
-    return text
-
-
-def _blanked(text: str, quoted: str) -> str:
-    """Return a text with a space for each time that it quotes something, in upper or lower case."""
-    if not (text.isascii() and quoted.isascii()):
-        return re.sub(re.escape(quoted), " ", text, flags=re.IGNORECASE)
-    # The same without a pattern for each name: to compile one takes longer than all the rest of a reply.
-    pieces, start = [], 0
-    for piece in text.lower().split(quoted.lower()):
-        pieces.append(text[start : start + len(piece)])
-        start += len(piece) + len(quoted)
-    return " ".join(pieces)
-
-
-def _says(said: Reading, words: str, fact: Json, facts: Sequence[Json]) -> bool:
+def _says(reading: Reading, said: Sequence[Sentence], fact: Json, facts: Sequence[Json]) -> bool:
     if fact in (NOTHING, 0):
-        return says_none(words)
+        return reading.says(0) or any(_says_none(words) for sentence in said for _, _, words in sentence.clauses)
     if isinstance(fact, str) and len(facts) > 1:
-        return said.says_beside(fact, [other for other in facts if isinstance(other, str)])
-    return said.says(fact)
+        others = [other for other in facts if isinstance(other, str)]
+        shared = any(fact not in other and other.split()[:1] == fact.split()[:1] for other in others)
+        parts = shared and {*words_of(fact).split()} <= {*reading.words.split()}  # 'Acme Direct and Pacific'
+        return parts or reading.says_beside(fact, others) or (fact.isalpha() and reading.says(f"{fact}s"))
+    return reading.says(fact) or (isinstance(fact, str) and fact.isalpha() and reading.says(f"{fact}s"))
+
+
+def _says_none(words: Sequence[str]) -> bool:
+    """Whether a clause says that there is nothing; that a column is empty is another thing."""
+    fields = [n for n, word in enumerate(words) if word == "no" and _NOT_FIELDS.intersection(words[n + 1 : n + 3])]
+    return bool(_EMPTY & {*words}) or denies([word for n, word in enumerate(words) if n not in fields])
 
 
 def _tells_all(said: Reading, turn: Played) -> bool:

@@ -1,12 +1,15 @@
 """Whether the CRM was asked what the user wanted to know."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 
 from pytest_crmeval.conversations.scorers.facts import facts_of
 from pytest_crmeval.conversations.scorers.groundedness import follows_from, kind_of, rows_in
 from pytest_crmeval.conversations.scorers.turns import Played, Remembered, told, turns_of
+from pytest_crmeval.conversations.scorers.undone import Rows
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
@@ -22,6 +25,9 @@ OVERVIEWS: Mapping[str, str] = {"summarize_opportunities": "opportunity_search",
 """Tools that tell something about the rows of a search."""
 EXACT = ("status", "stage", "type", "entity_type")
 """Filters that find what is equal; those that name an id, a number or a day do so, too."""
+QUOTED = 120
+"""Characters of the user's words that a reason quotes."""
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 def tool_calls(case: Conversation, evidence: Evidence) -> Score:
@@ -37,12 +43,15 @@ def call_faults(case: Conversation, evidence: Evidence) -> Iterator[str]:
     What is to be read must be read in its turn: by the expected call, or by any that shows the same rows. What is to be
     written must be there at the end of its turn, however it came there: a later turn may write over it, and then the
     state no longer tells. What is to be refused must be tried as expected, or looked up, unless anybody can tell
-    without. Of several things that are wanted in one turn each is judged for itself.
+    without. Of several things that are wanted in one turn each is judged for itself. A write that was not requested is
+    a fault even if the same turn undoes it.
     """
     seeded = {row_id for rows in case.seed.values() for row_id in rows}
+    rows = Rows(evidence.reference.before)
     for turn in turns_of(case, evidence):
         faults = (_fault(part, seeded, case.expected_state) for part in turn.parts if not part.calls_nothing)
-        yield next(filter(None, faults), "") or _unasked(turn)
+        undone = rows.play(turn)
+        yield next(filter(None, faults), "") or _unasked(turn) or _undone(undone)
 
 
 def _fault(turn: Played, seeded: set[str], told_apart: Collection[str]) -> str:
@@ -53,9 +62,9 @@ def _fault(turn: Played, seeded: set[str], told_apart: Collection[str]) -> str:
     if turn.writes:
         exact = not any(entity.lower() in turn.expected.tool for entity in told_apart)
         written = turn.made is not None or not exact or _written(done, turn, seeded)
-        return "" if done and written else f"not written: {_told(turn.expected)}"
+        return "" if done and written else f"not written: {_told(turn.expected)}{_for(turn)}"
     shown = turn.made is not None or _shows(reads, turn, seeded) or is_remembered(turn, seeded)
-    return "" if shown else f"not made: {_told(turn.expected)}"
+    return "" if shown else f"not made: {_told(turn.expected)}{_for(turn)}"
 
 
 def _unasked(turn: Played) -> str:
@@ -63,7 +72,11 @@ def _unasked(turn: Played) -> str:
     if any(part.writes and part.expectation.succeeds for part in turn.parts):
         return ""  # the state tells
     done = [call for call, result in turn.calls if not result.refused]
-    return next((f"written, and nobody asked for it: {_told(call)}" for call in done if writes(call.tool)), "")
+    return next((f"written but not requested: {_told(call)}" for call in done if writes(call.tool)), "")
+
+
+def _undone(call: ToolCall | None) -> str:
+    return f"written but not requested, and undone in the same turn: {_told(call)}" if call else ""
 
 
 def _unproven(turn: Played, reads: Answered) -> str:
@@ -71,11 +84,16 @@ def _unproven(turn: Played, reads: Answered) -> str:
     tried = any(_tries(call, result, turn.expected) for call, result in turn.calls)
     met = tried or is_forewarned(turn) or any(_looks_up(call, result, turn.expected) for call, result in reads)
     met = met or _is_sought(turn)
-    return "" if met else f"neither tried nor looked up: {_told(turn.expected)}, which the CRM refuses"
+    return "" if met else f"neither tried nor looked up: {_told(turn.expected)}, which the CRM refuses{_for(turn)}"
 
 
 def is_forewarned(turn: Played) -> bool:
-    """Whether an earlier turn has shown what a refusal is about: that very row, or who has the address."""
+    """Whether an earlier turn has shown what a refusal is about: that very row, or who has the address.
+
+    Not if the user asks to look at a row that is gone: what was seen before does not show that.
+    """
+    if not turn.writes:
+        return False
     error = turn.reference_result.error
     rows = [row for _, result in turn.before for row in rows_in(result.value)]
     if error is not None and error.kind == "conflict":
@@ -234,3 +252,14 @@ def _by_role(name: str, item: Json, seeded: set[str]) -> str:
 
 def _told(call: ToolCall) -> str:
     return f"{call.tool}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"
+
+
+def _for(turn: Played) -> str:
+    """Return the user's words that a call is expected for: of several requests, the sentence that says most of it."""
+    said = turn.exchange.messages[0].text
+    if turn.whole.further:
+        values = [str(value).casefold() for value in turn.expected.arguments.values()]
+        sentences = [(sum(v in s.casefold() for v in values), s) for s in _SENTENCE.split(said)]
+        most, sentence = max(sentences, key=lambda each: each[0])
+        said = sentence if most else said
+    return f' (asked: "{cut(" ".join(said.split()), QUOTED)}")'

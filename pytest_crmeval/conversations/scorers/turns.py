@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import local
 
 from pytest_crmeval.domain.calls import canonical, writes
@@ -14,7 +15,7 @@ from pytest_crmeval.domain.references import Answered, Outputs, resolved
 from pytest_crmeval.domain.transcript import Exchange
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Played:
     """One turn as it was played; or a part of it, if the user wants several things at once."""
 
@@ -36,7 +37,7 @@ class Played:
     place: int = 0
     """Which of the turn's reference calls it is about."""
 
-    @property
+    @cached_property
     def parts(self) -> Sequence["Played"]:
         """The turn as often as calls are expected of it, once for each; once, if none is."""
         if not self.expectation.further:

@@ -1,21 +1,21 @@
-"""What is kept of each line of a solution file: its verdict, test by test, or why it can't have one."""
+"""The record of each line of a solution file: its verdict, test by test, or why it can't be judged."""
 
 from collections import Counter
 from typing import Any
 
-from pytest_crmeval.domain.checkpoints import UNJUDGED, FileOutcome, label_order, rating_group
+from pytest_crmeval.domain.checkpoints import UNJUDGED, FileOutcome, added_samples, label_order, rating_group
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.solution import SolutionOutcome, TestOutcome, TestVerdict, Ungradable
+from pytest_crmeval.domain.solution import Defect, SolutionOutcome, TestOutcome, TestVerdict, Ungradable
 
 Record = dict[str, Any]
 REASON, OUTPUT = 1_000, 500
-"""Characters that are kept of each."""
+"""Maximum number of characters of each."""
 MIB = 2**20
 
 
 def record_of(judged: SolutionOutcome | Ungradable) -> Record:
-    """Return JSON primitives."""
+    """Return the outcome of a line as JSON primitives."""
     if isinstance(judged, Ungradable):
         return {
             "line": judged.line,
@@ -34,50 +34,57 @@ def record_of(judged: SolutionOutcome | Ungradable) -> Record:
         "memory": _most(test.memory_bytes for test in judged.tests),
         **({} if judged.rating is None else {"rating": judged.rating}),
         **({"tags": list(judged.tags)} if judged.tags else {}),
+        **({"note": judged.note} if judged.note else {}),
         "tests": [_test(test) for test in judged.tests],
     }
 
 
 def harmless(text: str) -> str:
-    """Return a text that does nothing to the terminal that shows it, whatever a program has put in it."""
+    """Return the text with control characters escaped, so that it is safe to show in a terminal."""
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)
 
 
 def is_final(record: Record) -> bool:
-    """Whether there is no use in judging the line again: what the judge's trouble has kept from a verdict is."""
+    """Whether the line needs no further judging; it does if infrastructure failed."""
     return "ungradable" in record or record["verdict"] not in UNJUDGED
 
 
 class Count:
-    """Counts records as they come."""
+    """Counts records as they are added."""
 
     def __init__(self) -> None:
         self.verdicts: Counter[str] = Counter()
         self.ungradable: Counter[str] = Counter()
         self._problems: dict[str, tuple[int, int]] = {}
         self._groups: dict[tuple[str, str], tuple[int, int]] = {}
+        self.notes: Counter[str] = Counter()
+        """Note -> number of solutions: judged by fewer tests, or in a language that is not supported."""
         self.trouble = ""
-        """What the judge said first when it could not judge."""
+        """The first reason why a solution could not be judged."""
 
     @property
     def lines(self) -> int:
-        """How many have come."""
+        """Number of records."""
         return self.verdicts.total() + self.ungradable.total()
 
     @property
     def solved(self) -> int:
-        """How many of them are accepted."""
+        """Number of accepted solutions."""
         return self.verdicts[TestVerdict.ACCEPTED]
 
     def take(self, record: Record) -> None:
         """Count a line."""
         if "ungradable" in record:
             self.ungradable[record["ungradable"]] += 1
+            if record["ungradable"] == Defect.UNSUPPORTED:
+                self.notes[f"unsupported: {record['detail']}"] += 1
             return
         verdict = record["verdict"]
         self.verdicts[verdict] += 1
+        if note := record.get("note"):
+            self.notes[note] += 1
         if verdict in UNJUDGED:
             self.trouble = self.trouble or f"line {record['line']}: {harmless(record['reason'])}"
             return
@@ -87,29 +94,29 @@ class Count:
         for group in dict.fromkeys(groups):
             self._groups[group] = _added(self._groups.get(group), solved=solved)
 
-    def outcome(self, **facts: Any) -> FileOutcome:  # noqa: ANN401 (whatever else is known of the file)
-        """Return all of it."""
+    def outcome(self, **facts: Any) -> FileOutcome:  # noqa: ANN401 (other fields of FileOutcome)
+        """Return the counts as the outcome of a file."""
         return FileOutcome(
             verdicts=dict(sorted(self.verdicts.items())),
             ungradable=dict(sorted(self.ungradable.items())),
-            samples=Counter((judged, solved) for solved, judged in self._problems.values()),
-            by={kind: found for kind in ("rating", "tag") if (found := self._of_kind(kind))},
+            samples=added_samples([tuple((judged, solved, 1) for solved, judged in self._problems.values())]),
+            by={kind: groups for kind in ("rating", "tag") if (groups := self._groups_of(kind))},
             **facts,
         )
 
-    def _of_kind(self, kind: str) -> dict[str, tuple[int, int]]:
+    def _groups_of(self, kind: str) -> dict[str, tuple[int, int]]:
         labels = sorted((label for each, label in self._groups if each == kind), key=label_order)
         return {label: self._groups[kind, label] for label in labels}
 
 
 def _added(share: tuple[int, int] | None, *, solved: bool) -> tuple[int, int]:
-    """Return solved and judged with one more."""
+    """Return solved and judged, with one more solution."""
     before = share or (0, 0)
     return before[0] + solved, before[1] + 1
 
 
 def _test(test: TestOutcome) -> JsonObject:
-    told: JsonObject = {
+    fields: JsonObject = {
         "verdict": str(test.verdict),
         "kind": str(test.kind),
         "cpu": _rounded(test.cpu_seconds),
@@ -118,11 +125,11 @@ def _test(test: TestOutcome) -> JsonObject:
         "reason": _cut(test.reason, REASON),
         "output": _cut(test.output, OUTPUT),
     }
-    return {name: value for name, value in told.items() if value not in {None, ""}}
+    return {name: value for name, value in fields.items() if value not in {None, ""}}
 
 
 def _most(numbers: Any) -> float | None:  # noqa: ANN401 (seconds or bytes)
-    """Return the highest; None if nobody could tell."""
+    """Return the highest number; None if there is none."""
     found = max((number for number in numbers if number is not None), default=None)
     return _rounded(found) if isinstance(found, float) else found
 

@@ -1,7 +1,7 @@
-"""The results of a solution file: a JSON line for each of its lines, on disk as soon as it is judged.
+"""The results of a solution file: a JSON line for each of its lines, written as soon as it is judged.
 
-The first line tells what was judged by what; the last one that it came to its end, and how. Between them they stand in
-the order of the file, unless whoever wrote them was killed.
+The first line describes the evaluation, the last one how it ended. The lines between them are in the
+order of the solution file, unless the writer was killed.
 """
 
 import json
@@ -20,28 +20,28 @@ from pytest_crmeval.journal.solutions.records import Count, Record, is_final, re
 SCHEMA = "crmeval.solutions/1"
 _CHUNK = 2**20
 LONGEST = 64 * 2**20
-"""Bytes of a line; more is nothing that we have written."""
+"""Maximum length of a line in bytes; we write no longer ones."""
 
 
 class ResultsError(Exception):
-    """Results that can't be read; the message says which and why."""
+    """Results can't be read; the message names the file and the reason."""
 
 
-class Results:
-    """Results as they are written; for one thread."""
+class ResultsWriter:
+    """Writes results; not thread-safe."""
 
     def __init__(self, path: Path, file: BinaryIO, lines: int = 0) -> None:
         self.path = path
         self.lines = lines
-        """How many the solution file has, empty ones included."""
+        """Number of lines of the solution file, including empty ones."""
         self.count = Count()
         self._file = file
         self._places = array("Q")
-        """Line in the solution file, offset and length, of each record."""
+        """Line in the solution file, offset and length of each record."""
 
     @classmethod
-    def begin(cls, path: Path, head: JsonObject, kept: "Earlier | None" = None) -> Self:
-        """Write the first line, and what is kept of earlier results; whatever was there is there until that is done."""
+    def begin(cls, path: Path, head: JsonObject, kept: "EarlierResults | None" = None) -> Self:
+        """Write the first line and the records that are reused; until then, an existing file stays unchanged."""
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".jsonl.part")
         results = cls(path, draft.open("wb"), int(str(head.get("lines", 0))))
@@ -49,7 +49,7 @@ class Results:
             with _naming(path):
                 results._write({"schema": SCHEMA, **head})
                 for record in kept.records() if kept else ():
-                    results._add(record)
+                    results._append(record)
                 results._file.flush()
                 draft.replace(path)
         except OSError:
@@ -59,30 +59,30 @@ class Results:
         return results
 
     def known(self) -> set[int]:
-        """Return the lines of the solution file of which there is something to tell."""
+        """Return the numbers of the lines that have a record."""
         return set(self._places[::3])
 
-    def tell(self, judged: SolutionOutcome | Ungradable) -> None:
-        """Write how a line was judged; it is on disk when this returns, as far as another process can see."""
+    def add(self, judged: SolutionOutcome | Ungradable) -> None:
+        """Write the outcome of a line; other processes can read it when this returns."""
         with _naming(self.path):
-            self._add(record_of(judged))
+            self._append(record_of(judged))
             self._file.flush()
 
     def end(self, facts: JsonObject) -> None:
-        """Bring all in order, write the last line, and let go."""
+        """Sort the records, write the last line, and close the file."""
         with _naming(self.path):
             self._file.close()
-            if not self._is_ordered():
+            if not all(one <= other for one, other in pairwise(self._places[::3])):
                 self._sort()
             with self.path.open("ab") as file:
                 file.write(_line({"end": facts}))
 
     def close(self) -> None:
-        """Let go; without an end, results are not complete."""
+        """Close the file; without ``end``, the results are incomplete."""
         with _naming(self.path):
             self._file.close()
 
-    def _add(self, record: Record) -> None:
+    def _append(self, record: Record) -> None:
         offset = self._file.tell()
         self._places.extend((record["line"], offset, self._write(record)))
         self.count.take(record)
@@ -90,19 +90,13 @@ class Results:
     def _write(self, record: JsonObject) -> int:
         return self._file.write(_line(record))
 
-    def _ordered(self) -> list[tuple[int, int, int]]:
-        numbers = iter(self._places)
-        return sorted(zip(numbers, numbers, numbers, strict=True))
-
-    def _is_ordered(self) -> bool:
-        lines = self._places[::3]
-        return all(one <= other for one, other in pairwise(lines))
-
     def _sort(self) -> None:
+        numbers = iter(self._places)
+        ordered = sorted(zip(numbers, numbers, numbers, strict=True))
         draft = self.path.with_suffix(".jsonl.part")
         with self.path.open("rb") as file, draft.open("wb") as sorted_file:
             sorted_file.write(file.readline())
-            for _, offset, length in self._ordered():
+            for _, offset, length in ordered:
                 file.seek(offset)
                 sorted_file.write(file.read(length))
         draft.replace(self.path)
@@ -110,15 +104,15 @@ class Results:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Add the file name to OSErrors: those of a write don't have it."""
+    """Add the file name to an OSError: errors of a write don't have it."""
     try:
         yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-class Earlier:
-    """Results that were written before, by whom ever; a torn last line is none."""
+class EarlierResults:
+    """Results that were written before, by any run; an incomplete last line is ignored."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -130,12 +124,12 @@ class Earlier:
 
     @property
     def fingerprint(self) -> str:
-        """What changes when anything changes that a verdict depends on."""
+        """A digest of everything that a verdict depends on."""
         return str(self.head.get("fingerprint", ""))
 
     @property
     def progress(self) -> str:
-        """How far an evaluation is that somebody is at; nothing if it came to its end."""
+        """The progress of the evaluation as text; empty if it is complete."""
         if self.end() is not None:
             return ""
         with self.path.open("rb") as file:
@@ -145,7 +139,7 @@ class Earlier:
         )
 
     def records(self) -> Iterator[Record]:
-        """Yield what need not be judged again, each line once."""
+        """Yield the records of lines that need not be judged again, each line once."""
         seen: set[int] = set()
         for record in self.lines():
             if "line" in record and is_final(record) and record["line"] not in seen:
@@ -153,7 +147,7 @@ class Earlier:
                 yield record
 
     def lines(self) -> Iterator[Record]:
-        """Yield all that comes after the first line, up to where it is torn."""
+        """Yield all records after the first line, up to an incomplete one."""
         with self.path.open("rb") as file:
             file.readline(LONGEST)
             for line in file:
@@ -163,21 +157,21 @@ class Earlier:
                 yield record
 
     def end(self) -> Record | None:
-        """Return what the last line tells; None if the evaluation has not come to its end."""
+        """Return the facts of the last line; None if the evaluation is not complete."""
         found = (_read(_last_line(self.path)) or {}).get("end")
         return found if isinstance(found, dict) else None
 
 
-def earlier(path: Path) -> Earlier | None:
-    """Return the results at a place; None if there are none that can be read."""
+def earlier(path: Path) -> EarlierResults | None:
+    """Return the results at a path; None if there are no readable ones."""
     try:
-        return Earlier(path)
+        return EarlierResults(path)
     except (OSError, ResultsError):
         return None
 
 
 def _last_line(path: Path, most: int = 65_536) -> bytes:
-    """Return the last line, if it is whole; an end is never longer."""
+    """Return the last line, if it is not longer than ``most`` bytes, as that of a complete evaluation."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - most))
@@ -186,7 +180,7 @@ def _last_line(path: Path, most: int = 65_536) -> bytes:
 
 
 def _read(line: bytes) -> Record | None:
-    """Return what a line tells; None if it is torn, or nothing that we have written."""
+    """Return the record of a line; None if it is incomplete or invalid."""
     try:
         record = json.loads(line) if line.endswith(b"\n") else None
     except ValueError:

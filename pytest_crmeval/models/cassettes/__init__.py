@@ -1,9 +1,9 @@
-"""Cassettes: what was asked of models is written to disk, and played again without them."""
+"""Cassettes: calls to models are recorded on disk, and replayed without the models."""
 
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
@@ -12,7 +12,7 @@ from threading import Lock, get_ident
 
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.prompt import Asking, Completion, ModelIdentity, Prompt
+from pytest_crmeval.domain.prompt import Completion, ModelCall, ModelIdentity, Prompt
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.domain.wire import encoded
@@ -20,7 +20,7 @@ from pytest_crmeval.models.cassettes.differences import HIDDEN, Request, differe
 from pytest_crmeval.models.cassettes.exchanges import (
     Dialogue,
     Digest,
-    Recorded,
+    RecordedExchange,
     key_of,
     lines_of,
     prompt_id,
@@ -39,25 +39,36 @@ from pytest_crmeval.models.cassettes.files import (
 from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter, current
 from pytest_crmeval.ports.chat_model import Cause, ChatModel, ModelError
 
-__all__ = ["CassetteError", "Replaying", "Taped", "lines_of", "read", "write", "write_prompts"]
+__all__ = [
+    "CassetteError",
+    "RecordingModel",
+    "ReplayingModel",
+    "lines_of",
+    "prompt_files",
+    "read",
+    "write",
+    "write_prompts",
+]
 
 LONGEST_MESSAGE = 2_000
 _AFRESH = "play it again without --crmeval-replay"
 
 
 def write(folder: Path, meter: UsageMeter, redactor: Redactor | None = None) -> None:
-    """Record all that a meter has; what is recorded of other trials of the case stays.
+    """Record the calls of a meter; recordings of other trials of the case are kept.
 
-    OSError with the name of the file if it can't be written, and then the file is as it was; CassetteError if what is
-    there is no cassette.
+    OSError with the name of the file if it can't be written, and then it is unchanged; CassetteError if the existing
+    file is not a cassette.
     """
-    if not meter.askings:
+    if not meter.calls:
         return
     redactor = redactor or Redactor()
     purpose, path = meter.purpose, cassette_path(folder, meter.purpose)
-    lines = _noted(lines_of(meter.askings, purpose.trial, redactor), map(redactor.text, meter.notes))
+    lines = lines_of(meter.calls, purpose.trial, redactor)
+    if meter.notes:  # they are stored in the first line
+        lines[0] = {**lines[0], "notes": [redactor.text(note) for note in meter.notes]}
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_prompts(folder, meter.askings, redactor)
+    write_prompts(folder, meter.calls, redactor)
     with _locked(path.parent):
         kept = read(path) if path.exists() else {}
         trials: dict[int, Sequence[JsonObject]] = {
@@ -67,51 +78,60 @@ def write(folder: Path, meter: UsageMeter, redactor: Redactor | None = None) -> 
         _replace(path, b"".join(_section(purpose, *trial) for trial in sorted(trials.items())))
 
 
-def write_prompts(folder: Path, askings: Iterable[Asking], redactor: Redactor | None = None) -> None:
-    """Write the system prompts and tools that exchanges refer to, once; OSError if they can't be written."""
-    for digest, prompt in {prompt_id(asking.prompt): asking.prompt for asking in askings}.items():
+def write_prompts(folder: Path, calls: Iterable[ModelCall], redactor: Redactor | None = None) -> None:
+    """Write the system prompts and tools that exchanges refer to, if they are new; OSError if they can't be written."""
+    for digest, prompt in {prompt_id(asking.prompt): asking.prompt for asking in calls}.items():
         path = prompt_path(folder, digest)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            document: JsonObject = {"system": prompt.system.split("\n"), "tools": tools_of(prompt)}
-            clean = (redactor or Redactor()).careful().json(document)
-            text = json.dumps(clean, ensure_ascii=False, indent=1, default=dict) + "\n"
-            _replace(path, text.encode("utf-8", "backslashreplace"))
+            _replace(path, _prompt_content(prompt, redactor or Redactor()))
 
 
-class Taped:
-    """A model whose answers are to be recorded: it is neither asked nor paid where that can't be."""
+def prompt_files(calls: Iterable[ModelCall], redactor: Redactor, known: Container[str]) -> dict[str, bytes]:
+    """Return the files of the prompts that exchanges refer to, by their paths, without those that are ``known``.
+
+    Most cases have the same prompt, so that its file is made once.
+    """
+    prompts = {str(prompt_path(Path(), prompt_id(call.prompt))): call.prompt for call in calls}
+    return {path: _prompt_content(prompt, redactor) for path, prompt in prompts.items() if path not in known}
+
+
+def _prompt_content(prompt: Prompt, redactor: Redactor) -> bytes:
+    document: JsonObject = {"system": prompt.system.split("\n"), "tools": tools_of(prompt)}
+    text = json.dumps(redactor.careful().json(document), ensure_ascii=False, indent=1, default=dict) + "\n"
+    return text.encode("utf-8", "backslashreplace")
+
+
+class RecordingModel:
+    """A model whose calls are recorded: no call is made, or paid for, if the existing cassette is unreadable."""
 
     def __init__(self, model: ChatModel, folder: Path, *, judged: bool = False) -> None:
         self._model = model
         self._folder = folder
         self._judged = judged
-        """Whether a judge will be asked about the trial, whose cassette has to be whole, too."""
+        """Whether the trial is judged, so that the judge's cassette is checked as well."""
 
     @property
     def identity(self) -> ModelIdentity:
-        """Which model is asked."""
+        """The model."""
         return self._model.identity
 
     def complete(self, prompt: Prompt) -> Completion:
-        """Ask; ModelError before the first request of a trial if what was recorded before can't be read."""
+        """Call the model; before the first request of a trial, ModelError if an existing cassette can't be read."""
         meter = current()
-        if not meter.askings:
-            self._check(meter.purpose)
+        if not meter.calls:
+            roles = [meter.purpose.role, "judge"] if self._judged else [meter.purpose.role]
+            try:
+                for path in (cassette_path(self._folder, replace(meter.purpose, role=role)) for role in roles):
+                    if path.exists():
+                        read(path)
+            except CassetteError as error:
+                raise ModelError(Cause.NO_RECORDING, str(error)) from error
         return self._model.complete(prompt)
 
-    def _check(self, purpose: CallPurpose) -> None:
-        purposes = [purpose, replace(purpose, role="judge")] if self._judged else [purpose]
-        try:
-            for path in (cassette_path(self._folder, each) for each in purposes):
-                if path.exists():
-                    read(path)
-        except CassetteError as error:
-            raise ModelError(Cause.NO_RECORDING, str(error)) from error
 
-
-class Replaying:
-    """A model that gives the answers that were recorded, to the requests that were recorded, and to no others."""
+class ReplayingModel:
+    """A model that answers recorded requests with the recorded answers, and no others."""
 
     def __init__(
         self,
@@ -127,29 +147,25 @@ class Replaying:
 
     @property
     def identity(self) -> ModelIdentity:
-        """Which model was recorded."""
+        """The model that was recorded."""
         return self._identity
 
     def complete(self, prompt: Prompt) -> Completion:
-        """Answer from the cassette of the open meter; ModelError that tells what differs if it is not there."""
+        """Answer from the cassette of the open meter; ModelError with the difference if the request is not in it."""
         meter = current()
-        with _PLAYING:  # several may ask the same at the same time
-            completion = self._reel(meter).answer(self._identity, prompt)
-            asking = Asking(identity=self._identity, prompt=prompt, completion=completion)
-            meter.take(asking, self._price(completion.usage), replayed=True)
+        with _REPLAYING:  # threads may send the same request at the same time
+            playback = _PLAYBACK.get()
+            if playback is None or playback.meter is not meter or playback.folder != self._folder:
+                playback = _Playback(meter, self._folder, self._redactor)
+                _PLAYBACK.set(playback)
+            completion = playback.answer(self._identity, prompt)
+            call = ModelCall(identity=self._identity, prompt=prompt, completion=completion)
+            meter.take(call, self._price(completion.usage), replayed=True)
         return completion
 
-    def _reel(self, meter: UsageMeter) -> "_Reel":
-        """Return what is left of the meter's cassette, which is read once."""
-        reel = _REEL.get()
-        if reel is None or reel.meter is not meter or reel.folder != self._folder:
-            reel = _Reel(meter, self._folder, self._redactor)
-            _REEL.set(reel)
-        return reel
 
-
-class _Reel:
-    """The recording of one trial, and what of it has been played."""
+class _Playback:
+    """The recording of one trial, and how much of it has been replayed."""
 
     def __init__(self, meter: UsageMeter, folder: Path, redactor: Redactor) -> None:
         self.meter = meter
@@ -160,76 +176,58 @@ class _Reel:
             raise ModelError(Cause.NOT_RECORDED, f"{error}\n{_AFRESH}") from error
         except CassetteError as error:
             raise ModelError(Cause.NOT_RECORDED, f"{error}\nrecord it with --crmeval-record {folder}") from error
-        for note in _notes(self._exchanges):
-            meter.note(note)
+        notes = self._exchanges[0].line.get("notes") if self._exchanges else None
+        for note in notes if isinstance(notes, list) else ():
+            meter.note(str(note))
         self._redactor = redactor
         self._dialogue, self._digest = Dialogue(), Digest()
-        self._left: dict[str, list[Recorded]] = {}
+        self._left: dict[str, list[RecordedExchange]] = {}
         for exchange in reversed(self._exchanges):
             self._left.setdefault(exchange.key, []).append(exchange)
         self._played = 0
         self._last: tuple[ModelIdentity, Prompt, str] | None = None
 
     def answer(self, identity: ModelIdentity, prompt: Prompt) -> Completion:
-        """Return the first answer to the request that has not been given yet; what is on the meter has been."""
-        for asking in self.meter.askings[self._played :]:
-            self._take(asking)
+        """Return the first answer to the request that has not been replayed yet; calls on the meter have been."""
+        for call in self.meter.calls[self._played :]:
+            self._skip(call)
         key = self._key(identity, prompt)
         self._last = (identity, prompt, key)
         found = self._left.get(key)
         if not found or found[-1].redacted:
-            raise ModelError(Cause.NOT_RECORDED, self._complaint(HIDDEN if found else self._why(identity, prompt)))
+            raise ModelError(Cause.NOT_RECORDED, self._problem(HIDDEN if found else self._why(identity, prompt)))
         return found[-1].completion
 
-    def _take(self, asking: Asking) -> None:
-        key = self._known_key(asking) or self._key(asking.identity, asking.prompt)
+    def _skip(self, call: ModelCall) -> None:
+        """Mark the recorded answer to a call as replayed; its key is known if it is the last request."""
+        same = self._last and self._last[0] == call.identity and self._last[1] is call.prompt
+        key = self._last[2] if self._last and same else self._key(call.identity, call.prompt)
         if self._left.get(key):
             self._left[key].pop()
         self._played += 1
 
-    def _known_key(self, asking: Asking) -> str:
-        """Return the key of what was asked last, if this is it."""
-        if self._last and self._last[0] == asking.identity and self._last[1] is asking.prompt:
-            return self._last[2]
-        return ""
-
     def _key(self, identity: ModelIdentity, prompt: Prompt) -> str:
-        continued, lines = self._dialogue.hear(prompt.messages)
-        return key_of(identity, prompt, self._digest.take(lines, continued=continued), self.meter.purpose.trial)
+        continued, lines = self._dialogue.extend(prompt.messages)
+        return key_of(identity, prompt, self._digest.extend(lines, continued=continued), self.meter.purpose.trial)
 
     def _why(self, identity: ModelIdentity, prompt: Prompt) -> str:
-        messages = [self._redactor.careful().json(line) for line in Dialogue().hear(prompt.messages)[1]]
+        messages = [self._redactor.careful().json(line) for line in Dialogue().extend(prompt.messages)[1]]
         request = Request(identity=identity, prompt=prompt, messages=messages)
         known = read_prompts(self.folder, self._exchanges)
         return difference(request, self._exchanges, self._played, known)
 
-    def _complaint(self, why: str) -> str:
-        told = self._redactor.text(f"request {self._played + 1} is not in {self._path}: {why}")
+    def _problem(self, why: str) -> str:
+        problem = self._redactor.text(f"request {self._played + 1} is not in {self._path}: {why}")
         if why == HIDDEN:
-            return told
-        again = self._again()
-        most = LONGEST_MESSAGE - len(again) - 2
-        return f"{cut(told, most)}\n{again}"
-
-    def _again(self) -> str:
-        if self._path.suffix == ".json":
-            return f"a transcript can't be changed: {_AFRESH}"
-        return f"record it again with --crmeval-record {self.folder}"
+            return problem
+        is_transcript = self._path.suffix == ".json"
+        again = f"record it again with --crmeval-record {self.folder}"
+        advice = f"a transcript can't be changed: {_AFRESH}" if is_transcript else again
+        return f"{cut(problem, LONGEST_MESSAGE - len(advice) - 2)}\n{advice}"
 
 
-_REEL: ContextVar[_Reel | None] = ContextVar("crmeval_reel", default=None)
-_PLAYING = Lock()
-
-
-def _noted(lines: Sequence[JsonObject], notes: Iterable[str]) -> Sequence[JsonObject]:
-    """Return the lines of a trial, the first of them with what its reader has to know, if there is anything."""
-    told = list(notes)
-    return [{**lines[0], "notes": told}, *lines[1:]] if told else lines
-
-
-def _notes(exchanges: Sequence[Recorded]) -> Iterator[str]:
-    told = exchanges[0].line.get("notes") if exchanges else None
-    yield from map(str, told if isinstance(told, list) else ())
+_PLAYBACK: ContextVar[_Playback | None] = ContextVar("crmeval_playback", default=None)
+_REPLAYING = Lock()
 
 
 def _section(purpose: CallPurpose, trial: int, lines: Sequence[JsonObject]) -> bytes:
@@ -240,7 +238,7 @@ def _section(purpose: CallPurpose, trial: int, lines: Sequence[JsonObject]) -> b
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Let no other process change a cassette of this folder meanwhile: trials of one case may be on several workers."""
+    """Lock the cassettes of a folder: several workers may play trials of one case."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -250,7 +248,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; an error has its name."""
+    """Replace a file atomically; an OSError has its name."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")
     try:
         draft.write_bytes(content)

@@ -1,7 +1,7 @@
-"""What differs between a request and the one that was recorded in its place."""
+"""The difference between a request and the one that was recorded in its place."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import groupby, takewhile, zip_longest
@@ -11,38 +11,39 @@ from pytest_crmeval.domain.cutting import redacted
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.prompt import ModelIdentity, Prompt
 from pytest_crmeval.domain.wire import encoded
-from pytest_crmeval.models.cassettes.exchanges import Recorded, prompt_id, tools_of
+from pytest_crmeval.models.cassettes.exchanges import RecordedExchange, prompt_id, tools_of
 
 _WIDTH, _LINES = 100, 6
 _DIFF_HEAD = 3
-"""Lines of a diff before the first that differs: two names, and a place."""
+"""Header lines of a diff: two file names and a position."""
 _LOOK = 200
-"""Lines that are compared from the first difference on: to find the shortest way through a book takes long."""
-HIDDEN = "what was recorded holds a secret, which was not recorded; record it again without"
+"""Lines that are compared from the first difference on: a diff of long texts is slow."""
+HIDDEN = "the recorded exchange contains a secret, which was not recorded; record it again without the secret"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked now."""
+    """The present request."""
 
     identity: ModelIdentity
     prompt: Prompt
     messages: Sequence[Json]
-    """Those of the prompt, written down."""
+    """The messages of the prompt as JSON."""
 
 
-def difference(request: Request, exchanges: Sequence[Recorded], place: int, prompts: Mapping[str, Any]) -> str:
-    """Tell what is not as it was recorded: the first field that differs, and a few lines of how.
+def difference(request: Request, exchanges: Sequence[RecordedExchange], place: int, prompts: Mapping[str, Any]) -> str:
+    """Return the first field that differs from the recording, with a few lines of the diff.
 
-    ``prompts`` are the recorded system prompts and tools, as far as they are there.
+    ``prompts`` has the recorded system prompts and tools that could be read.
     """
     if place >= len(exchanges):
-        return f"the recording ends before it; its last message is\n{_last(request)}"
+        last = _diff("", request.messages[-1]) if request.messages else ""
+        return f"the recording ends before it; its last message is\n{last}"
     line = exchanges[place].line
-    told = [*_in_identity(request, line), *_in_prompt(request, line, prompts)]
-    told += [HIDDEN] if exchanges[place].redacted else []
-    told += [] if told else _in_messages(request.messages, _messages(exchanges[: place + 1]))
-    return told[0] if told else "it is the same as a recorded one, but was recorded less often than it is asked"
+    found = [*_in_identity(request, line), *_in_prompt(request, line, prompts)]
+    found += [HIDDEN] if exchanges[place].redacted else []
+    found += [] if found else _in_messages(request.messages, _messages(exchanges[: place + 1]))
+    return found[0] if found else "it equals a recorded request, but is sent more often than it was recorded"
 
 
 def _in_identity(request: Request, line: Mapping[str, Any]) -> Iterator[str]:
@@ -81,7 +82,7 @@ def _in_messages(now: Sequence[Json], before: Sequence[Json]) -> Iterator[str]:
             yield f"message {number} of {len(now)} differs from what was recorded\n{_diff(was, is_now)}"
 
 
-def _messages(exchanges: Sequence[Recorded]) -> Sequence[Json]:
+def _messages(exchanges: Sequence[RecordedExchange]) -> Sequence[Json]:
     """Return all messages of the last request."""
     messages: list[Json] = []
     for exchange in exchanges:
@@ -94,10 +95,6 @@ def _differ(before: Json, now: Json) -> bool:
     return encoded(before, canonical=True) != encoded(now, canonical=True)
 
 
-def _last(request: Request) -> str:
-    return _diff("", request.messages[-1]) if request.messages else ""
-
-
 def _diff(before: Json, now: Json) -> str:
     """Return the lines around the first difference."""
     old, new = _lines(before), _lines(now)
@@ -105,20 +102,16 @@ def _diff(before: Json, now: Json) -> str:
     shown = slice(max(0, same - 1), same + _LOOK)
     found = list(unified_diff(old[shown], new[shown], n=1, lineterm=""))[_DIFF_HEAD:]
     first = takewhile(lambda line: not line.startswith("@@"), found)
-    return "\n".join(["--- recorded", "+++ asked", *_shortened(first)])
-
-
-def _shortened(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the first lines of each kind: what was there must not hide what is there now."""
-    for _, kind in groupby(lines, key=lambda line: line[0]):
-        several = list(kind)
-        yield from several[:_LINES]
-        if len(several) > _LINES:
-            yield f"  ({len(several) - _LINES} more lines)"
+    shortened = []
+    for _, kind in groupby(first, key=lambda line: line[0]):  # so that removed lines don't hide the added ones
+        lines = list(kind)
+        shortened += lines[:_LINES]
+        shortened += [f"  ({len(lines) - _LINES} more lines)"] if len(lines) > _LINES else []
+    return "\n".join(["--- recorded", "+++ asked", *shortened])
 
 
 def _lines(value: Json) -> list[str]:
-    """Return a value as lines that are short enough to be compared and to be read."""
+    """Return a value as lines of limited width."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=dict)
     lines = redacted(text).split("\n") if text else []
     return [line[at : at + _WIDTH] for line in lines for at in range(0, len(line) or 1, _WIDTH)]

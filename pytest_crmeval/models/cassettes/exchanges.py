@@ -1,4 +1,4 @@
-"""Exchanges with a model as lines of a cassette, and the keys that they are found by."""
+"""Exchanges with a model as lines of a cassette, and their keys."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,43 +8,40 @@ from typing import Any, get_args
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.messages import Message, Tool
-from pytest_crmeval.domain.prompt import Asking, Completion, Ending, ModelIdentity, Prompt
+from pytest_crmeval.domain.prompt import Completion, ModelCall, ModelIdentity, Prompt, StopReason
 from pytest_crmeval.domain.redaction import REDACTED, Redactor
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.domain.wire import encoded, read_message, read_reply, text_of, written, written_reply
 
 _KNOWN_PROMPTS: dict[tuple[str, int], tuple[Sequence[Tool], str]] = {}
 _MOST_PROMPTS = 64
-_WEATHER = frozenset({"calls", "retries"})
-"""What is the same in every answer, or says nothing about it."""
+_OMITTED = frozenset({"calls", "retries"})
+"""Counts that are not part of an answer."""
 
 
 class Dialogue:
-    """The messages of one request after the other; those that were there before are not looked at again."""
+    """The messages of successive requests; each request usually adds to the one before."""
 
     def __init__(self) -> None:
-        self._heard: Sequence[Message] = ()
+        self._before: Sequence[Message] = ()
 
-    def hear(self, messages: Sequence[Message]) -> tuple[bool, list[Json]]:
-        """Take the messages of a request; return whether they continue the last ones, and those that do, written."""
-        continued = bool(self._heard) and self._continues(messages)
-        fresh = messages[len(self._heard) :] if continued else messages
-        self._heard = tuple(messages)
+    def extend(self, messages: Sequence[Message]) -> tuple[bool, list[Json]]:
+        """Return whether the messages of a request continue those of the last one, and the new ones as JSON."""
+        number = len(self._before)
+        continued = bool(number) and tuple(messages[:number]) == self._before
+        fresh = messages[number:] if continued else messages
+        self._before = tuple(messages)
         return continued, [written(message) for message in fresh]
-
-    def _continues(self, messages: Sequence[Message]) -> bool:
-        before = len(self._heard)
-        return len(messages) >= before and tuple(messages[:before]) == self._heard
 
 
 class Digest:
-    """A digest of all messages of a request, as they are written down, with those of the requests that it continues."""
+    """A digest of all messages of a request, also of those that it shares with the request before."""
 
     def __init__(self) -> None:
         self._digest = sha256()
 
-    def take(self, lines: Iterable[Json], *, continued: bool) -> str:
-        """Return the digest of a request that adds ``lines`` to the last one, or has nothing else."""
+    def extend(self, lines: Iterable[Json], *, continued: bool) -> str:
+        """Return the digest of a request that adds ``lines`` to the last one; if not ``continued``, of ``lines``."""
         self._digest = self._digest if continued else sha256()
         for line in lines:
             self._digest.update(encoded(line, canonical=True) + b"\n")
@@ -52,63 +49,65 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
-    """One exchange as it was read: the answer, and the line that it comes from."""
+class RecordedExchange:
+    """One recorded exchange: the answer, and the line of the file."""
 
     key: str
     completion: Completion
     line: Mapping[str, Any]
     redacted: bool
-    """Whether something of it is not there: nobody knows what the answer would have led to."""
+    """Whether a secret was removed from it, so that it can't be replayed faithfully."""
 
 
-class Recording:
-    """Reads the lines of one trial, in their order: a line has only what was added to the one before."""
+class ExchangeReader:
+    """Reads the lines of one trial in order: each has only the messages that were added to the one before."""
 
     def __init__(self, trial: int, *, marked: bool = True) -> None:
         self._trial = trial
         self._marked = marked
-        """Whether lines say themselves that something was taken out; transcripts are redacted once more, as a whole."""
+        """Whether redacted lines are marked; those of transcripts are not, which are redacted as a whole."""
         self._digest = Digest()
 
-    def read(self, line: Any) -> Recorded:  # noqa: ANN401 (JSON from a file)
-        """Return the exchange of the next line; KeyError, TypeError, ValueError or AttributeError if it is none."""
-        completion = _completion(line)
+    def read(self, line: Any) -> RecordedExchange:  # noqa: ANN401 (JSON from a file)
+        """Return the exchange of the next line; KeyError, TypeError, ValueError or AttributeError if it is not one."""
+        if line["ending"] not in get_args(StopReason):
+            raise ValueError(f"unknown ending {cut(repr(line['ending']), 80)}")
+        usage = Usage.from_dict({**line["usage"], "calls": 1, "retries": 0})
+        completion = Completion(reply=read_reply(line["reply"]), usage=usage, ending=line["ending"])
         messages = line.get("added", line.get("messages", ()))
         for message in messages:
             read_message(message)
         texts = [text_of(line[name]) for name in ("provider", "model", "prompt")]
         identity = ModelIdentity(provider=texts[0], model=texts[1], settings=line["settings"])
-        digest = self._digest.take(messages, continued="added" in line)
+        digest = self._digest.extend(messages, continued="added" in line)
         key = _key(identity, texts[2], text_of(line.get("must_call", "")), digest, self._trial)
-        return Recorded(key=key, completion=completion, line=line, redacted=self._is_redacted(line))
-
-    def _is_redacted(self, line: Mapping[str, Any]) -> bool:
         if self._marked and "key" not in line:  # lines with a key are older than the mark
-            return bool(line.get("redacted", False))
-        return REDACTED.encode() in encoded(line)
+            redacted = bool(line.get("redacted", False))
+        else:
+            redacted = REDACTED.encode() in encoded(line)
+        return RecordedExchange(key=key, completion=completion, line=line, redacted=redacted)
 
 
-def lines_of(askings: Iterable[Asking], _trial: int = 1, redactor: Redactor | None = None) -> list[JsonObject]:
-    """Return every exchange of a trial as JSON: what was added to the request before, and what came back.
+def lines_of(calls: Iterable[ModelCall], _trial: int = 1, redactor: Redactor | None = None) -> list[JsonObject]:
+    """Return every exchange of a trial as JSON: the messages that were added to the request before, and the reply.
 
-    Only known secrets and what can be nothing but a key are taken out, and the line says so: another answer than the
-    one that was given would be played to another verdict.
+    Only known secrets and certain keys are removed, and the line is marked: a changed answer could lead to another
+    verdict when it is replayed.
     """
     redactor = (redactor or Redactor()).careful()
     dialogue = Dialogue()
-    return [_line(asking, dialogue, redactor) for asking in askings]
+    return [_line(asking, dialogue, redactor) for asking in calls]
 
 
 def key_of(identity: ModelIdentity, prompt: Prompt, digest: str, trial: int) -> str:
-    """Return what an exchange is found by: who is asked, how, all of what, and which trial it is."""
+    """Return the key of an exchange: a digest of model, settings, prompt, messages and trial."""
     return _key(identity, prompt_id(prompt), prompt.must_call, digest, trial)
 
 
 def prompt_id(prompt: Prompt) -> str:
-    """Return a digest of what is the same in every request of an agent: system prompt and tools.
+    """Return a digest of system prompt and tools, which are the same in every request of an agent.
 
-    They are long and the same objects again and again, so that they are looked at once.
+    They are long and usually the same objects, so the digest is cached.
     """
     place = (prompt.system, id(prompt.tools))
     known = _KNOWN_PROMPTS.get(place)
@@ -132,16 +131,9 @@ def _key(identity: ModelIdentity, prompt: str, must_call: str, digest: str, tria
     return sha256(encoded(whole, canonical=True)).hexdigest()
 
 
-def _completion(line: Any) -> Completion:  # noqa: ANN401 (JSON from a file)
-    if line["ending"] not in get_args(Ending):
-        raise ValueError(f"unknown ending {cut(repr(line['ending']), 80)}")
-    usage = Usage.from_dict({**line["usage"], "calls": 1, "retries": 0})
-    return Completion(reply=read_reply(line["reply"]), usage=usage, ending=line["ending"])
-
-
-def _line(asking: Asking, dialogue: Dialogue, redactor: Redactor) -> JsonObject:
+def _line(asking: ModelCall, dialogue: Dialogue, redactor: Redactor) -> JsonObject:
     identity, prompt, completion = asking.identity, asking.prompt, asking.completion
-    continued, messages = dialogue.hear(prompt.messages)
+    continued, messages = dialogue.extend(prompt.messages)
     said: JsonObject = {
         "settings": dict(identity.settings),
         "messages": messages,
@@ -158,5 +150,5 @@ def _line(asking: Asking, dialogue: Dialogue, redactor: Redactor) -> JsonObject:
         "reply": clean["reply"],
         **({"redacted": True} if clean != said else {}),
         "ending": completion.ending,
-        "usage": {name: count for name, count in completion.usage.to_dict().items() if count and name not in _WEATHER},
+        "usage": {name: count for name, count in completion.usage.to_dict().items() if count and name not in _OMITTED},
     }

@@ -1,8 +1,8 @@
-"""Where cassettes are, and how they are read: from a folder of their own, or from the transcripts of a run.
+"""Paths of cassettes, and how they are read: from a folder of cassettes, or from the transcripts of a run.
 
-A cassette is ``<suite>/<subject>/<case>.jsonl``: for each trial a line that says so, then a line per exchange. What a
-judge was asked is in ``<case>.judge.jsonl``, and so with other roles that make up a subject, like a teacher. System
-prompts and tools, which hardly ever change, are in ``prompts``.
+A cassette is ``<suite>/<subject>/<case>.jsonl``: for each trial a header line, then a line per exchange. Calls of the
+judge are in ``<case>.judge.jsonl``, and those of other roles, such as a teacher, likewise. System prompts and tools are
+in ``prompts``.
 """
 
 import re
@@ -14,38 +14,38 @@ from typing import Any
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.paths import place
 from pytest_crmeval.domain.wire import decoded
-from pytest_crmeval.models.cassettes.exchanges import Recorded, Recording
+from pytest_crmeval.models.cassettes.exchanges import ExchangeReader, RecordedExchange
 from pytest_crmeval.models.usage_meter import CallPurpose
 
 SCHEMA = "crmeval.cassette/1"
 TRANSCRIPT = "crmeval.transcript/1"
 PROMPTS = "prompts"
 _OF_TEST = re.compile(r"(.+)~[0-9a-f]{8}", re.DOTALL)
-"""Case and digest of its test, where several tests play the case."""
-_AGAIN = "restore the file, or take it away and record it again"
+"""Case and digest of its test, if several tests play the case."""
+_AGAIN = "restore the file, or delete it and record it again"
 
 
 class CassetteError(Exception):
-    """A cassette that can't be read; the message says which, where, and what to do."""
+    """A cassette that can't be read; the message has the file, the line and what to do."""
 
 
 class TranscriptError(CassetteError):
-    """A transcript that can't be played again: it was not recorded to be."""
+    """A transcript that can't be replayed."""
 
 
 def cassette_path(folder: Path, purpose: CallPurpose) -> Path:
-    """Return where the exchanges of a purpose are recorded."""
+    """Return the path of the cassette for a purpose."""
     named = place(purpose.suite, purpose.subject, purpose.case)
     return folder / f"{named}{'' if purpose.role == 'agent' else f'.{purpose.role}'}.jsonl"
 
 
 def prompt_path(folder: Path, prompt: str) -> Path:
-    """Return where a system prompt and its tools are kept."""
+    """Return the path of a system prompt with its tools."""
     return folder / PROMPTS / f"{prompt}.json"
 
 
-def find(folder: Path, purpose: CallPurpose) -> tuple[Path, Sequence[Recorded]]:
-    """Return the file that a purpose is recorded in, and its exchanges; CassetteError if there is none."""
+def find(folder: Path, purpose: CallPurpose) -> tuple[Path, Sequence[RecordedExchange]]:
+    """Return the file that has the exchanges of a purpose, and these; CassetteError if there is none."""
     path = _path(folder, purpose)
     if path is None:
         raise CassetteError(f"there is no {cassette_path(folder, purpose)}{_others(folder, purpose)}")
@@ -53,14 +53,14 @@ def find(folder: Path, purpose: CallPurpose) -> tuple[Path, Sequence[Recorded]]:
 
 
 def is_recorded(folder: Path, purpose: CallPurpose) -> bool:
-    """Whether anything of a purpose is recorded under just this name: of its agent, or of its judge."""
+    """Whether calls of the agent or the judge are recorded under exactly this name."""
     judge = replace(purpose, role="judge")
     paths = (cassette_path(folder, purpose), cassette_path(folder, judge), _transcript_path(folder, purpose))
     return any(path.exists() for path in paths)
 
 
 def _path(folder: Path, purpose: CallPurpose) -> Path | None:
-    """Return where a purpose is recorded; what was recorded when its test alone played the case has the case's name."""
+    """Return the file with the calls of a purpose; older recordings may lack the digest of the test in the name."""
     whole = _OF_TEST.fullmatch(purpose.case)
     for each in (purpose, replace(purpose, case=whole[1])) if whole else (purpose,):
         for path in (cassette_path(folder, each), _transcript_path(folder, each)):
@@ -69,43 +69,43 @@ def _path(folder: Path, purpose: CallPurpose) -> Path | None:
     return None
 
 
-def told_judgement(folder: Path, purpose: CallPurpose) -> Mapping[str, Any] | None:
-    """Return what the transcript of a purpose says of its judgement; None where there is none, or a cassette."""
+def stored_judgement(folder: Path, purpose: CallPurpose) -> Mapping[str, Any] | None:
+    """Return the judgement in the transcript of a purpose; None if there is none or it is a cassette."""
     path = _path(folder, purpose)
     if path is None or path.suffix != ".json":
         return None
     try:
         judgement = _checked(decoded(path.read_bytes()))["record"]["judgement"]
-    except (OSError, ValueError, KeyError, TypeError):  # whoever looks for exchanges tells
+    except (OSError, ValueError, KeyError, TypeError):  # reported when the exchanges are read
         return None
     return judgement if isinstance(judgement, Mapping) else None
 
 
 def _others(folder: Path, purpose: CallPurpose) -> str:
-    """Return who else was recorded in the case: a folder is named after its agent, as it was given."""
+    """Return the other subjects that are recorded for the case, for a message."""
     wanted = cassette_path(folder, purpose)
     names = [name for path in sorted(wanted.parents[1].glob(f"*/{wanted.name}")) if (name := _subject(path))]
     return f"; recorded there for this case: {', '.join(names)}" if names else ""
 
 
 def _subject(path: Path) -> str:
-    """Return whose cassette it is; nothing if it is none."""
+    """Return the subject of a cassette; empty if the file is not a cassette."""
     try:
         return str(decoded(next(_lines(path))[1])["subject"])
     except (CassetteError, StopIteration, ValueError, KeyError, TypeError):
         return ""
 
 
-def read(path: Path) -> dict[int, list[Recorded]]:
-    """Return the exchanges of a cassette by trial; CassetteError if there is a line that is none."""
-    trials: dict[int, list[Recorded]] = {}
-    trial, recording = 0, Recording(0)
+def read(path: Path) -> dict[int, list[RecordedExchange]]:
+    """Return the exchanges of a cassette by trial; CassetteError if a line is not an exchange."""
+    trials: dict[int, list[RecordedExchange]] = {}
+    trial, recording = 0, ExchangeReader(0)
     for number, line in _lines(path):
         try:
             record = decoded(line)
             if "cassette" in record:
                 trial = _trial(record)
-                trials[trial], recording = [], Recording(trial)
+                trials[trial], recording = [], ExchangeReader(trial)
             else:
                 trials[trial].append(recording.read(record))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -114,13 +114,13 @@ def read(path: Path) -> dict[int, list[Recorded]]:
     return trials
 
 
-def read_prompts(folder: Path, exchanges: Sequence[Recorded]) -> Mapping[str, Any]:
-    """Return the system prompts and tools of exchanges by their ids, as far as they can be read."""
+def read_prompts(folder: Path, exchanges: Sequence[RecordedExchange]) -> Mapping[str, Any]:
+    """Return the system prompts and tools of exchanges by id; those that can't be read are left out."""
     names = {exchange.line["prompt"] for exchange in exchanges}
     return {name: known for name in names if (known := _read_prompt(prompt_path(folder, name)))}
 
 
-def _of_trial(path: Path, trial: int) -> Sequence[Recorded]:
+def _of_trial(path: Path, trial: int) -> Sequence[RecordedExchange]:
     trials = read(path)
     if trial not in trials:
         known = ", ".join(map(str, sorted(trials))) or "none"
@@ -128,10 +128,10 @@ def _of_trial(path: Path, trial: int) -> Sequence[Recorded]:
     return trials[trial]
 
 
-def _from_transcript(path: Path, purpose: CallPurpose) -> Sequence[Recorded]:
+def _from_transcript(path: Path, purpose: CallPurpose) -> Sequence[RecordedExchange]:
     try:
         document = _checked(decoded(path.read_bytes()))
-        recording = Recording(purpose.trial, marked=False)
+        recording = ExchangeReader(purpose.trial, marked=False)
         return [recording.read(line) for line in _part(path, document, purpose.role)["exchanges"]]
     except OSError as error:
         raise TranscriptError(f"{path}: {error.strerror}") from error
@@ -140,7 +140,7 @@ def _from_transcript(path: Path, purpose: CallPurpose) -> Sequence[Recorded]:
 
 
 def _part(path: Path, document: Mapping[str, Any], role: str) -> Any:  # noqa: ANN401 (JSON from a file)
-    """Return what has the exchanges of a role; TranscriptError if a judge was asked nothing in this trial."""
+    """Return the part of a transcript with the exchanges of a role; TranscriptError if the judge made no call."""
     if role == "agent":
         return document
     if role != "judge":
@@ -164,7 +164,7 @@ def _transcript_path(folder: Path, purpose: CallPurpose) -> Path:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that have something on them, with their numbers."""
+    """Yield the lines that are not blank, with their numbers."""
     try:
         whole = path.read_bytes()
     except OSError as error:

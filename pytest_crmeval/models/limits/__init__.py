@@ -1,4 +1,4 @@
-"""Permits to ask a model, for all workers of a run: who has none waits here."""
+"""Permits for calls to models, for all workers of a run."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -6,23 +6,21 @@ from datetime import UTC, datetime
 from math import inf
 from threading import Condition, Event, Lock, Thread
 
+from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import Feedback
 from pytest_crmeval.models.limits.breaker import FAILURES
-from pytest_crmeval.models.limits.caps import Cap, CapError
-from pytest_crmeval.models.limits.queues import Lanes, Moment, Ticket
-
-__all__ = ["Cap", "CapError", "Limits", "LimitsClosed"]
+from pytest_crmeval.models.limits.queues import ModelQueues, Moment, Ticket
 
 
 class LimitsClosed(Exception):  # noqa: N818 (the normal end of waiting when a run is over)
-    """There are no more permits: the run is over."""
+    """No further permits are given: the run is over."""
 
 
 class Limits:
-    """Gives permits, and takes them back; any number of threads may ask.
+    """Gives permits, and takes them back. Thread-safe.
 
-    It knows the caps, and learns from what comes back how many calls at a time a model bears. Who waits sleeps until
-    it is his turn. One thread of its own, made when somebody has to wait, knows when that is.
+    It applies the caps, and learns from the answers how many concurrent calls a model allows. Waiting calls sleep until
+    their turn. A timer thread, started when the first call has to wait, wakes them.
     """
 
     def __init__(
@@ -33,28 +31,29 @@ class Limits:
         clock: Callable[[], float] = time.monotonic,
         calendar: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._queues = Lanes(caps, failures)
+        self._queues = ModelQueues(caps, failures)
         self._clock, self._calendar = clock, calendar
         self._changed = Condition(Lock())
         self._turns: dict[int, Event] = {}
-        self._usher: Thread | None = None
+        self._timer: Thread | None = None
         self._due = inf
-        """When the usher looks again."""
+        """When the timer checks again."""
         self._closed = False
 
     @property
     def waiting(self) -> int:
-        """How many wait for a permit."""
+        """The number of calls that wait for a permit."""
         return len(self._turns)
 
     def acquire(self, model: str, tokens: int, patience: float | None = None) -> int | None:
-        """Wait until ``model`` may be asked for at most so many tokens; LimitsClosed if the run is over.
+        """Wait until a call to ``model`` with at most ``tokens`` is allowed; LimitsClosed if the run is over.
 
         A call with ``patience`` is a retry: it goes before first attempts, and gets None after ``patience`` seconds.
         All calls get None when the model is given up.
         """
         with self._changed:
-            self._be_open()
+            if self._closed:
+                raise LimitsClosed("the run is over")
             if self._queues.given_up(model):
                 return None
             ticket = self._queues.join(model, tokens, again=patience is not None)
@@ -62,11 +61,13 @@ class Limits:
             if ticket.order:
                 return ticket.number
             turn = self._turns[ticket.number] = Event()
-            self._have_usher()
+            if self._timer is None:
+                self._timer = Thread(target=self._watch, name="crmeval-limits", daemon=True)
+                self._timer.start()
         return self._wait(turn, ticket, patience)
 
     def release(self, permit: int, feedback: Feedback) -> None:
-        """Take a permit back, and learn; one that is not known any more is passed over."""
+        """Take a permit back, and learn from the result; an unknown permit is ignored."""
         with self._changed:
             self._queues.learn(permit, feedback, Moment(time=self._clock(), date=self._calendar()))
             self._admit()
@@ -89,37 +90,34 @@ class Limits:
             return self._queues.paused
 
     def forget(self, permits: Iterable[int]) -> None:
-        """Take back the permits of somebody who is gone, and learn nothing."""
+        """Take back the permits of a lost worker, and learn nothing."""
         with self._changed:
             for permit in permits:
                 self._queues.forget(permit)
             self._admit()
 
     def close(self) -> None:
-        """Give no more permits; whoever waits is told so."""
+        """Give no further permits; waiting calls get LimitsClosed."""
         with self._changed:
             self._closed = True
             for turn in self._turns.values():
                 turn.set()
             self._changed.notify()
-        if self._usher is not None:
-            self._usher.join()
-
-    def _be_open(self) -> None:
-        if self._closed:
-            raise LimitsClosed("the run is over")
+        if self._timer is not None:
+            self._timer.join()
 
     def _wait(self, turn: Event, ticket: Ticket, patience: float | None) -> int | None:
         try:
-            if turn.wait(patience):
-                if not ticket.order:
-                    self._be_open()
-                return ticket.number if ticket.order else None  # None: the model was given up
-        except BaseException:  # Ctrl-C, too: a permit that nobody holds would be missing for ever
+            woken = turn.wait(patience)
+        except BaseException:  # also Ctrl-C: otherwise the permit would never be given back
             self._withdraw(ticket)
             raise
+        if woken and ticket.order:
+            return ticket.number
         self._withdraw(ticket)
-        return None
+        if woken and self._closed:
+            raise LimitsClosed("the run is over")
+        return None  # out of patience, or the model was given up
 
     def _withdraw(self, ticket: Ticket) -> None:
         with self._changed:
@@ -128,7 +126,7 @@ class Limits:
             self._admit()
 
     def _admit(self) -> None:
-        """Let in whoever may go; have the usher look again when there may be more."""
+        """Admit the calls that are allowed now, and set the timer for the next ones."""
         if self._closed:
             return
         now = self._clock()
@@ -139,11 +137,6 @@ class Limits:
         if delay is not None and now + delay < self._due:
             self._due = now + delay
             self._changed.notify()
-
-    def _have_usher(self) -> None:
-        if self._usher is None:
-            self._usher = Thread(target=self._watch, name="crmeval-limits", daemon=True)
-            self._usher.start()
 
     def _watch(self) -> None:
         with self._changed:

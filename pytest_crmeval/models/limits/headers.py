@@ -1,4 +1,4 @@
-"""What servers say about their limits in the headers of an answer. What can't be understood was not said."""
+"""Rate limits in the headers of an answer. Headers that can't be parsed are ignored."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,11 +8,11 @@ from email.utils import parsedate_to_datetime
 from typing import Literal
 
 LONGEST = 120.0
-"""Seconds: no server makes a run stand still for longer, whatever it says and whatever its clock shows."""
+"""Seconds that a header may pause calls at most, because it or the server's clock may be wrong."""
 DAY = 86_400.0
 
 Kind = Literal["requests", "tokens", "output"]
-"""What is limited: calls, tokens of all sorts, tokens that are written."""
+"""What is limited: calls, all tokens, output tokens."""
 
 _HEADERS: tuple[tuple[Kind, str, str], ...] = (
     ("requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
@@ -31,66 +31,52 @@ _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What is left, and for how long there is no more."""
+    """What remains of a limit, and the time until it is reset."""
 
     limit: str
-    """The header that said it."""
+    """The name of the header."""
     kind: Kind
     remaining: int
     seconds: float
-    """Until all is there again."""
+    """Until the limit is reset."""
 
 
 def readings(headers: Mapping[str, str], now: datetime) -> Iterator[Reading]:
-    """Find what remains; ``now`` is when the answer came, by the clock on the wall."""
-    sent = _date(headers.get("date")) or now  # the server's own clock, if it shows it: ours may be wrong
+    """Yield what remains of each limit; ``now`` is the date and time of the answer."""
+    sent = _date(headers.get("date")) or now  # the server's clock, if it is there: ours may differ
     for kind, name, reset in _HEADERS:
-        remaining, seconds = _count(headers.get(name)), _seconds(headers.get(reset), sent)
-        if remaining is not None and seconds is not None:
-            yield Reading(limit=name, kind=kind, remaining=remaining, seconds=bounded(seconds))
+        remaining, seconds = headers.get(name), _seconds(headers.get(reset), sent)
+        if isinstance(remaining, str) and _COUNT.fullmatch(remaining) and seconds is not None:
+            yield Reading(limit=name, kind=kind, remaining=int(remaining), seconds=bounded(seconds))
 
 
 def bounded(seconds: float) -> float:
-    """Return a time to wait that does no harm: what is no number is no time."""
+    """Return a time to wait from 0 to LONGEST; 0 for NaN."""
     return min(seconds, LONGEST) if seconds > 0 else 0.0
 
 
-def _count(said: object) -> int | None:
-    return int(said) if isinstance(said, str) and _COUNT.fullmatch(said) else None
-
-
-def _number(said: object) -> float | None:
-    return float(said) if isinstance(said, str) and _NUMBER.fullmatch(said) else None
-
-
 def _seconds(said: object, now: datetime) -> float | None:
-    """Read ``1.5``, ``6m0s`` or a time of day; more than a day is nonsense, such as seconds since 1970."""
+    """Parse ``1.5``, ``6m0s`` or a time; None if it is more than a day, such as seconds since 1970."""
     if not isinstance(said, str):
         return None
     if _DURATION.fullmatch(said):
-        seconds: float | None = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(said))
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(said))
+    elif _NUMBER.fullmatch(said):
+        seconds = float(said)
     else:
-        seconds = _until(said, now) if (number := _number(said)) is None else number
-    return None if seconds is None or seconds > DAY else seconds
-
-
-def _until(said: str, now: datetime) -> float | None:
-    try:
-        return _between(now, datetime.fromisoformat(said))
-    except ValueError:
-        return None
+        try:
+            seconds = (_aware(datetime.fromisoformat(said)) - _aware(now)).total_seconds()
+        except ValueError:
+            return None
+    return None if seconds > DAY else seconds
 
 
 def _date(said: object) -> datetime | None:
-    """Read a date as HTTP writes it."""
+    """Parse a date of HTTP."""
     try:
         return parsedate_to_datetime(said) if isinstance(said, str) else None
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-
-
-def _between(start: datetime, end: datetime) -> float:
-    return (_aware(end) - _aware(start)).total_seconds()
 
 
 def _aware(moment: datetime) -> datetime:

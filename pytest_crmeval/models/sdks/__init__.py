@@ -1,1 +1,1 @@
-"""The official SDKs, imported lazily: one attempt at one call, in the dialect of the server."""
+"""The official SDKs, imported lazily: one attempt at one call, in the format of the server's API."""

@@ -1,4 +1,4 @@
-"""How a server is spoken to: what the kinds of API have in common."""
+"""What the APIs of servers have in common: requests, answers, usage."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class UnusableError(Exception):
-    """An answer that is none: why, and what kind of failure that is."""
+    """An answer that can't be used, with the cause of the failure."""
 
     def __init__(self, cause: Cause, why: str) -> None:
         super().__init__(why)
@@ -23,16 +23,16 @@ class UnusableError(Exception):
 
 
 class Dialect(Protocol):
-    """One kind of API."""
+    """The format of one API."""
 
     @property
     def path(self) -> str:
-        """Where requests go, below the server's address."""
+        """The path of requests, below the server's address."""
         ...
 
     @property
     def settings(self) -> Settings:
-        """What goes along with every prompt."""
+        """The parameters that are sent with every prompt."""
         ...
 
     def body(self, prompt: Prompt) -> Mapping[str, Any]:
@@ -40,20 +40,20 @@ class Dialect(Protocol):
         ...
 
     def headers(self, body: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return headers that a request needs besides the SDK's own."""
+        """Return headers that a request needs besides those of the SDK."""
         ...
 
     def read(self, answer: object) -> Completion:
-        """Return what the server's JSON says; UnusableError if it is no answer."""
+        """Return the completion in the server's JSON; UnusableError if there is none."""
         ...
 
     def usage(self, answer: object) -> Usage | None:
-        """Return what the server's JSON took, whatever else is in it; None if it does not tell."""
+        """Return the usage in the server's JSON, whatever else is in it; None if there is none."""
         ...
 
 
-def shaped(record: object, shape: type[T]) -> T:
-    """Return the parts of a record that we read, seen to be what they should; UnusableError if they are not."""
+def converted(record: object, shape: type[T]) -> T:
+    """Return the parts of a record that we read, validated; UnusableError if they are invalid."""
     try:
         return msgspec.convert(record, shape)
     except msgspec.ValidationError as error:
@@ -72,18 +72,18 @@ def is_counted(record: object) -> bool:
 
 
 def of_type(name: str, items: Sequence[Mapping[str, Any]], shape: type[T]) -> list[T]:
-    """Return the items of one type; those of types that we don't know are passed over."""
+    """Return the items of one type; items of unknown types are ignored."""
     if not all(isinstance(item.get("type"), str) for item in items):
-        raise UnusableError(Cause.MALFORMED, "there is a part of no type in it")
-    return [shaped(item, shape) for item in items if item["type"] == name]
+        raise UnusableError(Cause.MALFORMED, "a part of it has no type")
+    return [converted(item, shape) for item in items if item["type"] == name]
 
 
-def spelled(thoughts: object) -> str:
-    """Return thoughts as text: servers send a text, or a list of parts with texts in them."""
+def thoughts_text(thoughts: object) -> str:
+    """Return thoughts as text: servers send a text, or a list of parts with texts."""
     if isinstance(thoughts, list):
-        return "\n\n".join(filter(None, map(spelled, thoughts)))
+        return "\n\n".join(filter(None, map(thoughts_text, thoughts)))
     if isinstance(thoughts, dict):
-        return spelled(thoughts.get("text") or thoughts.get("thinking"))
+        return thoughts_text(thoughts.get("text") or thoughts.get("thinking"))
     return thoughts if isinstance(thoughts, str) else ""
 
 

@@ -1,4 +1,4 @@
-"""From an SDK's exception to a typed error that says who said what, and never the key."""
+"""Translates an SDK's exception into a ModelError: with the server's words, and without the key."""
 
 import json
 import math
@@ -11,15 +11,15 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from pytest_crmeval.domain.cutting import cut, redacted
-from pytest_crmeval.models.sdks.wire import TooLargeError
+from pytest_crmeval.models.sdks.event_loop import TooLargeError
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 
 LONGEST = 500
 _EXCERPT = 200
 _LIMITS = frozenset({"retry-after", "retry-after-ms", "date"})
-"""What is kept besides what has its name from it; the date is the server's clock."""
+"""Headers that are stored besides those with "ratelimit" in their names; the date is the server's clock."""
 _SHORTEST_KEY = 8
-"""Shorter ones are the placeholders of servers that want none; they are ordinary words."""
+"""Shorter keys are placeholders for servers that require none; they may be ordinary words."""
 _LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk)-[\w*.-]{4,}")
 _NO_MONEY = re.compile(
     r"""insufficient_quota|credit\ balance\ is\ too\ low|insufficient\ (?:credit|balance|funds)
@@ -32,7 +32,7 @@ _NO_MONEY = re.compile(
 )
 _NO_CARD = re.compile(r"\b(?:add|set up|provide|no)\b(?: an?| your)?(?: valid)? payment method\b", re.IGNORECASE)
 _TOO_FAST_WORDS = re.compile(r"rate.?limit|too many requests|per minute", re.IGNORECASE)
-"""Words of a rate limit whose message only recommends a payment method."""
+"""Words of a rate limit, whose message may recommend a payment method."""
 _BILLING = re.compile("billing", re.IGNORECASE)
 _NO_MONEY_CODE = re.compile(r"insufficient_quota|billing_\w+")
 _TOO_FAST_CODES = frozenset({"rate_limit_exceeded", "requests", "tokens"})
@@ -59,12 +59,12 @@ _BAD_KEY = re.compile(
     r"\bapi[ _-]key(?: is)?[ _](?:not valid|invalid)\b|\b(?:incorrect|invalid)[ _]api[ _-]key\b", re.IGNORECASE
 )
 _NAMES_NOTHING = frozenset({"", "None", "null"})
-"""How servers say that their refusal is about no parameter."""
+"""Values of ``param`` in a refusal that is not about a parameter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """Whom we asked: what a message names, and the key that it must not."""
+class Target:
+    """The model and server of a request, for messages, and the key, which must not be in them."""
 
     provider: str
     model: str
@@ -78,79 +78,86 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Complaint:
-    """A server's refusal, in its own words."""
+class ErrorResponse:
+    """An error response of a server."""
 
     status: int
     words: str
     code: str = ""
-    """Its code and its type, where it has them."""
+    """Code and type, if it has them."""
     param: str = ""
-    """The parameter that it is about, where it says so."""
+    """The parameter that it is about, if it names one."""
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def complaint_of(error: BaseException) -> Complaint | None:
-    """Return what a server said; None if there was no answer."""
+def error_response(error: BaseException) -> ErrorResponse | None:
+    """Return the error response of a server; None if there was no response."""
     status, response = getattr(error, "status_code", None), getattr(error, "response", None)
     if not isinstance(status, int) or response is None:
         return None
     said = _inner(getattr(error, "body", None))
-    told = [each for each in (said, _inner(_behind(said))) if isinstance(each, dict)]
-    params = [param for each in told if (param := str(each.get("param") or "")) not in _NAMES_NOTHING]
-    return Complaint(
+    parts = [each for each in (said, _inner(_behind(said))) if isinstance(each, dict)]
+    params = [param for each in parts if (param := str(each.get("param") or "")) not in _NAMES_NOTHING]
+    words, behind = _words(said), _words(_inner(_behind(said)))
+    return ErrorResponse(
         status=status,
-        words=_all_words(said) or str(response.headers.get("location", "")),
-        code=" ".join(str(each[name]) for each in told for name in ("code", "type") if each.get(name)),
+        # The words of a server behind a gateway come first: they have the reason.
+        words=(f"{behind} ({words})" if behind else words) or str(response.headers.get("location", "")),
+        code=" ".join(str(each[name]) for each in parts for name in ("code", "type") if each.get(name)),
         param=params[0] if params else "",
         headers=response.headers,
     )
 
 
-def explained(error: BaseException, asked: Asked) -> ModelError:
-    """Return why there is no answer."""
-    complaint = complaint_of(error)
-    if complaint is not None:
-        return _refused(complaint, asked)
+def explained(error: BaseException, target: Target) -> ModelError:
+    """Return the error for a request without an answer."""
+    refusal = error_response(error)
+    if refusal is not None:
+        return _refused(refusal, target)
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, TooLargeError):
-            return failed(Cause.TOO_LARGE, str(cause), asked)
+            return failed(Cause.TOO_LARGE, str(cause), target)
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
             advice = "; SSL_CERT_FILE may name the authorities that you trust"
-            return failed(Cause.UNREACHABLE, f"{asked.address}: {cause}", asked, advice=advice)
+            return failed(Cause.UNREACHABLE, f"{target.address}: {cause}", target, advice=advice)
     if any("Timeout" in type(cause).__name__ for cause in causes):
-        return failed(Cause.TIMEOUT, f"no whole answer from {asked.address} in time", asked)
+        return failed(Cause.TIMEOUT, f"no whole answer from {target.address} in time", target)
     said = next((text for cause in reversed(causes) if (text := str(cause))), "")
-    return failed(Cause.CONNECTION, f"{asked.address}: {type(causes[-1]).__name__} {said}", asked)
+    return failed(Cause.CONNECTION, f"{target.address}: {type(causes[-1]).__name__} {said}", target)
 
 
-def failed(cause: Cause, what: str, asked: Asked, *, advice: str = "", retry_after: float | None = None) -> ModelError:
-    """Return an error with one line: whom we asked, what happened, what to do."""
-    said = _excerpt(f"{asked}: {what}", asked.key, LONGEST - len(advice))
+def failed(
+    cause: Cause, what: str, target: Target, *, advice: str = "", retry_after: float | None = None
+) -> ModelError:
+    """Return an error with one line: the model, what happened, what to do."""
+    said = _excerpt(f"{target}: {what}", target.key, LONGEST - len(advice))
     return ModelError(cause, said + advice, retry_after=retry_after)
 
 
-def excerpt(text: str, asked: Asked) -> str:
-    """Return how a text begins, in one line; cut when the key is out of it, for half a key is too much."""
-    return _excerpt(text, asked.key, _EXCERPT)
+def excerpt(text: str, target: Target) -> str:
+    """Return the beginning of a text in one line; the key is redacted before it is shortened."""
+    return _excerpt(text, target.key, _EXCERPT)
 
 
 def limits(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that speak of limits, names in lower case."""
+    """Return the headers about rate limits, names in lower case."""
     named = {name.lower(): value for name, value in headers.items()}
     return {name: value for name, value in named.items() if "ratelimit" in name or name in _LIMITS}
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server wants us to wait; None if it does not say, or not so that one can tell."""
+    """Return the seconds that a server asks us to wait; None if it does not, or if they can't be parsed."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    asked = headers.get("retry-after")
-    seconds = _number(asked)
-    return _until(asked, headers.get("date", "")) if seconds is None and asked else seconds
+    wanted = headers.get("retry-after")
+    seconds = _number(wanted)
+    if seconds is not None or not wanted:
+        return seconds
+    end, start = _moment(wanted), _moment(headers.get("date", ""))  # the server's clock: ours may differ
+    return None if end is None else max(0.0, end - (time.time() if start is None else start))
 
 
 def shown(address: str) -> str:
@@ -159,58 +166,58 @@ def shown(address: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def _refused(complaint: Complaint, asked: Asked) -> ModelError:
-    cause = _cause(complaint)
+def _refused(refusal: ErrorResponse, target: Target) -> ModelError:
+    cause = _cause(refusal)
     advice = ""
     if cause is Cause.AUTHENTICATION:
-        advice = f"; check {asked.key_name}"
+        advice = f"; check {target.key_name}"
     elif cause is Cause.UNKNOWN_MODEL:
-        advice = cut(f"; is there a model {asked.model} at {asked.address}?", LONGEST // 2)
-    what = f"the server answered {complaint.status}: {complaint.words}"
-    error = failed(cause, what, asked, advice=advice, retry_after=retry_after(complaint.headers))
-    error.overloaded, error.headers = complaint.status in _TOO_MUCH_WORK, limits(complaint.headers)
-    error.too_long = cause is Cause.BAD_REQUEST and _is_about_length(complaint)
+        advice = cut(f"; is there a model {target.model} at {target.address}?", LONGEST // 2)
+    what = f"the server answered {refusal.status}: {refusal.words}"
+    error = failed(cause, what, target, advice=advice, retry_after=retry_after(refusal.headers))
+    error.overloaded, error.headers = refusal.status in _TOO_MUCH_WORK, limits(refusal.headers)
+    error.too_long = cause is Cause.BAD_REQUEST and _is_about_length(refusal)
     return error
 
 
-def _cause(complaint: Complaint) -> Cause:
-    status, text = complaint.status, f"{complaint.code} {complaint.words}"
-    if status == _PAYMENT_REQUIRED or _is_about_money(complaint):
+def _cause(refusal: ErrorResponse) -> Cause:
+    status, text = refusal.status, f"{refusal.code} {refusal.words}"
+    if status == _PAYMENT_REQUIRED or _is_about_money(refusal):
         return Cause.QUOTA
     if status in _ABOUT_CONTENT and _FILTER.search(text):
         return Cause.FILTERED
     if status == _BAD_REQUEST and _BAD_KEY.search(text):
         return Cause.AUTHENTICATION
-    is_no_model = status == _BAD_REQUEST and complaint.param in {"", "model"} and _NO_MODEL.search(text)
+    is_no_model = status == _BAD_REQUEST and refusal.param in {"", "model"} and _NO_MODEL.search(text)
     if is_no_model or status < _BAD_REQUEST:  # a redirect is not followed: the key stays here
         return Cause.UNKNOWN_MODEL
     return _BY_STATUS.get(status, Cause.OVERLOADED if status >= _SERVER_ERROR else Cause.BAD_REQUEST)
 
 
-def _is_about_length(complaint: Complaint) -> bool:
-    """Whether the dialogue does not fit into the model's context, or into a request."""
-    too_large = complaint.status == _CONTENT_TOO_LARGE
-    return too_large or bool(_TOO_LONG.search(f"{complaint.code} {complaint.words}"))
+def _is_about_length(refusal: ErrorResponse) -> bool:
+    """Whether the dialogue is too long for the model's context or for a request."""
+    too_large = refusal.status == _CONTENT_TOO_LARGE
+    return too_large or bool(_TOO_LONG.search(f"{refusal.code} {refusal.words}"))
 
 
-def _is_about_money(complaint: Complaint) -> bool:
-    """Whether the account has none left: waiting does not help.
+def _is_about_money(refusal: ErrorResponse) -> bool:
+    """Whether the account has no money left, so that waiting does not help.
 
-    A 429 speaks of billing also where it only tells how to be allowed more: there its code decides, where it has one.
+    A 429 may mention billing only to explain how to raise the limit: there the code decides, if it has one.
     """
-    if complaint.status != _TOO_FAST:
-        text = f"{complaint.code} {complaint.words}"
-        return complaint.status in _ABOUT_MONEY and bool(_speaks_of_money(text) or _BILLING.search(text))
-    codes = complaint.code.lower().split()
+    if refusal.status != _TOO_FAST:
+        text = f"{refusal.code} {refusal.words}"
+        return refusal.status in _ABOUT_MONEY and bool(_speaks_of_money(text) or _BILLING.search(text))
+    codes = refusal.code.lower().split()
     if any(map(_NO_MONEY_CODE.fullmatch, codes)):
         return True
     if not _TOO_FAST_CODES.isdisjoint(codes):
         return False
-    return _speaks_of_money(complaint.words) and not _SOON.search(complaint.words)
+    return _speaks_of_money(refusal.words) and not _SOON.search(refusal.words)
 
 
 def _speaks_of_money(text: str) -> bool:
-    """Whether a server says that the account has no money left, or no way to pay."""
+    """Whether a text says that the account has no money left or no payment method."""
     return bool(_NO_MONEY.search(text) or (_NO_CARD.search(text) and not _TOO_FAST_WORDS.search(text)))
 
 
@@ -233,9 +240,9 @@ def _inner(body: object) -> object:
     return body.get("error", body) if isinstance(body, dict) else body
 
 
-def _behind(told: object) -> object:
-    """Return what the server behind a gateway said, which OpenRouter has in its metadata, as text; None if nothing."""
-    metadata = told.get("metadata") if isinstance(told, dict) else None
+def _behind(body: object) -> object:
+    """Return the error of the server behind a gateway, which OpenRouter has in its metadata; None if there is none."""
+    metadata = body.get("metadata") if isinstance(body, dict) else None
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     try:
         return json.loads(raw) if isinstance(raw, str) else raw
@@ -243,18 +250,12 @@ def _behind(told: object) -> object:
         return raw
 
 
-def _all_words(told: object) -> str:
-    """Return the words of the server, those of the one behind it first: they say what is wrong."""
-    words, behind = _words(told), _words(_inner(_behind(told)))
-    return f"{behind} ({words})" if behind else words
-
-
-def _words(told: object) -> str:
-    """Return what a server wants people to read, out of the shapes that are in use."""
-    if isinstance(told, dict):
-        found = (told[name] for name in ("message", "detail", "msg", "error") if told.get(name))
-        return str(next(found, told or ""))
-    return re.sub(r"<[^>]*>", " ", str(told or "")).strip()
+def _words(body: object) -> str:
+    """Return the message in an error, in any of the formats in use."""
+    if isinstance(body, dict):
+        found = (body[name] for name in ("message", "detail", "msg", "error") if body.get(name))
+        return str(next(found, body or ""))
+    return re.sub(r"<[^>]*>", " ", str(body or "")).strip()
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -265,7 +266,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _excerpt(text: str, key: str, room: int) -> str:
-    """Return a text in one line that fits, without any key."""
+    """Return a text in one line of limited length, without any key."""
     if len(key) >= _SHORTEST_KEY:
         text = text.replace(key, "[key]")
     line = " ".join(_LIKE_A_KEY.sub("[key]", redacted(text)).split())
@@ -278,12 +279,6 @@ def _number(text: str | None) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) and number >= 0 else None
-
-
-def _until(date: str, now: str) -> float | None:
-    """Return the seconds until ``date``, by the server's clock if it shows it: ours may be wrong."""
-    end, start = _moment(date), _moment(now)
-    return None if end is None else max(0.0, end - (time.time() if start is None else start))
 
 
 def _moment(date: str) -> float | None:

@@ -1,40 +1,40 @@
-"""OpenAI, and every server that speaks like it. Imported only when such a model is asked."""
+"""OpenAI, and every server with a compatible API. Imported only when such a model is used."""
 
 import re
 
 from pytest_crmeval.models.backend import Backend
-from pytest_crmeval.models.sdks.attempts import SdkBackend, SdkClient, asked_of
+from pytest_crmeval.models.sdks.attempts import SdkBackend, SdkClient, target_of
+from pytest_crmeval.models.sdks.event_loop import client as shared_client
 from pytest_crmeval.models.sdks.openai_chat import Chat
 from pytest_crmeval.models.sdks.openai_responses import Responses
 from pytest_crmeval.models.sdks.transport import http_client
-from pytest_crmeval.models.sdks.wire import client as shared_client
 from pytest_crmeval.models.specs import ModelSpec
 
 ADDRESS = "https://api.openai.com/v1"
 NO_KEY = "no-key"
-"""For servers that want none: the SDK insists on one."""
+"""For servers that require none: the SDK insists on a key."""
 _ONLY_RESPONSES = re.compile(r"-pro(-\d{4}-\d{2}-\d{2})?$|codex|deep-research|computer-use")
 
 
 def openai_backend(spec: ModelSpec, key: str, base_url: str) -> Backend:
     """Return a backend for a model at ``base_url``; empty: OpenAI's own address.
 
-    Which API is spoken is decided by the spec, or else by what is known of the model, or else by what the server says.
+    The API is decided by the spec, else by the name of the model, else by what the server requires.
     """
     import openai
 
     key, address = key.strip(), base_url or ADDRESS
     own = address.rstrip("/") == ADDRESS
     chat, responses = Chat(spec, own=own), Responses(spec, own=own)
-    asked = asked_of(spec, key, address)
+    target = target_of(spec, key, address)
 
     def client() -> SdkClient:
         return shared_client(("openai", address, key), lambda: _client(address, key))
 
     if spec.api == "responses" or (not spec.api and own and _ONLY_RESPONSES.search(spec.model)):
-        return SdkBackend(asked, client, (openai.OpenAIError,), responses).prepared()
+        return SdkBackend(target, client, (openai.OpenAIError,), responses).prepared()
     other = None if spec.api else responses
-    return SdkBackend(asked, client, (openai.OpenAIError,), chat, other=other).prepared()
+    return SdkBackend(target, client, (openai.OpenAIError,), chat, other=other).prepared()
 
 
 def _client(address: str, key: str) -> SdkClient:

@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions, which most other servers speak too."""
+"""OpenAI's Chat Completions API, which most other servers support."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from pytest_crmeval.domain.messages import Message, Reply, Tool
-from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
+from pytest_crmeval.domain.prompt import Completion, Prompt, StopReason
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.models.once import Once
-from pytest_crmeval.models.sdks.dialect import UnusableError, count, is_counted, part, shaped, spelled
+from pytest_crmeval.models.backend import ToolsCache
+from pytest_crmeval.models.sdks.dialect import UnusableError, converted, count, is_counted, part, thoughts_text
+from pytest_crmeval.models.sdks.encoding import call_id, called, called_name, result_text, text_of_arguments
 from pytest_crmeval.models.sdks.settings import TOOL_CHOICE, Settings
-from pytest_crmeval.models.sdks.wording import call_id, called, called_name, result_text, text_of_arguments
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.ports.chat_model import Cause
 
@@ -27,7 +27,7 @@ class Chat:
         self.settings = Settings(spec.model, sent, swaps={tokens[0]: tokens[1], tokens[1]: tokens[0]})
         self._model = spec.model
         self._own = own
-        self._tools = Once(_tools)
+        self._tools = ToolsCache(_tools)
 
     def body(self, prompt: Prompt) -> Mapping[str, Any]:
         """Return the request."""
@@ -39,12 +39,12 @@ class Chat:
         return body
 
     def headers(self, body: Mapping[str, Any]) -> Mapping[str, str]:  # noqa: ARG002 (the dialect's signature)
-        """Return nothing: the SDK knows them all."""
+        """Return no headers: the SDK sets them all."""
         return {}
 
     def read(self, answer: object) -> Completion:
         """Return the first choice."""
-        found = shaped(answer, _Answer)
+        found = converted(answer, _Answer)
         if not found.choices:
             raise UnusableError(Cause.MALFORMED, "there is no choice in it")
         choice = found.choices[0]
@@ -56,7 +56,7 @@ class Chat:
         return Completion(reply=reply, usage=usage, ending=_ending(choice, reply))
 
     def usage(self, answer: object) -> Usage | None:
-        """Return what the server counted; None if it says nothing about that."""
+        """Return the usage that the server reports; None if it reports none."""
         return _usage(answer) if is_counted(answer) else None
 
     def _messages(self, prompt: Prompt) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ class _Function(msgspec.Struct):
 
 class _Call(msgspec.Struct):
     function: _Function | None = None
-    """None: a kind of call that was not offered."""
+    """None for a kind of call that was not offered."""
 
 
 class _Part(msgspec.Struct):
@@ -112,7 +112,7 @@ class _Part(msgspec.Struct):
     @property
     def thoughts(self) -> str:
         """Thoughts of a part that is not text; Mistral sends a list of texts."""
-        return spelled(self.thinking or self.text) if self.type in _THINKING else ""
+        return thoughts_text(self.thinking or self.text) if self.type in _THINKING else ""
 
 
 class _Message(msgspec.Struct):
@@ -131,14 +131,14 @@ class _Message(msgspec.Struct):
     @property
     def thoughts(self) -> str:
         parts = [part.thoughts for part in self.content] if isinstance(self.content, list) else []
-        return "\n\n".join(filter(None, [spelled(self.reasoning_content or self.reasoning), *parts]))
+        return "\n\n".join(filter(None, [thoughts_text(self.reasoning_content or self.reasoning), *parts]))
 
 
 class _Choice(msgspec.Struct):
     message: _Message
     finish_reason: str | None = None
     error: Any = None
-    """Why it is not whole, in the words of some gateways."""
+    """Why it is incomplete, from some gateways."""
 
 
 class _Answer(msgspec.Struct):
@@ -148,9 +148,9 @@ class _Answer(msgspec.Struct):
 _THINKING = frozenset({"thinking", "reasoning"})
 """Types of message parts that are not part of the reply."""
 _BROKEN_OFF = frozenset({"error", "abort", "cancelled", "canceled"})
-"""How gateways and vLLM tell that the model did not end what it said: the half of it is not its fault."""
+"""Finish reasons of gateways and vLLM for an answer that was interrupted, which is not the model's fault."""
 _FINISHED = frozenset({"stop", "length"})
-"""How a model ends that may have had nothing to say; what ends otherwise with nothing in it broke off."""
+"""Finish reasons of answers that may be empty; an empty answer with another reason was interrupted."""
 
 
 def _reply(choice: _Choice) -> Reply:
@@ -164,7 +164,7 @@ def _reply(choice: _Choice) -> Reply:
     return Reply(text=text, calls=calls, thoughts=message.thoughts)
 
 
-def _ending(choice: _Choice, reply: Reply) -> Ending:
+def _ending(choice: _Choice, reply: Reply) -> StopReason:
     if choice.finish_reason == "length":
         return "length"
     if choice.message.refusal:

@@ -1,4 +1,4 @@
-"""OpenAI's Responses."""
+"""OpenAI's Responses API."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 import msgspec
 
 from pytest_crmeval.domain.messages import Message, Reply, Tool
-from pytest_crmeval.domain.prompt import Completion, Ending, Prompt
+from pytest_crmeval.domain.prompt import Completion, Prompt, StopReason
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.models.once import Once
-from pytest_crmeval.models.sdks.dialect import UnusableError, count, is_counted, of_type, part, shaped, spelled
+from pytest_crmeval.models.backend import ToolsCache
+from pytest_crmeval.models.sdks.dialect import UnusableError, converted, count, is_counted, of_type, part, thoughts_text
+from pytest_crmeval.models.sdks.encoding import call_id, called, called_name, result_text, text_of_arguments
 from pytest_crmeval.models.sdks.settings import TOOL_CHOICE, Settings
-from pytest_crmeval.models.sdks.wording import call_id, called, called_name, result_text, text_of_arguments
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.ports.chat_model import Cause
 
 
 class Responses:
-    """Responses of one model, which are told everything each time and keep nothing; ``own``: at OpenAI's address."""
+    """Responses of one model, stateless: each request has the whole dialogue. ``own``: at OpenAI's own address."""
 
     path = "/responses"
 
@@ -26,7 +26,7 @@ class Responses:
         self.settings = Settings(spec.model, sent, needed=frozenset({"store"}))
         self._model = spec.model
         self._own = own
-        self._tools = Once(_tools)
+        self._tools = ToolsCache(_tools)
 
     def body(self, prompt: Prompt) -> Mapping[str, Any]:
         """Return the request."""
@@ -41,17 +41,18 @@ class Responses:
         return body
 
     def headers(self, body: Mapping[str, Any]) -> Mapping[str, str]:  # noqa: ARG002 (the dialect's signature)
-        """Return nothing: the SDK knows them all."""
+        """Return no headers: the SDK sets them all."""
         return {}
 
     def read(self, answer: object) -> Completion:
-        """Return all that was put out, in one reply."""
-        found = shaped(answer, _Answer)
+        """Return the whole output in one reply."""
+        found = converted(answer, _Answer)
         _check(found)
         messages = of_type("message", found.output, _Message)
         calls = of_type("function_call", found.output, _Call)
         text = "\n".join(said for message in messages if (said := message.said))
-        thoughts = [spelled(item.get("content") or item.get("summary")) for item in found.output if _thinks(item)]
+        reasoning = [item for item in found.output if item.get("type") == "reasoning"]
+        thoughts = [thoughts_text(item.get("content") or item.get("summary")) for item in reasoning]
         reply = Reply(
             text=text,
             calls=tuple(called(call.name, call.arguments) for call in calls),
@@ -61,7 +62,7 @@ class Responses:
         return Completion(reply=reply, usage=_usage(answer), ending=ending)
 
     def usage(self, answer: object) -> Usage | None:
-        """Return what the server counted; None if it says nothing about that."""
+        """Return the usage that the server reports; None if it reports none."""
         return _usage(answer) if is_counted(answer) else None
 
     def _said(self, place: int, message: Message) -> list[dict[str, Any]]:
@@ -92,7 +93,7 @@ def _tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
             "name": tool.name,
             "description": tool.description,
             "parameters": tool.parameters,
-            "strict": False,  # here it is on unless one says so
+            "strict": False,  # the default of this API is True
         }
         for tool in tools
     ]
@@ -150,13 +151,9 @@ _FAILURES: Mapping[str, Cause] = {
 
 
 _BROKEN_OFF = frozenset({"cancelled", "in_progress", "queued"})
-"""What is not whole, and was not to be had otherwise: the half of it is not the model's fault."""
+"""Statuses of a response that was interrupted, which is not the model's fault."""
 _FINISHED = frozenset({"completed", "incomplete"})
-"""How a response ends that may have nothing in it: the model had nothing to say."""
-
-
-def _thinks(item: Mapping[str, Any]) -> bool:
-    return item.get("type") == "reasoning"
+"""Statuses of responses that may be empty."""
 
 
 def _check(answer: _Answer) -> None:
@@ -171,7 +168,7 @@ def _check(answer: _Answer) -> None:
         raise UnusableError(Cause.MALFORMED, "there is no output in it, and no end")
 
 
-def _ending(answer: _Answer, reply: Reply, *, refused: bool) -> Ending:
+def _ending(answer: _Answer, reply: Reply, *, refused: bool) -> StopReason:
     if answer.status == "incomplete":
         return "length"
     if refused:

@@ -1,4 +1,4 @@
-"""What is sent along with every prompt, less what the server has refused."""
+"""The parameters that are sent with every prompt, without those that the server has refused."""
 
 import re
 import threading
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.models.sdks.errors import Complaint
+from pytest_crmeval.models.sdks.errors import ErrorResponse
 
 TOOL_CHOICE = "tool_choice"
 _COMPLAINS = re.compile(
@@ -18,11 +18,11 @@ _TOO_SMALL = re.compile(r"below_min|below (?:the )?minimum|expected (?:a value )
 _REFUSING = frozenset({400, 422})
 _QUOTED = re.compile(r"""(?<!\w)(['"`])(.*?)\1(?!\w)""", re.DOTALL)
 _LOCATED = re.compile(r"""['"]loc['"]: ?[\[(]([^\])]*)[\])]""")
-"""Where the fault is, in the words of pydantic; the rest of them may repeat all that was sent."""
+"""The location of an error in messages of pydantic; the rest of such a message may repeat the whole request."""
 
 
 class Settings:
-    """The parameters of one model at one server. What is refused once is never sent again, and noted."""
+    """The parameters of one model on one server. A refused parameter is never sent again, and noted."""
 
     def __init__(
         self,
@@ -43,12 +43,12 @@ class Settings:
 
     @property
     def values(self) -> Mapping[str, Json]:
-        """What is sent now."""
+        """The parameters that are sent now."""
         return self._values
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not sent, or by another name, and what was known of the model before."""
+        """Notes on parameters that are left out or renamed, and on the model."""
         return self._notes
 
     @property
@@ -56,48 +56,46 @@ class Settings:
         """Whether the model can be made to call a tool."""
         return TOOL_CHOICE not in self._refused
 
-    def concede(self, complaint: Complaint, sent: Mapping[str, Any]) -> bool:
-        """Do without the parameter that a server complains about; False if it complains about none that was sent."""
+    def do_without(self, refusal: ErrorResponse, sent: Mapping[str, Any]) -> bool:
+        """Leave out the parameter that a server refuses; False if it does not refuse one that was sent."""
         ours = ({*self._values, *self._refused, TOOL_CHOICE} & sent.keys()) - self._needed
-        blamed = sorted(name for name in ours if _blames(complaint, name))
+        blamed = sorted(name for name in ours if _blames(refusal, name))
         if not blamed:
             return False
         with self._lock:
-            # Another thread may have conceded it while this one was asking.
-            if blamed[0] not in self._refused:
-                self._leave_out(blamed[0])
+            name = blamed[0]
+            if name in self._refused:  # another thread has left it out already
+                return True
+            self._refused |= {name}
+            values = dict(self._values)
+            value = values.pop(name, None)
+            other = self._swaps.get(name, "")
+            if other and other not in self._refused:
+                values[other] = value
+            done = f"{other} is sent instead" if other in values else "left out"
+            self._values = values
+            self._notes += (f"{self._model} refuses {name}: {done}",)
         return True
 
-    def _leave_out(self, name: str) -> None:
-        self._refused |= {name}
-        values = dict(self._values)
-        value = values.pop(name, None)
-        other = self._swaps.get(name, "")
-        if other and other not in self._refused:
-            values[other] = value
-        done = f"{other} is sent instead" if other in values else "left out"
-        self._values = values
-        self._notes += (f"{self._model} refuses {name}: {done}",)
 
-
-def _blames(complaint: Complaint, name: str) -> bool:
-    text = f"{complaint.code} {complaint.words}"
-    # A prompt that is too long for the model is no fault of the parameter.
-    if complaint.status not in _REFUSING or "context" in text:
+def _blames(refusal: ErrorResponse, name: str) -> bool:
+    text = f"{refusal.code} {refusal.words}"
+    # A prompt that is too long for the model is not the fault of a parameter.
+    if refusal.status not in _REFUSING or "context" in text:
         return False
-    # Who sets too small a limit wants a small one: without it, an answer of any length would be paid for.
+    # A limit that is too small is an error of the user: without it, an answer of any length would be paid for.
     if "tokens" in name and _TOO_SMALL.search(text):
         return False
-    if complaint.param:
-        return complaint.param.rpartition(".")[2] == name
-    words = " ".join(_LOCATED.findall(complaint.words)) or complaint.words
-    return bool(_names(words, name) and _COMPLAINS.search(complaint.words))
+    if refusal.param:
+        return refusal.param.rpartition(".")[2] == name
+    words = " ".join(_LOCATED.findall(refusal.words)) or refusal.words
+    return bool(_names(words, name) and _COMPLAINS.search(refusal.words))
 
 
 def _names(words: str, name: str) -> bool:
-    """Whether a server speaks of a parameter: at the start, in a line or in quotes of its own, or as ``name=value``.
+    """Whether a server names a parameter: at the start, on its own line or in its own quotes, or as ``name=value``.
 
-    Not in a longer text in quotes: that is what somebody said in the dialogue, and the server repeats.
+    A longer text in quotes does not count: the server may quote the dialogue.
     """
     quoted = {found[2] for found in _QUOTED.finditer(words)}
     own = _QUOTED.sub("…", words)

@@ -1,24 +1,23 @@
-"""HTTP under the SDKs; imported only where an SDK is, for httpx2 is slow to load."""
+"""The HTTP client of the SDKs; imported only with an SDK, because httpx2 is slow to load."""
 
 import zlib
 from collections.abc import AsyncIterator
 
 import httpx2
 
-from pytest_crmeval.models.sdks.wire import MAX_BYTES, TooLargeError
+from pytest_crmeval.models.sdks.event_loop import MAX_BYTES, TooLargeError
 
 CONNECTIONS = 200
 _GZIP_OR_ZLIB = 47
-"""For zlib: find out by yourself."""
+"""Makes zlib detect the format."""
 IDLE_SECONDS = 30.0
-"""How long a connection is kept for the next call."""
+"""How long an idle connection is kept open."""
 
 
 def http_client() -> httpx2.AsyncClient:
-    """Return a client with room for many calls: it reads no more than MAX_BYTES, and its key goes where it was sent.
+    """Return a client for many concurrent calls: it reads at most MAX_BYTES, and follows no redirects with the key.
 
-    The deadline of a call is kept by whoever makes it. Proxies and certificates of the environment are heeded, as the
-    SDKs do.
+    Deadlines are kept by the caller. Proxies and certificates of the environment are used, as in the SDKs.
     """
     return httpx2.AsyncClient(
         timeout=None,
@@ -26,21 +25,21 @@ def http_client() -> httpx2.AsyncClient:
         limits=httpx2.Limits(
             max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_SECONDS
         ),
-        headers={"accept-encoding": "identity"},  # a reply is small: to unpack it takes longer than to wait for it
+        headers={"accept-encoding": "identity"},  # replies are small: decompression takes longer than it saves
         event_hooks={"response": [_limit]},
     )
 
 
 async def _limit(response: httpx2.Response) -> None:
-    # A hook, because a transport of our own would turn the environment's proxies off. What is packed although we asked
-    # for it plain is unpacked here: httpx2 would unpack a few bytes to any number before they could be counted.
+    # A hook, because a custom transport would disable the proxies of the environment. If a body is compressed although
+    # we asked for plain text, it is decompressed here: httpx2 would expand it to any size before its bytes are counted.
     packed = response.headers.pop("content-encoding", "identity").lower() in {"gzip", "x-gzip", "deflate"}
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Counted(response.stream, zlib.decompressobj(_GZIP_OR_ZLIB) if packed else None)
 
 
 class _Counted(httpx2.AsyncByteStream):
-    """A body that ends with an error when there is too much of it."""
+    """A body that ends with an error when it is too large."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, packed: "zlib._Decompress | None") -> None:
         self._stream = stream

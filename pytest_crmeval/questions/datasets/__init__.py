@@ -1,4 +1,4 @@
-"""Questions: our own JSON Lines, and the tables of BrowseComp, SimpleQA and multiple choice, known by their columns."""
+"""Question files: our own JSON Lines, and the tables of BrowseComp, SimpleQA and multiple choice."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ TABLE = ".csv"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRef:
-    """Where a question is: light enough to parametrize tens of thousands of tests with."""
+    """The location of a question; small, because tens of thousands of tests are parametrized with it."""
 
     path: Path
     line: int
@@ -25,30 +25,28 @@ class QuestionRef:
     id: str
     fingerprint: str
     judged: bool = False
-    """Whether only a judge can tell whether an answer is right."""
+    """Whether answers need a judge."""
     confidential: bool = False
     tags: Sequence[str] = ()
     split: str = ""
     turns: int = 1
 
     def read(self) -> Question:
-        """Return the question itself."""
+        """Read the question from its file."""
+        changed = DatasetError(f"{self.path}:{self.line}: the file was changed while it was being played")
         try:
             question = _reader(self.path).read(self.path, self.offset, self.row).question()
         except OSError as error:
             raise DatasetError(f"{self.path}: {error.strerror}, while it was being played") from error
         except FieldError as error:
-            raise self._changed() from error
+            raise changed from error
         if question.fingerprint != self.fingerprint:
-            raise self._changed()
+            raise changed
         return replace(question, confidential=self.confidential)
-
-    def _changed(self) -> DatasetError:
-        return DatasetError(f"{self.path}:{self.line}: the file was changed while it was being played")
 
 
 def index(paths: Sequence[Path], *, confidential: bool = False) -> list[QuestionRef]:
-    """Validate every question of the files and return where they are; what is encrypted is always confidential."""
+    """Validate every question of the files and return where they are; an encrypted question is always confidential."""
     refs: dict[str, QuestionRef] = {}
     problems: list[str] = []
     for path in paths:
@@ -88,7 +86,7 @@ def _refs(path: Path, problems: list[str], *, confidential: bool) -> Iterator[Qu
 
 
 def _found(path: Path, problems: list[str]) -> Iterator[Found]:
-    """Yield what stands in a file; a table that can't be read further is a problem, and ends."""
+    """Yield the questions of a file; a table that can't be read further is a problem and ends there."""
     try:
         yield from _reader(path).found(path)
     except OSError as error:

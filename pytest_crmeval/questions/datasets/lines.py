@@ -15,7 +15,7 @@ _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
 
 
 class QuestionRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """One line of a file; what it does not know is refused, because a misspelt field would be lost."""
+    """One line of a file; unknown fields are refused, because a misspelt field would be lost."""
 
     id: _Id
     question: str
@@ -45,7 +45,7 @@ def found(path: Path) -> Iterator[Found]:
 
 
 def read(path: Path, offset: int, row: int) -> Found:
-    """Return one of them again."""
+    """Return one question again."""
     with path.open("rb") as file:
         file.seek(offset)
         return Found(0, offset, row, partial(_question, file.readline()))

@@ -1,4 +1,4 @@
-"""Questions in tables (CSV), of which there are several kinds: their columns tell which."""
+"""Questions in tables (CSV) of several formats, recognised by their columns."""
 
 import ast
 import codecs
@@ -15,14 +15,14 @@ from pytest_crmeval.questions.datasets.records import FieldError, Found, checked
 from pytest_crmeval.questions.question import Grader, Question
 
 Row = Mapping[str, str]
-"""Column, in lower case -> what stands there."""
+"""Column, in lower case -> cell."""
 Kind = Callable[[Row, int], Question]
 """Makes a question of a row and its number."""
 _LETTERS = tuple(ascii_uppercase[:10].lower())
 
 
 def found(path: Path) -> Iterator[Found]:
-    """Yield every question of a table; FieldError if it is none."""
+    """Yield every question of a table; FieldError if the file is not a table."""
     with path.open("rb") as file:
         rows = _Rows(file)
         head = _head(rows)
@@ -32,7 +32,7 @@ def found(path: Path) -> Iterator[Found]:
 
 
 def read(path: Path, offset: int, row: int) -> Found:
-    """Return one of them again."""
+    """Return one question again."""
     with path.open("rb") as file:
         head = _head(_Rows(file))
         kind = _kind(head)
@@ -43,7 +43,7 @@ def read(path: Path, offset: int, row: int) -> Found:
 
 
 class _Rows:
-    """The rows of a table with their places; a cell may be longer than a line."""
+    """The rows of a table with their positions; a cell may span several lines."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -51,7 +51,7 @@ class _Rows:
         self._reader = csv.reader(self._lines(), strict=True)
 
     def __iter__(self) -> Iterator[tuple[int, int, list[str]]]:
-        """Yield line, offset and cells; FieldError where it is no table."""
+        """Yield line, offset and cells; FieldError where the file can't be read as a table."""
         while True:
             line, offset = self._line + 1, self._offset
             try:
@@ -59,7 +59,7 @@ class _Rows:
             except StopIteration:
                 return
             except csv.Error as error:
-                raise FieldError("", f"this is no table (CSV): {error}", line) from error
+                raise FieldError("", f"this is not a table (CSV): {error}", line) from error
             except UnicodeDecodeError as error:
                 raise FieldError("", f"this is not UTF-8: {error}", self._line) from error
             yield line, offset, cells
@@ -137,7 +137,7 @@ def _simpleqa(row: Row, number: int) -> Question:
 
 
 def _topic(metadata: str) -> str:
-    """Return the topic that a Python literal tells; nothing if it tells none."""
+    """Return the topic in a Python literal; empty if it has none."""
     try:
         known = ast.literal_eval(metadata) if metadata else {}
     except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -1,4 +1,4 @@
-"""The one choice that a reply makes; what can't be read surely as one is none."""
+"""The one choice that a reply makes; an ambiguous reply makes none."""
 
 import re
 
@@ -10,7 +10,7 @@ _LETTER = re.compile(
     re.DOTALL,
 )
 _SENTENCE = re.compile(r"\s+(?!(?:is|because|as|since)\b)[^\W\d_]")
-"""What follows an article, or an I, and not a letter that was chosen."""
+"""What follows the article A or the pronoun I, but not a chosen letter."""
 _JOINED = re.compile(r"\W*(?:\bor\b|(?:\band\b|[/&,])\W*[A-Za-z]\W*$)", re.IGNORECASE)
 _TAKEN_BACK = re.compile(r"\W*\b(?:is|was)(?:n't|\s+(?:not|wrong|incorrect|false))\b|\W*\?\W*no\b", re.IGNORECASE)
 _RULED_OUT = re.compile(r"\b(?:not|than|instead\s+of)\s+[*_`$(\"']*[A-Za-z](?![\w'])", re.IGNORECASE)
@@ -19,7 +19,7 @@ _BETWEEN_BOXES = re.compile(r"\W*(?:\b(?:or|and)\b[^.?\n]{0,40})?", re.IGNORECAS
 
 
 def chosen(question: Question, reply: str) -> str:
-    """Return the letter that a reply chooses, or whose choice it repeats; nothing if it chooses none, or several."""
+    """Return the letter that a reply chooses, or whose text it repeats; empty if it chooses none or several."""
     final = final_answer(reply)
     whole = unformatted(reply.strip() if final is None else final)
     said = _unboxed(whole)
@@ -33,7 +33,7 @@ def chosen(question: Question, reply: str) -> str:
 
 
 def _unboxed(said: str) -> str:
-    """Return what is in the last box, a letter with what is said of it; nothing if the box is one of several."""
+    """Return the content of the last box, with the rest of its line if it is a letter; empty if boxes disagree."""
     boxes = list(BOXED.finditer(said))
     if not boxes:
         return said
@@ -52,7 +52,7 @@ def _text(choice: str) -> str:
 
 
 def _letter(question: Question, found: re.Match[str], *, alone: bool) -> str:
-    """Return a letter if it is the one that was chosen; ``alone``: nothing but its own choice may follow."""
+    """Return a letter if it is the chosen one; ``alone``: only the text of its own choice may follow it."""
     letter, rest = found["letter"].upper(), found["rest"]
     others = {other: choice for other, choice in question.lettered if other != letter}
     own = dict(question.lettered).get(letter)
@@ -63,13 +63,9 @@ def _letter(question: Question, found: re.Match[str], *, alone: bool) -> str:
     if alone or (letter in "AI" and _SENTENCE.match(rest)) or normalised(rest) in map(_text, others.values()):
         return ""
     named = re.sub(rf"(?<!\w){re.escape(unformatted(own))}(?!\w)", "", rest, flags=re.IGNORECASE)
-    return "" if _names_one_of(set(others), named) else letter
-
-
-def _names_one_of(letters: set[str], rest: str) -> bool:
-    """Whether a text names one of some letters, other than to rule it out. An article is no letter."""
-    named = _RULED_OUT.sub("", rest)
-    return any(
-        found[0].upper() in letters and not (found[0] in "AaIi" and _SENTENCE.match(named, found.end()))
-        for found in _STANDING_ALONE.finditer(named)
+    named = _RULED_OUT.sub("", named)
+    names_another = any(
+        other[0].upper() in others and not (other[0] in "AaIi" and _SENTENCE.match(named, other.end()))
+        for other in _STANDING_ALONE.finditer(named)
     )
+    return "" if names_another else letter

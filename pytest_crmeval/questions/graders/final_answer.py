@@ -13,7 +13,7 @@ _CONFIDENCE = re.compile(
     r"(?P<percent>\s*%|\s*(?:/|out\s+of)\s*100\b)?(?![.,]?\d|\s*%|\s*(?:/|(?:out\s+)?of|to|[-\u2013])\s*\d)",
     re.IGNORECASE,
 )
-"""Neither 9/10 nor a range is a share that we can read."""
+"""Does not match 9/10 or a range."""
 BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
 _TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s*\{([^{}]*)\}")
 _SETTING = re.compile(r"\\[()\[\],!;]")
@@ -24,12 +24,14 @@ _SAME = str.maketrans(dict.fromkeys(_QUOTES, "'") | dict.fromkeys(_DOUBLE, '"') 
 
 
 def final_answer(reply: str) -> str | None:
-    """Return what stands behind the last "Answer:", or else behind the last "answer is"; None if nothing does.
+    """Return the text after the last "Answer:" ("Exact Answer:", "**Answer:**"), or else after the last "answer is".
 
-    "Exact Answer:" and "**Answer:**" are that, too.
+    None if there is neither.
     """
     for pattern in (_NAMED, _SPOKEN):
-        found = [answer for match in pattern.finditer(reply) if (answer := _bare(match["answer"]))]
+        found = [
+            answer for match in pattern.finditer(reply) if (answer := match["answer"].strip().strip("*`_").strip())
+        ]
         if found:
             return found[-1]
     return None
@@ -41,10 +43,10 @@ def unformatted(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """Return what two equal answers have in common.
+    """Return a form in which equal answers are the same text.
 
-    Compatible characters are one (NFKC), case does not count, quotes and dashes are plain, markdown, LaTeX's box and
-    signs around it are gone, so is a leading article, and space is one space.
+    Characters are normalised (NFKC), case is folded, quotes and dashes are plain; Markdown, LaTeX's box, signs at the
+    edges and a leading article are removed; any white space becomes one space.
     """
     plain = unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME).casefold()
     plain = BOXED.sub(r"\1", _TEXT.sub(r"\1", plain))
@@ -53,14 +55,10 @@ def normalised(text: str) -> str:
 
 
 def confidence_in(reply: str) -> float | None:
-    """Return how sure a reply says to be, in [0, 1]; None if it does not say, or says what is no share."""
+    """Return the confidence that a reply states, in [0, 1]; None if it states none, or not a percentage."""
     found = list(_CONFIDENCE.finditer(reply))
     if not found:
         return None
     written, percent = found[-1]["number"], found[-1]["percent"]
     share = float(written) if "." in written and float(written) <= 1 and not percent else float(written) / 100
     return share if share <= 1 else None
-
-
-def _bare(answer: str) -> str:
-    return answer.strip().strip("*`_").strip()

@@ -1,4 +1,4 @@
-"""The one number that a reply or a reference names; what can't be read surely as one is none."""
+"""The one number that a reply or a reference names; an ambiguous text names none."""
 
 import re
 import unicodedata
@@ -18,7 +18,7 @@ _NUMBER = re.compile(
 
 _SUPERSCRIPT = re.compile(r"(?<=\d)[\u207b\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,4}")
 _UNIT_POWER = re.compile(r"(?<=[A-Za-z])(?<!\d[eE])\^\{?-?\d{1,2}\}?")
-"""A square metre's."""
+"""The power of a unit, as in m^2."""
 _FRACTION = re.compile(r"(?<![\d}])\\[dt]?frac\s*\{\s*(-?\d{1,60})\s*\}\s*\{\s*(\d{1,60})\s*\}")
 
 _CHANGED_AFTER = re.compile(
@@ -47,23 +47,23 @@ _EITHER = re.compile(r"^[\s,;/|&+*×-]*$|^\W*to\W*$|\b(?:or|maybe|perhaps|possib
 
 
 def number_in(reply: str) -> Fraction | None:
-    """Return the number of a reply: that behind its last "Answer:" and behind an "=" there, or else its last.
+    """Return the number after the last "Answer:" of a reply (and after its "=", if any), or else its last number.
 
-    None if it names several to choose from, a range, or takes it back.
+    None if the reply names several, a range, or withdraws it.
     """
     answer = final_answer(reply)
     return _last(_plain(reply)) if answer is None else _stated(_plain(answer))
 
 
 def number_of(text: str) -> Fraction | None:
-    """Return the only number of a reference answer; None if there is none, or more than one."""
+    """Return the only number of a reference answer; None if it has none, or more than one."""
     plain = _plain(text)
     found = list(_NUMBER.finditer(plain))
     return _value(plain, found[0]) if len(found) == 1 else None
 
 
 def _plain(text: str) -> str:
-    """Return a text with numbers in LaTeX or with raised digits as they are typed."""
+    """Return a text with numbers in LaTeX or with raised digits written as on a keyboard."""
     plain = unformatted(text).replace("{,}", ",")
     plain = re.sub(r"\^\s*\{?\s*\\circ\s*\}?", "°", plain)
     plain = _FRACTION.sub(r"\1/\2", re.sub(r"\\times|\\cdot|[·⋅]", "×", plain))
@@ -74,23 +74,21 @@ def _plain(text: str) -> str:
 
 
 def _stated(answer: str) -> Fraction | None:
-    """Return the number of a final answer; what is said beside it may explain it, but not change it."""
+    """Return the number of a final answer; the text after it may explain the number, but not change it."""
     first = _NUMBER.search(answer)
     if first is None:
         return None
     beside = _REASON.split(answer[first.end() :], maxsplit=1)[0]
     if _DOUBTED.search(beside):
         return None
-    return _only(_result(answer[: first.end()] + _ASIDE.sub(_without_explanation, beside)))
-
-
-def _without_explanation(aside: re.Match[str]) -> str:
-    explains = any(character.isalpha() or character in _OPERATORS for character in aside[0])
-    return "" if explains else aside[0]
+    without_asides = _ASIDE.sub(
+        lambda aside: "" if any(each.isalpha() or each in _OPERATORS for each in aside[0]) else aside[0], beside
+    )
+    return _only(_result(answer[: first.end()] + without_asides))
 
 
 def _result(answer: str) -> str:
-    """Return the last side of an equation that has a number; nothing if there are two equations."""
+    """Return the last side of an equation that has a number; empty if there are two equations."""
     before, _, _ = answer.rpartition("=")
     digit = re.search(r"\d", before)
     if digit and _ANOTHER_RESULT.search(before, digit.start()):
@@ -99,20 +97,20 @@ def _result(answer: str) -> str:
 
 
 def _only(text: str) -> Fraction | None:
-    """Return the first number of a text if no other one rivals it."""
+    """Return the first number of a text if no other number competes with it."""
     found = list(_NUMBER.finditer(text))
     if not found or _DENIED.search(text, 0, found[0].start()):
         return None
     number, end = _value(text, found[0]), found[0].end()
     for other in found[1:]:
-        if _rivals(text[end : other.start()]) and _value(text, other) != number:
+        if _competes(text[end : other.start()]) and _value(text, other) != number:
             return None
         end = other.end()
     return number
 
 
-def _rivals(between: str) -> bool:
-    """Whether what stands between two numbers makes the second as good as the first."""
+def _competes(between: str) -> bool:
+    """Whether the text between two numbers presents the second as another answer."""
     if re.search(r"\bnot\W*$", between[-_JOINT:], re.IGNORECASE):
         return False
     return not _EXPLAINED.search(between) or bool(_JOINED.search(between[-_JOINT:]))
@@ -128,20 +126,17 @@ def _last(reply: str) -> Fraction | None:
 
 
 def _value(text: str, match: re.Match[str]) -> Fraction | None:
-    """Return the value of a number as it is written; None if it is divided by nothing, or a part of something else."""
+    """Return the value of a written number; None if it is divided by zero, or part of something else."""
     before = text[max(0, match.start() - _NEAR) : match.start()]
     if _CHANGED_BEFORE.search(before) or _CHANGED_AFTER.match(text, match.end()):
         return None
     below = int(match["below"] or "1")
     if not below:
         return None
-    number = _magnitude(match) / below
-    return -number if match["sign"] == "-" else number
-
-
-def _magnitude(match: re.Match[str]) -> Fraction:
     if match["ten"]:
-        return Fraction(10) ** int(match["ten"])
-    whole = re.sub(r"\D", "", match["whole"])
-    number = Fraction(f"{whole or 0}.{match['decimals'] or 0}")
-    return number * Fraction(10) ** int(match["exponent"] or match["power"] or "0")
+        number = Fraction(10) ** int(match["ten"])
+    else:
+        whole = re.sub(r"\D", "", match["whole"])
+        number = Fraction(f"{whole or 0}.{match['decimals'] or 0}")
+        number *= Fraction(10) ** int(match["exponent"] or match["power"] or "0")
+    return (-number if match["sign"] == "-" else number) / below

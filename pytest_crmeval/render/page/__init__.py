@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_crmeval.domain.gc_pause import gc_paused
 from pytest_crmeval.domain.json import TURNING, JsonObject
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import encoded_quickly
@@ -39,6 +40,7 @@ def write(report: Report, reports: Path) -> Path:
     return path
 
 
+@gc_paused()
 def save(report: Report, run: Path, path: Path, baseline: tuple[Report, Path] | None = None) -> None:
     """Write the page of a run, whole or not at all; ``run`` is its folder."""
     earlier = earlier_dialogues(report.comparison, baseline)

@@ -12,10 +12,10 @@ from pytest_crmeval.render.page.links import to_trials
 from pytest_crmeval.render.page.words import NOTHING, moment, rate, signed, words
 from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
 from pytest_crmeval.report.report import Report
+from pytest_crmeval.report.tables import p_value
 
 FEW, SHOWN = 10, 50
 """So few of a list are named where the list of trials has all of them; of what this run has no trials, so many."""
-TINY = 0.001
 NARROWEST = 0.1
 Changes = Mapping[tuple[str, str, str], str]
 """Suite, subject and case -> in which list of the comparison it is."""
@@ -96,8 +96,7 @@ class ContrastView:
     @property
     def p(self) -> str:
         """How likely such a difference is by chance."""
-        found = self.contrast.p_holm
-        return "< 0.001" if found is not None and found < TINY else rate(found)
+        return p_value(self.contrast.p_holm)
 
     @property
     def detectable(self) -> str:

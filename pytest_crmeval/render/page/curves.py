@@ -1,6 +1,6 @@
 """Curves: how checkpoints do over their steps, and how those who learn do along their stream.
 
-They are drawn from what the report says of a standing, as it is written: a report that says nothing has no curve.
+They are drawn from what the report says of a summary, as it is written: a report that says nothing has no curve.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,9 +8,10 @@ from typing import Any
 
 from pytest_crmeval.render.page.charts import Chart, Point, Series, curve
 from pytest_crmeval.render.page.words import NOTHING, dollars, interval, rate, words
+from pytest_crmeval.report.tables import p_value
 
 Record = Mapping[str, Any]
-"""A standing as it is written."""
+"""A summary as it is written."""
 _COUNTS = ("files", "solved", "judged", "unjudged", "ungradable")
 
 
@@ -127,7 +128,7 @@ def _learnt(told: Record) -> Iterator[tuple[str, str]]:
     if compared := told.get("comparison"):
         yield "held out, with the playbook", _share(compared.get("with_playbook"))
         yield f"held out, {compared.get('alone', 'alone')}", _share(compared.get("without"))
-        yield "p (McNemar)", rate(compared.get("p_value"))
+        yield "p (McNemar)", p_value(compared.get("p_value"))
     yield from ((words(name), str(count)) for name, count in told.get("counts", {}).items())
     yield from ((f"reviews: {words(name)}", str(count)) for name, count in told.get("reviews", {}).items())
     yield "passed where the teacher intervened", _share(told.get("intervened"))

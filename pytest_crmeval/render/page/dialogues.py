@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from pytest_crmeval.domain.cutting import cut, printable
 from pytest_crmeval.domain.faults import Fault, faults_of
 from pytest_crmeval.domain.json import Json, JsonObject
@@ -22,11 +24,32 @@ MOST = 200
 """Items of a list, or of an object, that are shown."""
 
 
+class _Turn(msgspec.Struct, frozen=True, gc=False):
+    """A turn whose messages are copied to the page as they are written."""
+
+    messages: list[msgspec.Raw]
+    cut: bool = False
+
+
+class _Record(msgspec.Struct, frozen=True, gc=False):
+    key: str
+
+
+class _Document(msgspec.Struct, frozen=True):
+    """A transcript, as far as the page needs it."""
+
+    record: _Record
+    turns: list[_Turn]
+
+
+_DECODER = msgspec.json.Decoder(_Document)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """What is kept of the dialogue of a trial."""
 
-    turns: Sequence[Mapping[str, Any]] = ()
+    turns: Sequence[_Turn] = ()
     where: str = ""
     """The file, as it is called from the folder of the run; empty if there is none."""
     closed: bool = False
@@ -75,25 +98,35 @@ def _read(root: str, name: str, trial: Trial) -> Kept | None:
     try:
         with open(root + where, "rb", buffering=0) as file:  # noqa: PTH123 (see kept)
             content = file.read()
+        if len(content) <= LONGEST and (quick := _read_quickly(content)):
+            return Kept(turns=quick.turns, where=where) if quick.record.key == trial.planned.key else None
         document = parsed(content)  # numbers that JSON does not have stay as they are written
         if ENCRYPTED in document:
             return Kept(where=where, closed=True)
-        # In a short file there is no long text; to look for one takes longer than everything else.
-        turns = list(document["turns"] if len(content) <= LONGEST else map(_cut, document["turns"]))
+        shown: Any = map(_cut, document["turns"])
+        turns = [_Turn(messages=list(turn.get("messages", ())), cut=bool(turn.get("cut"))) for turn in shown]
         return Kept(turns=turns, where=where) if document["record"]["key"] == trial.planned.key else None
     except FileNotFoundError:
         return None
     except OSError as error:
         return Kept(where=where, trouble=f"it can't be read: {error.strerror}")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return Kept(where=where, trouble=f"not a transcript: {cut(repr(error), 200)}")
 
 
-def _turn(turn: Mapping[str, Any], number: int, faults: Sequence[Fault]) -> JsonObject:
+def _read_quickly(content: bytes) -> _Document | None:
+    """Return a short transcript, in which no text is too long for the page; None if it has to be read in full."""
+    try:
+        return _DECODER.decode(content.decode())
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):  # confidential, or not quite JSON
+        return None
+
+
+def _turn(turn: _Turn, number: int, faults: Sequence[Fault]) -> JsonObject:
     wrong: list[Json] = [_fault(fault, beside=True) for fault in faults if fault.turn == number]
     return {
-        "said": list(turn.get("messages", ())),
-        **({"cut": True} if turn.get("cut") else {}),
+        "said": turn.messages,
+        **({"cut": True} if turn.cut else {}),
         **({"faults": wrong} if wrong else {}),
     }
 

@@ -92,7 +92,7 @@ class GateView:
         is_told = not found.needed or "more case" in found.explanation
         if is_told:
             return found.explanation
-        return f"{found.explanation}; open: {found.needed:,} more case{'s' * (found.needed != 1)} would settle it"
+        return f"{found.explanation}; inconclusive: about {found.needed:,} more case{'s' * (found.needed != 1)} needed"
 
 
 def _number(value: float | None, sign: str = "") -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from pytest_crmeval.render.page.links import to_trials
 from pytest_crmeval.render.page.words import NOTHING, percent
 from pytest_crmeval.report.metrics import KINDS, Breakdown, Group, reading_order
-from pytest_crmeval.report.report import Standing
+from pytest_crmeval.report.report import SubjectSummary
 
 LABELS = 40
 """How many labels of a kind are shown, of many those with most cases."""
@@ -44,9 +44,9 @@ class Heat:
     """Labels that are not shown."""
 
 
-def heats_of(standings: Sequence[Standing]) -> Sequence[Heat]:
+def heats_of(summaries: Sequence[SubjectSummary]) -> Sequence[Heat]:
     """Return a table for each kind of label that the cases of a suite have."""
-    found = [_Labelled(standing=standing, by=_breakdown(standing)) for standing in standings]
+    found = [_Labelled(summary=summary, by=_breakdown(summary)) for summary in summaries]
     kinds = dict.fromkeys([*KINDS, *(kind for each in found for kind in each.by)])
     return [_heat(kind, found) for kind in kinds if any(each.by.get(kind) for each in found)]
 
@@ -55,24 +55,24 @@ def heats_of(standings: Sequence[Standing]) -> Sequence[Heat]:
 class _Labelled:
     """A subject, and how it went by label."""
 
-    standing: Standing
+    summary: SubjectSummary
     by: Breakdown
 
     def counts(self, kind: str) -> str:
         """Return what there are so many of: of a checkpoint solutions are judged, and a file of them is one case."""
-        if self.by is not self.standing.by:
+        if self.by is not self.summary.by:
             return "solutions"
         return "turns" if kind == "tool" else "cases"
 
 
-def _breakdown(standing: Standing) -> Breakdown:
+def _breakdown(summary: SubjectSummary) -> Breakdown:
     """Return how it went by label: cases, or, of a checkpoint, the solutions that were judged."""
-    told: Any = standing.to_dict().get("checkpoint", {})
+    told: Any = summary.to_dict().get("checkpoint", {})
     solved = {
         kind: {label: _group(share["solved"], share["judged"]) for label, share in shares.items()}
         for kind, shares in told.get("by", {}).items()
     }
-    return solved or standing.by
+    return solved or summary.by
 
 
 def _group(solved: int, judged: int) -> Group:
@@ -88,32 +88,32 @@ def _heat(kind: str, found: Sequence[_Labelled]) -> Heat:
     return Heat(
         kind=kind,
         of=" or ".join(dict.fromkeys(each.counts(kind) for each in found)),
-        subjects=[each.standing.subject for each in found],
+        subjects=[each.summary.subject for each in found],
         rows=[(label, [_cell(kind, label, each) for each in found]) for label in sorted(shown, key=reading_order)],
         more=len(sizes) - len(shown),
     )
 
 
 def _cell(kind: str, label: str, found: _Labelled) -> Cell:
-    group, standing = found.by.get(kind, {}).get(label), found.standing
+    group, summary = found.by.get(kind, {}).get(label), found.summary
     share = None if group is None else _share(group)
     if group is None or share is None:
-        return Cell(shown=NOTHING, size=0, share=None, told=f"{standing.subject} was not scored in {label}")
+        return Cell(shown=NOTHING, size=0, share=None, told=f"{summary.subject} was not scored in {label}")
     size, counted = _size(group), found.counts(kind)
     return Cell(
         shown=percent(share),
         size=size,
         share=round(share, 3),
-        told=f"{standing.subject}, {label}: {percent(share)} of {size:,} {counted if size != 1 else counted[:-1]}",
-        link=_link(kind, label, standing) if found.by is standing.by else "",
+        told=f"{summary.subject}, {label}: {percent(share)} of {size:,} {counted if size != 1 else counted[:-1]}",
+        link=_link(kind, label, summary) if found.by is summary.by else "",
     )
 
 
-def _link(kind: str, label: str, standing: Standing) -> str:
+def _link(kind: str, label: str, summary: SubjectSummary) -> str:
     """Return where the cases are; turns are no trials."""
     if kind not in LABELLED:
         return ""
-    return to_trials(suite=standing.suite, subject=standing.subject, label=f"{kind}:{label}")
+    return to_trials(suite=summary.suite, subject=summary.subject, label=f"{kind}:{label}")
 
 
 def _size(group: Group) -> int:

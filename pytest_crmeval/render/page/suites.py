@@ -18,7 +18,7 @@ from pytest_crmeval.render.page.heat import Heat, heats_of
 from pytest_crmeval.render.page.links import in_common, to_trials
 from pytest_crmeval.render.page.words import NOTHING, dollars, interval, rate, seconds, words
 from pytest_crmeval.report import costs as bills
-from pytest_crmeval.report.report import Report, Standing
+from pytest_crmeval.report.report import Report, SubjectSummary
 
 COLOURS = 8
 REASONS = 15
@@ -29,7 +29,7 @@ PERCENTILES = (50, 90, 95, 99)
 class Place:
     """How a subject stands: a row of the first table of a suite."""
 
-    standing: Standing
+    summary: SubjectSummary
     colour: int
     metric: str
     """What it is measured by; empty for the pass rate."""
@@ -90,59 +90,59 @@ class SuiteView:
 
 def suites_of(report: Report) -> Sequence[SuiteView]:
     """Return what there is to show, suite by suite; a subject has one colour on the whole page."""
-    colours = {name: n for n, name in enumerate(dict.fromkeys(standing.subject for standing in report.standings))}
-    names = dict.fromkeys(standing.suite for standing in report.standings)
+    colours = {name: n for n, name in enumerate(dict.fromkeys(summary.subject for summary in report.standings))}
+    names = dict.fromkeys(summary.suite for summary in report.standings)
     return [_suite(report, name, number, colours) for number, name in enumerate(names)]
 
 
 def _suite(report: Report, name: str, number: int, colours: Mapping[str, int]) -> SuiteView:
-    standings = [standing for standing in report.standings if standing.suite == name]
+    summaries = [summary for summary in report.standings if summary.suite == name]
     trials = [trial for trial in report.trials if trial.planned.suite == name]
-    times = {standing.subject: times_of(trials, standing) for standing in standings}
-    places = [_place(standing, colours[standing.subject] % COLOURS, times[standing.subject]) for standing in standings]
+    times = {summary.subject: times_of(trials, summary) for summary in summaries}
+    places = [_place(summary, colours[summary.subject] % COLOURS, times[summary.subject]) for summary in summaries]
     return SuiteView(
         name=name,
         number=number,
         places=places,
-        charts=[*_curves(name, standings, colours), *_charts(places, times)],
-        heats=heats_of(standings),
+        charts=[*_curves(name, summaries, colours), *_charts(places, times)],
+        heats=heats_of(summaries),
         reasons=_reasons(places),
-        figures=list(_figures(standings)),
-        has_invalid=any(standing.invalid for standing in standings),
-        has_bills=any(standing.bill for standing in standings),
+        figures=list(_figures(summaries)),
+        has_invalid=any(summary.invalid for summary in summaries),
+        has_bills=any(summary.bill for summary in summaries),
     )
 
 
-def times_of(trials: Sequence[Trial], standing: Standing) -> Mapping[int, float]:
+def times_of(trials: Sequence[Trial], summary: SubjectSummary) -> Mapping[int, float]:
     """Return how long the trials of a subject took, by percentile; nothing if none was played.
 
     Reports that do not tell are asked for the nearest rank.
     """
-    told = {n: figure.value for n in PERCENTILES if (figure := standing.figures.get(f"latency_p{n}"))}
+    told = {n: figure.value for n in PERCENTILES if (figure := summary.figures.get(f"latency_p{n}"))}
     if told:
         return told
-    subject = standing.subject
+    subject = summary.subject
     found = sorted(trial.seconds for trial in trials if trial.planned.subject == subject and trial.seconds)
     return {n: found[max(0, -(-n * len(found) // 100) - 1)] for n in PERCENTILES} if found else {}
 
 
-def _place(standing: Standing, colour: int, times: Mapping[int, float]) -> Place:
-    metric, figure = standing.headline
+def _place(summary: SubjectSummary, colour: int, times: Mapping[int, float]) -> Place:
+    metric, figure = summary.headline
     return Place(
-        standing=standing,
+        summary=summary,
         colour=colour,
-        metric=metric if standing.checkpoint else "",
-        value=figure.value if figure else standing.pass_rate,
+        metric=metric if summary.checkpoint else "",
+        value=figure.value if figure else summary.pass_rate,
         low=figure.low if figure else None,
         high=figure.high if figure else None,
-        cost=dollars(standing.cost) if standing.bill else NOTHING,
-        per_pass=dollars(standing.cost_per_pass) if standing.bill else NOTHING,
+        cost=dollars(summary.cost) if summary.bill else NOTHING,
+        per_pass=dollars(summary.cost_per_pass) if summary.bill else NOTHING,
         times=[seconds(times.get(n)) for n in (50, 95)],
     )
 
 
-def _curves(name: str, standings: Sequence[Standing], colours: Mapping[str, int]) -> Iterator[Chart]:
-    records = [standing.to_dict() for standing in standings]
+def _curves(name: str, summaries: Sequence[SubjectSummary], colours: Mapping[str, int]) -> Iterator[Chart]:
+    records = [summary.to_dict() for summary in summaries]
     yield from checkpoint_curve(name, records)
     yield from learning_curve(records, {subject: number % COLOURS for subject, number in colours.items()})
 
@@ -151,49 +151,49 @@ def _charts(places: Sequence[Place], times: Mapping[str, Mapping[int, float]]) -
     if priced := [(point, place.colour) for place in places if (point := _priced(place))]:
         yield cost_against_quality(priced)
     if spans := [
-        (place.standing.subject, place.colour, [(f"p{n}", value) for n, value in found.items()])
+        (place.summary.subject, place.colour, [(f"p{n}", value) for n, value in found.items()])
         for place in places
-        if (found := times[place.standing.subject]) and not place.metric  # a file of solutions is no answer
+        if (found := times[place.summary.subject]) and not place.metric  # a file of solutions is no answer
     ]:
         yield latency(spans)
 
 
 def _priced(place: Place) -> Point | None:
     """Return what a subject costs and how good it is; None for who asks no model, or at a price that nobody knows."""
-    standing = place.standing
-    cost, passing = standing.cost_per_trial, standing.pass_rate
-    if standing.bill is None or cost is None or passing is None or place.low is None or place.high is None:
+    summary = place.summary
+    cost, passing = summary.cost_per_trial, summary.pass_rate
+    if summary.bill is None or cost is None or passing is None or place.low is None or place.high is None:
         return None
-    told = f"{standing.subject}: {rate(passing)} ({place.interval}) for {dollars(cost)} per trial"
-    return Point(x=cost, rate=passing, low=place.low, high=place.high, name=standing.subject, told=told)
+    told = f"{summary.subject}: {rate(passing)} ({place.interval}) for {dollars(cost)} per trial"
+    return Point(x=cost, rate=passing, low=place.low, high=place.high, name=summary.subject, told=told)
 
 
-def _figures(standings: Sequence[Standing]) -> Iterator[Figures]:
+def _figures(summaries: Sequence[SubjectSummary]) -> Iterator[Figures]:
     """Yield the metrics of a suite, and its bills."""
-    records = [standing.to_dict() for standing in standings]
+    records = [summary.to_dict() for summary in summaries]
     if steps := checkpoint_table(records):
         yield Figures(title="Checkpoints", head=CHECKPOINT_HEAD, rows=steps, open=True)
     if learnt := learning_table(records):
         yield Figures(title="Learning", head=learnt[0], rows=learnt[1:], open=True)
-    head = ["", *(standing.subject for standing in standings)]
-    found = [_flat(standing) for standing in standings]
+    head = ["", *(summary.subject for summary in summaries)]
+    found = [_flat(summary) for summary in summaries]
     names = dict.fromkeys(name for figures in found for name in figures)
     if names:
         rows = [(words(name), *(figures.get(name, bills.NOTHING) for figures in found)) for name in names]
         yield Figures(title="Metrics with 95 % intervals", head=head, rows=rows)
-    if judged := list(_judges(standings)):
+    if judged := list(_judges(summaries)):
         yield Figures(title="Judge", head=head, rows=judged)
-    if paid := list(bills.details("", standings))[1:]:
+    if paid := list(bills.details("", summaries))[1:]:
         yield Figures(title="Bill", head=head, rows=paid)
 
 
-def _judges(standings: Sequence[Standing]) -> Iterator[Sequence[str]]:
+def _judges(summaries: Sequence[SubjectSummary]) -> Iterator[Sequence[str]]:
     """Yield what the judge thinks of each subject, and how far the scorers agree."""
-    found = [standing.judge.to_dict() if standing.judge else {} for standing in standings]
+    found = [summary.judge.to_dict() if summary.judge else {} for summary in summaries]
     for name in dict.fromkeys(name for told in found for name in told if name != "bill"):
         yield (words(name), *(_number(told.get(name)) for told in found))
     if any("bill" in told for told in found):
-        costs = (standing.judge.bill if standing.judge else None for standing in standings)
+        costs = (summary.judge.bill if summary.judge else None for summary in summaries)
         yield ("cost", *(dollars(bill.cost) if bill else NOTHING for bill in costs))
 
 
@@ -201,32 +201,32 @@ def _reasons(places: Sequence[Place]) -> Sequence[ReasonView]:
     """Return why trials did not pass, the most frequent first."""
     found = [
         ReasonView(
-            subject=place.standing.subject,
+            subject=place.summary.subject,
             colour=place.colour,
             count=reason.count,
             text=reason.text,
             link=to_trials(
-                suite=place.standing.suite,
-                subject=place.standing.subject,
+                suite=place.summary.suite,
+                subject=place.summary.subject,
                 verdict=reason.verdict,
                 text=in_common(reason.text),
             ),
         )
         for place in places
-        for reason in place.standing.reasons
+        for reason in place.summary.reasons
     ]
     return sorted(found, key=lambda reason: (-reason.count, reason.subject, reason.text))[:REASONS]
 
 
-def _flat(standing: Standing) -> Mapping[str, str]:
+def _flat(summary: SubjectSummary) -> Mapping[str, str]:
     """Return all metrics by name, with their intervals; then what was counted."""
-    found = {name: _with_interval(name, figure) for name, figure in standing.figures.items()}
-    for name, value in standing.metrics.to_dict().items():
+    found = {name: _with_interval(name, figure) for name, figure in summary.figures.items()}
+    for name, value in summary.metrics.to_dict().items():
         if isinstance(value, Mapping):
             found |= {f"{name} {label}": str(count) for label, count in value.items()}
         elif name not in found and not (name == "strict_success" and found):  # that is the pass rate
             found[name] = _number(value)
-    return {**{f"score:{name}": rate(value) for name, value in (standing.scores or {}).items()}, **found}
+    return {**{f"score:{name}": rate(value) for name, value in (summary.scores or {}).items()}, **found}
 
 
 def _with_interval(name: str, figure: Figure) -> str:

@@ -13,7 +13,7 @@ from pytest_crmeval.render.page.suites import SuiteView, suites_of
 from pytest_crmeval.render.page.words import NOTHING, amount, moment, seconds, words
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report.compare import commit_told
-from pytest_crmeval.report.outcome import Outcome, outcome_of
+from pytest_crmeval.report.outcome import RunOutcome, outcome_of
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.scope import left_out_of
 
@@ -36,7 +36,7 @@ class View:
     """The page, without its list of trials."""
 
     run: str
-    outcome: Outcome
+    outcome: RunOutcome
     facts: Sequence[tuple[str, str]]
     tiles: Sequence[Tile]
     notes: Sequence[str]
@@ -75,15 +75,15 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
 
 def _tiles(report: Report) -> Iterator[Tile]:
     """Yield counts of all suites together, and what the run took."""
-    yield Tile(name="Planned", value=f"{sum(standing.planned for standing in report.standings):,}")
+    yield Tile(name="Planned", value=f"{sum(summary.planned for summary in report.standings):,}")
     for name, mood in _COUNTS:
-        count = sum(getattr(standing, name) for standing in report.standings)
+        count = sum(getattr(summary, name) for summary in report.standings)
         if count or name in {"passed", "failed", "errored"}:
             yield Tile(name=words(name).capitalize(), value=f"{count:,}", mood=mood if count else "")
-    if bill := total(standing.bill for standing in report.standings):
-        yield Tile(name="Cost", value=bills.together([standing.cost for standing in report.standings]))
+    if bill := total(summary.bill for summary in report.standings):
+        yield Tile(name="Cost", value=bills.together([summary.cost for summary in report.standings]))
         yield Tile(name="Tokens", value=amount(bill.usage.input + bill.usage.output))
-    yield Tile(name="Time of all trials", value=seconds(sum(standing.seconds for standing in report.standings)))
+    yield Tile(name="Time of all trials", value=seconds(sum(summary.seconds for summary in report.standings)))
 
 
 def _notes(report: Report) -> Iterator[str]:
@@ -93,8 +93,8 @@ def _notes(report: Report) -> Iterator[str]:
     for suite, reasons in left_out_of(report.run).items():
         for why, count in reasons.items():
             yield f"Left out of {suite}: {count:,}, {why}."
-    for standing in report.standings:
-        yield from ungradable(standing.to_dict())
+    for summary in report.standings:
+        yield from ungradable(summary.to_dict())
     for line in bills.lines(report):
         if line.startswith(("note: ", "nobody knows", "... and")):
             yield f"{line[0].upper()}{line[1:]}"

@@ -1,4 +1,4 @@
-"""Programs run on this machine, walled in as strongly as it allows."""
+"""Programs run on this machine, isolated as strongly as it allows."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ __all__ = ["LocalSandbox"]
 
 
 def __getattr__(name: str) -> object:
-    """Import the sandbox when it is used: cells are in this package, too, and every run pays for what they load."""
+    """Import the sandbox when it is used: fork servers import this package as well, and must stay small."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pytest_crmeval.sandboxes.local.sandbox import LocalSandbox

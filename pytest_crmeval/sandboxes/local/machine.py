@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pytest_crmeval.sandboxes.local.toolchains import homes
+
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache", "/etc/alternatives")
 ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"}
 """All that programs see; numpy takes minutes to give up threads that its memory limit forbids."""
@@ -15,7 +17,7 @@ _NEEDED = ("/usr/bin", "/usr/include", "/usr/lib", "/usr/libexec", str(Path(os._
 """What is shown, whoever works in it."""
 
 EARLY_BINDING = {"LD_BIND_NOW": "1"}
-"""For cells: what the linker looks up before the first run is not looked up again in every one."""
+"""For fork servers: what the linker looks up before the first run is not looked up again in every one."""
 
 
 def interpreter() -> str:
@@ -23,9 +25,9 @@ def interpreter() -> str:
     return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
 
-def wish(level: str, packages: Sequence[str], hidden: Sequence[str] = ()) -> Mapping[str, Any]:
-    """Return what a cell is asked to be; nothing in ``hidden`` is shown, though it may lie among what is."""
-    whole = _topmost([*SYSTEM, *_libraries(), *packages])
+def isolation_request(level: str, packages: Sequence[str], hidden: Sequence[str] = ()) -> Mapping[str, Any]:
+    """Return what a fork server is asked to be; nothing in ``hidden`` is shown, though it may lie among what is."""
+    whole = _topmost([*SYSTEM, *_libraries(), *packages, *homes()])
     view = _without(hidden, whole, [*_NEEDED, *packages])
     return {
         "level": level,
@@ -52,10 +54,11 @@ def _topmost(paths: Iterable[str]) -> Sequence[str]:
 
 def _without(hidden: Iterable[str], paths: Sequence[str], needed: Sequence[str]) -> Sequence[str]:
     """Return the same paths in parts, if something in them is to be hidden: a project in /usr/src, for one."""
+    parts = paths
     for one in map(os.path.realpath, hidden):
         if not any(one == path or _inside(path, one) for path in (*paths, *needed)):
-            paths = [part for path in paths for part in _beside(one, path)]
-    return paths
+            parts = [part for path in parts for part in _beside(one, path)]
+    return parts
 
 
 def _beside(hidden: str, path: str) -> Iterable[str]:

@@ -1,90 +1,90 @@
-"""Cells are kept warm, lent to one run at a time, and replaced when they are lost."""
+"""Fork servers are kept warm, lent to one run at a time, and replaced when they are lost."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from pytest_crmeval.domain.program import Execution, Feed, Limits
+from pytest_crmeval.domain.program import Execution, Limits, ProgramInput
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.local import slots
-from pytest_crmeval.sandboxes.local.cells import Cell, CellLost, Unavailable
+from pytest_crmeval.sandboxes.local.fork_servers import ForkServerLost, ForkServerProcess, Unavailable
 from pytest_crmeval.sandboxes.local.runs import Runnable, checked, run
 
 _ATTEMPTS = 3
 
 
 class Pool:
-    """As many cells as there are runs at once, and no more than are allowed."""
+    """As many fork servers as there are runs at once, and no more than are allowed."""
 
-    def __init__(self, start: Callable[[], Cell], first: Cell, size: int) -> None:
+    def __init__(self, start: Callable[[], ForkServerProcess], first: ForkServerProcess, size: int) -> None:
         self._start = start
         self._idle = [first]
-        self._cells = {first}
+        self._fork_servers = {first}
         self._free = threading.BoundedSemaphore(size)
         self._lock = threading.Lock()
         self._closed = False
         self._place = slots.place()
 
-    def run(self, runnable: Runnable, feed: Feed, limits: Limits) -> Execution:
-        """Run once, in the next cell that is free and on the next core that is; again if the cell is lost."""
+    def run(self, runnable: Runnable, feed: ProgramInput, limits: Limits) -> Execution:
+        """Run once, in the next free fork server and on the next free core; again if the fork server is lost."""
         feed = checked(feed)
         losses = []
         for _ in range(_ATTEMPTS):
             try:
                 return run(self._lent, runnable, feed, limits)
-            except (CellLost, Unavailable) as loss:
+            except (ForkServerLost, Unavailable) as loss:
                 losses.append(str(loss))
         raise SandboxError(f"the process of the sandbox was lost {_ATTEMPTS} times in one run: {'; '.join(losses)}")
 
     @contextmanager
-    def _lent(self) -> Iterator[Cell]:
-        with self._free, slots.slot(self._place), self._whole() as cell:
-            yield cell
+    def _lent(self) -> Iterator[ForkServerProcess]:
+        with self._free, slots.slot(self._place), self._whole() as fork_server:
+            yield fork_server
 
     @contextmanager
-    def _whole(self) -> Iterator[Cell]:
-        """Take a cell, and give it back if nothing has happened to it."""
-        cell = self._taken()
+    def _whole(self) -> Iterator[ForkServerProcess]:
+        """Take a fork server, and give it back if nothing has happened to it."""
+        fork_server = self._taken()
         try:
-            yield cell
+            yield fork_server
         except BaseException:
-            self._drop(cell)
+            self._drop(fork_server)
             raise
         with self._lock:
-            self._idle.append(cell)
+            self._idle.append(fork_server)
 
-    def _taken(self) -> Cell:
+    def _taken(self) -> ForkServerProcess:
         with self._lock:
             self._refuse_if_closed()
             if self._idle:
                 return self._idle.pop()
-        cell = self._start()
+        fork_server = self._start()
         with self._lock:
-            self._cells.add(cell)
+            self._fork_servers.add(fork_server)
         try:
-            cell.wait()
+            fork_server.wait()
         except BaseException:
-            self._drop(cell)
+            self._drop(fork_server)
             raise
-        return cell
+        return fork_server
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
             raise SandboxError("the sandbox was closed while programs were to be run in it")
 
-    def _drop(self, cell: Cell) -> None:
+    def _drop(self, fork_server: ForkServerProcess) -> None:
         with self._lock:
-            self._cells.discard(cell)
-        cell.close()
+            self._fork_servers.discard(fork_server)
+        fork_server.close()
 
     def close(self) -> None:
-        """End every cell, and whatever runs in it."""
+        """End every fork server, and whatever runs in it."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
-            busy = self._cells.difference(idle)
-            self._cells.clear()
-        for cell in busy:
-            cell.hang_up()
-        for cell in idle:
-            cell.close()
+            busy = self._fork_servers.difference(idle)
+            self._fork_servers.clear()
+        for fork_server in busy:
+            fork_server.hang_up()
+        for fork_server in idle:
+            fork_server.close()

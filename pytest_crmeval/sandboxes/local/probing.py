@@ -6,13 +6,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from pytest_crmeval.domain.cutting import cut_end
-from pytest_crmeval.domain.program import Feed, Limits
+from pytest_crmeval.domain.program import Limits, ProgramInput
 from pytest_crmeval.ports.sandbox import SandboxError
-from pytest_crmeval.sandboxes.local.cells import Cell, CellLost, Unavailable
-from pytest_crmeval.sandboxes.local.inside.orders import LANDLOCK, NAMESPACES, PYTHON, RLIMITS, SECCOMP
+from pytest_crmeval.sandboxes.local.fork_servers import ForkServerLost, ForkServerProcess, Unavailable
+from pytest_crmeval.sandboxes.local.inside.messages import LANDLOCK, NAMESPACES, PYTHON, RLIMITS, SECCOMP
 from pytest_crmeval.sandboxes.local.runs import Runnable, opened, run
 
 AUTO = "auto"
+_ATTEMPTS = 3
+"""At each level: another process of the machine may have been in the way, and the next level is a weaker one."""
 LEVELS = (NAMESPACES, LANDLOCK, SECCOMP, RLIMITS)
 """The strongest first."""
 _PROMISES = {
@@ -21,7 +23,7 @@ _PROMISES = {
     SECCOMP: ("writes", "network", "processes"),
     RLIMITS: (),
 }
-_PATIENT = Limits(cpu_seconds=30.0, wall_seconds=120.0, memory_bytes=1 << 30, output_bytes=1 << 16)
+_PROBE_LIMITS = Limits(cpu_seconds=30.0, wall_seconds=120.0, memory_bytes=1 << 30, output_bytes=1 << 16)
 _PROBE = b"""
 import os, socket, sys
 
@@ -50,7 +52,7 @@ for promise in sys.argv[1:]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class FoundLevel:
     """The level that was found, and why it is no stronger one."""
 
     level: str
@@ -76,22 +78,26 @@ _WEAKNESSES = {
 }
 
 
-def strongest(asked: str, start: Callable[[str], Cell], *, unsafe: bool) -> tuple[Standing, Cell]:
-    """Return the strongest level that can be had, or the one that was asked for, with a cell of it."""
+def strongest(
+    asked: str, start: Callable[[str], ForkServerProcess], *, unsafe: bool
+) -> tuple[FoundLevel, ForkServerProcess]:
+    """Return the strongest level that can be had, or the one that was asked for, with a fork server of it."""
     lacking: dict[str, str] = {}
     for level in _allowed(asked, unsafe=unsafe):
-        cell = start(level)
-        try:
-            cell.wait()
-            _try(cell, level)
-        except (Unavailable, CellLost, SandboxError) as error:
-            cell.close()
-            lacking[level] = str(error)
-        except BaseException:
-            cell.close()
-            raise
-        else:
-            return Standing(level=level, lacking=lacking), cell
+        for _ in range(_ATTEMPTS):
+            fork_server = start(level)
+            try:
+                fork_server.wait()
+                _try(fork_server, level)
+            except (Unavailable, ForkServerLost, SandboxError) as error:
+                fork_server.close()
+                lacking[level] = str(error)
+            except BaseException:
+                fork_server.close()
+                raise
+            else:
+                lacking.pop(level, None)
+                return FoundLevel(level=level, lacking=lacking), fork_server
     reasons = "; ".join(f"{level}: {reason}" for level, reason in lacking.items())
     raise SandboxError(_refusal(asked, reasons))
 
@@ -106,18 +112,21 @@ def _allowed(asked: str, *, unsafe: bool) -> Sequence[str]:
 def _refusal(asked: str, reasons: str) -> str:
     if asked in (AUTO, RLIMITS):
         return (
-            "this machine has no way to wall in programs that nobody trusts, and they are not run unprotected"
-            f" ({reasons or 'nothing else was asked for'}). Use a Piston server (--crmeval-sandbox"
-            " http://localhost:2000), or, if you trust the programs as you trust yourself, --crmeval-unsafe-sandbox"
+            "this machine can't isolate untrusted programs, so they are not run"
+            f" ({reasons or 'no other level was asked for'}). Use a Piston server (--crmeval-sandbox"
+            " http://localhost:2000), or, if you trust the programs, --crmeval-set unsafe_sandbox=true"
         )
-    return f"the local sandbox can't be had at the level that was asked for ({reasons})"
+    return f"the local sandbox does not reach the level {asked!r} here ({reasons})"
 
 
-def _try(cell: Cell, level: str) -> None:
+def _try(fork_server: ForkServerProcess, level: str) -> None:
     """Really try what a level is there to prevent."""
     with opened("probe", _PROBE) as program:
         ended = run(
-            lambda: nullcontext(cell), Runnable(kind=PYTHON, descriptor=program), Feed(args=_PROMISES[level]), _PATIENT
+            lambda: nullcontext(fork_server),
+            Runnable(kind=PYTHON, descriptor=program),
+            ProgramInput(args=_PROMISES[level]),
+            _PROBE_LIMITS,
         )
     if not ended.succeeded:
         said = cut_end(ended.stderr.decode(errors="replace"), 400)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from pytest_crmeval.domain.program import Execution, Feed, Limits
+from pytest_crmeval.domain.program import Execution, Limits, ProgramInput
 from pytest_crmeval.ports.sandbox import SandboxError
-from pytest_crmeval.sandboxes.local.cells import Cell
-from pytest_crmeval.sandboxes.local.inside.orders import BINARY, MAX_FILES, Order
+from pytest_crmeval.sandboxes.local.fork_servers import ForkServerProcess
+from pytest_crmeval.sandboxes.local.inside.messages import BINARY, MAX_FILES, RUNTIME, RunRequest
 from pytest_crmeval.sandboxes.local.listening import Listener
 from pytest_crmeval.sandboxes.local.outcomes import execution, never_loaded
 
@@ -19,6 +19,7 @@ _SPARE_MEMORY = 1024 * _MIB
 _PYTHON_STACK = 120 * _MIB
 """All that the kernel leaves free below the stack of a process that was started with a small one."""
 _BINARY_STACK = 256 * _MIB
+_RUNTIME_STACK = 64 * _MIB
 _STANDARD = 4
 _MFD_EXEC = 0x10
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
@@ -26,42 +27,44 @@ _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runnable:
-    """A program that a cell can begin."""
+    """A program that a fork server can begin."""
 
     kind: str
     descriptor: int
     """Its text, or its binary: an open file."""
+    name: str = ""
+    """The file that a compiler or a runtime reads the program from."""
     command: Sequence[str] = ()
-    """Of a compiler."""
+    """Of a compiler or a runtime; ``{memory}`` in it is the memory limit in MiB."""
     image: int = 0
     """What a binary takes before its first instruction, in bytes."""
 
 
-Lend = Callable[[], AbstractContextManager[Cell]]
+Lend = Callable[[], AbstractContextManager[ForkServerProcess]]
 
 
-def run(lend: Lend, runnable: Runnable, feed: Feed, limits: Limits) -> Execution:
-    """Have a cell run a program once, and no longer than that; SandboxError if it could not even begin it."""
+def run(lend: Lend, runnable: Runnable, feed: ProgramInput, limits: Limits) -> Execution:
+    """Have a fork server run a program once, and no longer than that; SandboxError if it could not even begin it."""
     with _descriptors(feed) as (stdin, stdout, reading, writing, *files):
         listener = Listener(reading)
         opened = (runnable.descriptor, stdin, stdout, writing, *files)
-        order = _order(runnable, feed, limits)
+        request = _request(runnable, feed, limits)
         with ExitStack() as closing:
-            with lend() as cell:
-                answer, found = cell.run(order, opened, listener)
+            with lend() as fork_server:
+                result, found = fork_server.run(request, opened, listener)
                 for descriptor in found.values():
                     closing.callback(os.close, descriptor)
-                # Here, so that a cell with a trouble of its own is not lent again.
-                if answer.trouble and not never_loaded(answer, limits, runnable.image):
-                    raise SandboxError(f"the program could not be begun: {answer.trouble}")
+                # Here, so that a fork server with a trouble of its own is not lent again.
+                if result.trouble and not never_loaded(result, limits, runnable.image):
+                    raise SandboxError(f"the program could not be begun: {result.trouble}")
             contents = {name: _content(descriptor, limits) for name, descriptor in found.items()}
         return execution(
-            answer, limits, _content(stdout, limits), listener.ends.shown(), contents, image=runnable.image
+            result, limits, _content(stdout, limits), listener.ends.shown(), contents, image=runnable.image
         )
 
 
-def checked(feed: Feed) -> Feed:
-    """Refuse what no cell can be given."""
+def checked(feed: ProgramInput) -> ProgramInput:
+    """Refuse what no fork server can be given."""
     for name in (*feed.files, *feed.wanted):
         if "/" in name or name in {"", ".", ".."} or "\0" in name:
             raise SandboxError(f"a program runs in one folder: {name!r} is no name of a file in it")
@@ -70,22 +73,31 @@ def checked(feed: Feed) -> Feed:
     return replace(feed, args=tuple(feed.args))
 
 
-def _order(runnable: Runnable, feed: Feed, limits: Limits) -> Order:
-    return Order(
+def _request(runnable: Runnable, feed: ProgramInput, limits: Limits) -> RunRequest:
+    memory = str(limits.memory_bytes // _MIB)
+    return RunRequest(
         kind=runnable.kind,
-        args=[*runnable.command, *feed.args],
+        name=runnable.name,
+        args=[*(word.replace("{memory}", memory) for word in runnable.command), *feed.args],
         files=list(feed.files),
         wanted=list(feed.wanted),
         cpu_seconds=limits.cpu_seconds,
         wall_seconds=limits.wall_seconds,
         memory_bytes=limits.memory_bytes + _SPARE_MEMORY,
         file_bytes=limits.output_bytes + 1,
-        stack_bytes=min(_BINARY_STACK, limits.memory_bytes) if runnable.kind == BINARY else _PYTHON_STACK,
+        stack_bytes=_stack(runnable.kind, limits),
     )
 
 
+def _stack(kind: str, limits: Limits) -> int:
+    """Return the stack of the first thread; runtimes have their own for programs."""
+    if kind == RUNTIME:
+        return _RUNTIME_STACK
+    return min(_BINARY_STACK, limits.memory_bytes) if kind == BINARY else _PYTHON_STACK
+
+
 @contextmanager
-def _descriptors(feed: Feed) -> Iterator[Sequence[int]]:
+def _descriptors(feed: ProgramInput) -> Iterator[Sequence[int]]:
     opened: list[int] = []
     try:
         opened += [_in_memory("stdin", feed.stdin), _in_memory("stdout"), *os.pipe2(os.O_CLOEXEC)]

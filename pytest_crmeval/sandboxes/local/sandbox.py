@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
+from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput
 from pytest_crmeval.ports.sandbox import Prepared, SandboxError
 from pytest_crmeval.sandboxes.local import slots
-from pytest_crmeval.sandboxes.local.binaries import image_bytes
-from pytest_crmeval.sandboxes.local.cells import Cell
-from pytest_crmeval.sandboxes.local.compiler import BINARY_NAME, Compiler, version
-from pytest_crmeval.sandboxes.local.inside.orders import BINARY, PYTHON, SECCOMP
-from pytest_crmeval.sandboxes.local.machine import wish
+from pytest_crmeval.sandboxes.local.compiling import Compiler, encoded
+from pytest_crmeval.sandboxes.local.fork_servers import ForkServerProcess
+from pytest_crmeval.sandboxes.local.inside.messages import PYTHON, SECCOMP
+from pytest_crmeval.sandboxes.local.machine import interpreter, isolation_request
 from pytest_crmeval.sandboxes.local.pool import Pool
-from pytest_crmeval.sandboxes.local.probing import AUTO, Standing, strongest
+from pytest_crmeval.sandboxes.local.probing import AUTO, FoundLevel, strongest
 from pytest_crmeval.sandboxes.local.runs import Runnable, opened
+from pytest_crmeval.sandboxes.local.toolchains import identity, python_is_too_old
 
 _NO_FILES = (
     "{} can't be written by a program here: the local sandbox has no more than seccomp on this machine, and at that"
@@ -28,7 +28,7 @@ _NO_FILES = (
 )
 _LEAST_MEMORY = 20 << 20
 """A process has about 13 MB before it is the program's: less than that could not be kept by anybody."""
-_FORMAT = 2
+_FORMAT = 3
 """Goes up with every change that could change a verdict."""
 
 
@@ -38,7 +38,7 @@ class _Refused:
 
     refused: Execution
 
-    def run(self, _feed: Feed, _limits: Limits) -> Execution:
+    def run(self, _feed: ProgramInput, _limits: Limits) -> Execution:
         """Nothing can be run."""
         raise SandboxError("a program that was not compiled can't be run")
 
@@ -53,7 +53,7 @@ class _Ready:
     """Whether a program can write files at this level at all."""
     refused: None = None
 
-    def run(self, feed: Feed, limits: Limits) -> Execution:
+    def run(self, feed: ProgramInput, limits: Limits) -> Execution:
         """Run once."""
         if feed.wanted and not self.writes:
             raise SandboxError(_NO_FILES.format(", ".join(feed.wanted)))
@@ -62,7 +62,7 @@ class _Ready:
 
 
 class LocalSandbox:
-    """Runs programs on this machine, walled in; the first use finds out how strongly that is possible."""
+    """Runs programs on this machine, isolated; the first use finds out how strongly that is possible."""
 
     def __init__(
         self,
@@ -86,8 +86,9 @@ class LocalSandbox:
         self._hidden = [str(Path.cwd()), *hidden]
         self._lock = threading.RLock()
         self._closed = False
-        self._open: tuple[Standing, Pool] | None = None
+        self._open: tuple[FoundLevel, Pool] | None = None
         self._compiler: Compiler | None = None
+        self._notes: dict[str, None] = {}
 
     @property
     def name(self) -> str:
@@ -97,61 +98,74 @@ class LocalSandbox:
     @property
     def identity(self) -> str:
         """Level, languages, and the packages that programs may import."""
-        languages = f"python {platform.python_version()}, g++ {version() or 'missing'}"
+        languages = ", ".join([f"python {platform.python_version()} {interpreter()}", *identity()])
         packages = f", packages in {', '.join(self._packages)}" if self._packages else ""
-        return f"local/{_FORMAT} {self._opened()[0].level}, {languages}{packages}"
+        return f"local/{_FORMAT} {self.level}, {languages}{packages}"
+
+    @property
+    def level(self) -> str:
+        """How strongly programs are isolated."""
+        return self._opened()[0].level
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader of verdicts should know: languages that solutions are in, and that can't be run here."""
+        with self._lock:
+            return tuple(self._notes)
 
     @property
     def slots(self) -> int:
         """A core for each run, unless fewer are wanted."""
         return self._workers or len(slots.cores())
 
-    def missing(self, language: Language) -> str:
+    def missing(self, language: Language, version: str = "") -> str:
         """Return why there is no compiler; the interpreter is our own."""
-        return "" if language is Language.PYTHON else self._cpp().missing
+        is_ours = language is Language.PYTHON
+        reason = python_is_too_old(version) if is_ours else self._compilers().missing(language, version)
+        if reason:
+            with self._lock:
+                self._notes[f"unsupported: {reason}"] = None
+        return reason
 
     @contextmanager
     def prepared(self, program: Program) -> Iterator[Prepared]:
         """Make a program ready for its runs."""
-        standing, pool = self._opened()
-        writes = standing.level != SECCOMP
-        # A lone surrogate has no encoding: the interpreter or compiler shall say so, about its own file.
-        source = program.source.encode("utf-8", "surrogatepass")
+        found_level, pool = self._opened()
+        writes = found_level.level != SECCOMP
+        if reason := self.missing(program.language, program.version):
+            raise SandboxError(reason)
         if program.language is Language.PYTHON:
-            with opened("main.py", source) as descriptor:
+            with opened("main.py", encoded(program)) as descriptor:
                 yield _Ready(runnable=Runnable(kind=PYTHON, descriptor=descriptor), pool=pool, writes=writes)
             return
-        if reason := self.missing(program.language):
-            raise SandboxError(reason)
-        compiled = self._cpp().compile(source)
-        if not compiled.succeeded:
+        compiler = self._compilers()
+        compiled = compiler.compile(program)
+        if compiled is not None and not compiled.succeeded:
             yield _Refused(refused=compiled)
             return
-        binary = compiled.files[BINARY_NAME]
-        with opened("main", binary) as descriptor:
-            runnable = Runnable(kind=BINARY, descriptor=descriptor, image=image_bytes(binary))
-            yield _Ready(runnable=runnable, pool=pool, writes=writes)
+        with opened("main", compiler.content(program, compiled)) as descriptor:
+            yield _Ready(runnable=compiler.runnable(program, compiled, descriptor), pool=pool, writes=writes)
 
     def close(self) -> None:
-        """End all cells; a sandbox that was never used has none."""
+        """End all fork servers; a sandbox that was never used has none."""
         with self._lock:
             self._closed = True
             if self._open:
                 self._open[1].close()
 
-    def _opened(self) -> tuple[Standing, Pool]:
+    def _opened(self) -> tuple[FoundLevel, Pool]:
         with self._lock:
             if self._open is None:
                 if self._closed:
                     raise SandboxError("the sandbox is closed")
-                standing, first = strongest(self._level, self._started, unsafe=self._unsafe)
-                self._open = standing, Pool(partial(self._started, standing.level), first, self.slots)
+                found_level, first = strongest(self._level, self._started, unsafe=self._unsafe)
+                self._open = found_level, Pool(partial(self._started, found_level.level), first, self.slots)
             return self._open
 
-    def _started(self, level: str) -> Cell:
-        return Cell(wish(level, self._packages, self._hidden))
+    def _started(self, level: str) -> ForkServerProcess:
+        return ForkServerProcess(isolation_request(level, self._packages, self._hidden))
 
-    def _cpp(self) -> Compiler:
+    def _compilers(self) -> Compiler:
         with self._lock:
             if self._compiler is None:
                 self._compiler = Compiler(self._opened()[1].run)

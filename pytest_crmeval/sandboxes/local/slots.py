@@ -43,7 +43,7 @@ def slot(folder: Path) -> Iterator[None]:
 
 def _next_in_line(folder: Path) -> int:
     """Wait in line: only its head looks again and again, all others sleep until they are its head."""
-    line = _opened(folder / "line")
+    line = _opened(f"{folder}/line")
     try:
         fcntl.flock(line, fcntl.LOCK_EX)
         while (descriptor := _taken(folder)) is None:
@@ -55,7 +55,7 @@ def _next_in_line(folder: Path) -> int:
 
 def _taken(folder: Path) -> int | None:
     for core in cores():
-        descriptor = _opened(folder / f"core-{core}")
+        descriptor = _opened(f"{folder}/core-{core}")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -65,5 +65,5 @@ def _taken(folder: Path) -> int | None:
     return None
 
 
-def _opened(path: Path) -> int:
+def _opened(path: str) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -12,7 +12,13 @@ from pytest_crmeval.sandboxes.piston.wire import Answer
 
 _EXCEEDED = re.compile(r"(\w+) cannot exceed the configured limit of (\d+)")
 _UNKNOWN = "runtime is unknown"
-_BUSY = "Resource temporarily unavailable"
+_EXHAUSTED = ("Resource temporarily unavailable", "No space left on device")
+_NO_COMMAND = re.compile(
+    r"^/\S+/(?:run|compile): line \d+: .*: (?:command not found|No such file or directory|Permission denied)$",
+    re.MULTILINE,
+)
+"""What a shell says when the script of a language does not find its interpreter."""
+_NOT_FOUND = {126, 127}
 _TOO_LARGE = "PayloadTooLargeError"
 _SHOWN = 300
 """Characters of an odd answer that are told."""
@@ -68,8 +74,8 @@ class Stage:
 
     @property
     def starved(self) -> bool:
-        """Whether it failed for want of processes or memory: the server's fault, or the program's own."""
-        return self.failed and _BUSY in self.stderr
+        """Whether it failed for want of processes, memory or space: the server's fault, or the program's own."""
+        return self.failed and any(words in self.stderr for words in _EXHAUSTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,17 +93,26 @@ class Ran:
         return self.compile is not None and self.compile.failed
 
 
-def ran(answer: Answer) -> Ran:
-    """Read the answer to a program; raise whatever else it says."""
+def ran(answer: Answer, version: str = "", token: str = "") -> Ran:
+    """Read the answer to a program; raise whatever else it says.
+
+    ``version`` is what was asked for, and ``token`` what the runner writes if it has failed itself.
+    """
     if answer.status != HTTPStatus.OK:
         raise _refusal(answer)
     told = _json(answer)
+    if version and told.get("version") not in {None, version}:
+        raise TroubleError(f"it ran version {told['version']} where {version} was asked for", sick=True)
     run = _stage(told.get("run"))
     compiled = told.get("compile")
     stages = [run] if compiled is None else [run, _stage(compiled)]
     for stage in stages:
         if stage.status == "XX":
             raise TroubleError(f"its isolation failed: {_shown(stage.message or stage.stderr)}")
+        if stage.code in _NOT_FOUND and (missing := _NO_COMMAND.search(stage.stderr)):
+            raise TroubleError(f"a language is not complete there: {_shown(missing[0])}", sick=True)
+    if token and not run.starved and (failed := re.search(rf"^{token} .*", run.stderr, re.MULTILINE)):
+        raise TroubleError(f"the runner failed: {_shown(failed[0].removeprefix(token))}")
     return Ran(run=run, compile=None if compiled is None else stages[1], seconds=answer.seconds)
 
 
@@ -162,6 +177,9 @@ def _stage(told: object) -> Stage:
     odd = [name for name, kind in kinds.items() if not isinstance(told.get(name), kind | None)]
     if odd or (told.get("code") is None and not told.get("signal") and not told.get("status")):
         raise TroubleError(f"its answer does not tell how the program ended: {_shown(json.dumps(told))}")
+    output = told.get("output")
+    if isinstance(output, str) and len(output) != len(told["stdout"]) + len(told["stderr"]):
+        raise TroubleError("its answer has lost output: stdout and stderr are not all of it")
     memory = _number(told, "memory")
     return Stage(
         stdout=told["stdout"],

@@ -1,6 +1,7 @@
 """Asks the servers for runs, again where their own trouble was in the way."""
 
 import logging
+import math
 import socket
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,11 +11,11 @@ from pytest_crmeval.domain.program import Language
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston import answers
 from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, TooLowError, TroubleError
-from pytest_crmeval.sandboxes.piston.endings import Terms
-from pytest_crmeval.sandboxes.piston.languages import agreed, lacking, versions
-from pytest_crmeval.sandboxes.piston.pool import Endpoint, Patience, Pool
+from pytest_crmeval.sandboxes.piston.endings import Terms, check_compiler, only_waited
+from pytest_crmeval.sandboxes.piston.languages import NAMES, Versions, agreed, lacking, versions
+from pytest_crmeval.sandboxes.piston.pool import Endpoint, Named, Patience, Pool
 from pytest_crmeval.sandboxes.piston.proofs import proved
-from pytest_crmeval.sandboxes.piston.requests import Request, clamped, lowered
+from pytest_crmeval.sandboxes.piston.requests import COMPILED, STARTED_SLOWLY, Request, clamped, lowered, slowed
 from pytest_crmeval.sandboxes.piston.wire import Answer, LostError
 
 _LOOK_SECONDS = 10.0
@@ -40,14 +41,17 @@ class Client:
         self._patience = patience
         self._pool = Pool(endpoints, patience, self._look)
         self._noting = threading.Lock()
-        self._agreed: dict[Language, str] = {}
+        self._agreed: dict[Named, str] = {}
+        """The version that all servers are asked for; by language, and by what solutions name."""
+        self.distrusted: dict[str, str] = {}
+        """Addresses of servers whose results can't be trusted, and why."""
         self.notes: list[str] = []
         """What a user should know: limits that were lowered, servers that were not there."""
 
     @property
     def versions(self) -> Mapping[Language, str]:
-        """What every server has."""
-        return self._agreed
+        """The newest version of each language that every server has."""
+        return {language: version for (language, asked), version in self._agreed.items() if not asked and version}
 
     def begin(self) -> None:
         """Look at the servers; SandboxError if none is there."""
@@ -56,18 +60,24 @@ class Client:
         for endpoint in self._pool.endpoints:
             if endpoint.reason:
                 self._note(f"Piston server {endpoint.address} can't be used: {endpoint.reason}")
-        self._agreed = agreed([endpoint.versions for endpoint in healthy])
+        for language in NAMES:
+            self._agree(language, "", [endpoint.versions for endpoint in healthy])
 
-    def missing(self, language: Language) -> str:
+    def missing(self, language: Language, version: str) -> str:
         """Return why a language can't be run; nothing if it was seen to run on every server that is well."""
-        if language not in self._agreed:
-            return lacking(language, {str(each.address): each.versions for each in self._pool.healthy})
-        for endpoint in self._pool.healthy:
+        healthy = self._pool.healthy
+        if not self._agree(language, version, [endpoint.versions for endpoint in healthy]):
+            return lacking(language, version, {str(each.address): each.versions for each in healthy})
+        for endpoint in healthy:
             try:
-                self._prove(endpoint, language)
+                self._prove(endpoint, (language, version))
             except (SandboxError, TroubleError) as error:
                 return f"Piston server {endpoint.address}: {error}"
         return ""
+
+    def _agree(self, language: Language, asked: str, servers: Sequence[Versions]) -> str:
+        """Return the version that servers are asked for, decided once; empty if there is none."""
+        return self._agreed.setdefault((language, asked), agreed(language, asked, servers))
 
     def wherever(self, work: Callable[[Collection[str]], _Done]) -> _Done:
         """Do something that a server's limits may be too low for, and do it elsewhere then, if there is an elsewhere.
@@ -84,11 +94,19 @@ class Client:
                 if known or all(str(each.address) in refused for each in self._pool.healthy):
                     raise
 
-    def run(self, request: Request, refused: Collection[str] = ()) -> tuple[Ran, Terms]:
-        """Have something run; SandboxError when no patience has helped."""
+    def distrust(self, address: str, reason: str) -> None:
+        """Use a server no more, until it was looked at again, and remember that its results can't be trusted."""
+        self.distrusted[address] = reason
+        self._pool.distrust(address, reason)
+        self._note(f"Piston server {address}: {reason}")
+
+    def run(self, request: Request, refused: Collection[str] = (), *, elsewhere_than: str = "") -> tuple[Ran, Terms]:
+        """Have something run, on another server than ``elsewhere_than`` or later; SandboxError if it can't be done."""
         troubles: list[TroubleError] = []
         told: dict[str, None] = {}
-        last = None
+        last = next((each for each in self._pool.endpoints if str(each.address) == elsewhere_than), None)
+        if last is not None and len(self._pool.healthy) == 1:
+            self._pool.pause(self._patience.delay(1))
         for attempt in range(self._patience.attempts):
             if attempt:
                 self._pool.pause(self._patience.delay(attempt))
@@ -109,7 +127,7 @@ class Client:
     def _starving(self, request: Request) -> tuple[Ran, Terms] | None:
         """Find out whether a program takes all that there is: it fails again where a small one has just run."""
         with self._pool.lent() as endpoint:
-            if not self._is_well(endpoint, request.program.language):
+            if not self._is_well(endpoint, request.named):
                 return None
             try:
                 return self._tried(endpoint, request)
@@ -124,7 +142,7 @@ class Client:
 
     def _tried(self, endpoint: Endpoint, request: Request) -> tuple[Ran, Terms]:
         try:
-            maxima = self._prove_again(endpoint, request.program.language)
+            maxima = self._prove_again(endpoint, request.named)
             found = self._granted(endpoint, request, maxima)
         except TroubleError as trouble:
             self._pool.fared(endpoint, None if isinstance(trouble, StarvedError) else trouble)
@@ -134,68 +152,79 @@ class Client:
 
     def _granted(self, endpoint: Endpoint, request: Request, maxima: dict[str, int]) -> tuple[Ran, Terms]:
         """Ask for what the server grants; it may have other limits since it was asked for them."""
+        overhead = endpoint.overheads.get(request.named, 0.0)
+        asked = {**request.asked, **slowed(request.asked, overhead)}
         for _ in range(_LEARNED):
-            granted = clamped(request.asked, maxima)
+            granted = clamped(asked, maxima)
             try:
                 ran = self._ask(endpoint, request, granted, _duration(request, granted))
             except ExceededError as error:
                 maxima[error.field] = error.maximum
                 continue
             self._note_lowered(endpoint, request.asked, granted)
-            terms = Terms(limits=request.limits, granted=granted, address=str(endpoint.address))
+            terms = Terms(limits=request.limits, granted=granted, address=str(endpoint.address), overhead=overhead)
             if ran.run.starved:
                 raise StarvedError(ran, terms)
+            check_compiler(ran)
+            if only_waited(ran, granted) and not self._is_well(endpoint, request.named, granted["run_timeout"] / 2000):
+                raise TroubleError(f"it let a program wait for {granted['run_timeout'] / 1000:g} s, and all others too")
             return ran, terms
         raise TroubleError(f"it refuses limits that it has named itself: {maxima}", sick=True)
 
     def _ask(self, endpoint: Endpoint, request: Request, granted: Mapping[str, int], seconds: float) -> Ran:
-        language = request.program.language
-        version = self._agreed[language]
-        name = endpoint.versions[language][version]
+        version = self._agreed[request.named]
+        name = endpoint.versions[request.program.language][version]
         body = request.body(name, version, granted)
         answer = _asked(endpoint, "/execute", body, self._patience.grace_seconds + seconds)
         try:
-            return answers.ran(answer)
+            return answers.ran(answer, version, request.token)
         except TooLowError as error:
             raise TooLowError(str(error), str(endpoint.address)) from error
+        except TroubleError as trouble:
+            if trouble.sick:
+                self.distrusted[str(endpoint.address)] = str(trouble)
+            raise
 
     def _look(self, endpoint: Endpoint) -> None:
         """See whether a server is there, and still has what the others have."""
         found = versions(answers.runtimes(_asked(endpoint, "/runtimes", None, _LOOK_SECONDS)))
-        gone = [language for language, version in self._agreed.items() if version not in found.get(language, ())]
+        agreed_on = [(language, version) for (language, _), version in self._agreed.items() if version]
+        gone = [(language, version) for language, version in agreed_on if version not in found.get(language, ())]
         if gone:
-            wanted = ", ".join(f"{language} {self._agreed[language]}" for language in gone)
+            wanted = ", ".join(f"{language} {version}" for language, version in gone)
             raise TroubleError(f"it does not have {wanted}, as the others do", sick=True)
         endpoint.versions = found
         endpoint.maxima = {}  # it may have been started anew, with others
 
-    def _prove(self, endpoint: Endpoint, language: Language) -> dict[str, int]:
-        """Have a language proved to run on a server, once; return what it grants at most."""
+    def _prove(self, endpoint: Endpoint, named: Named) -> dict[str, int]:
+        """See a language run on a server, once; return what it grants at most."""
         with endpoint.proving:
             known = endpoint.maxima
-            if language not in known:
-                known[language] = self._proof(endpoint, language)
-            return known[language]
+            if named not in known:
+                known[named], ran = self._proof(endpoint, named)
+                if named[0] in STARTED_SLOWLY:
+                    endpoint.overheads[named] = ran.run.cpu_seconds or 0.0
+            return known[named]
 
-    def _prove_again(self, endpoint: Endpoint, language: Language) -> dict[str, int]:
+    def _prove_again(self, endpoint: Endpoint, named: Named) -> dict[str, int]:
         try:
-            return self._prove(endpoint, language)
+            return self._prove(endpoint, named)
         except SandboxError as error:  # it is not as it should be, but another may be
             raise TroubleError(str(error), sick=True) from error
 
-    def _proof(self, endpoint: Endpoint, language: Language) -> dict[str, int]:
+    def _proof(self, endpoint: Endpoint, named: Named) -> tuple[dict[str, int], Ran]:
         def ask(request: Request, granted: Mapping[str, int]) -> Ran:
             return self._ask(endpoint, request, granted, 0.0)
 
-        return proved(language, str(endpoint.address), ask)
+        return proved(*named, str(endpoint.address), ask)
 
-    def _is_well(self, endpoint: Endpoint, language: Language) -> bool:
-        """Whether a server runs a small program now."""
+    def _is_well(self, endpoint: Endpoint, named: Named, seconds: float = math.inf) -> bool:
+        """Whether a server runs a small program now, and does not need so many seconds for it."""
         try:
-            self._proof(endpoint, language)
+            _, ran = self._proof(endpoint, named)
         except (SandboxError, TroubleError):
             return False
-        return True
+        return (ran.run.wall_seconds or ran.seconds) < seconds
 
     def _note_lowered(self, endpoint: Endpoint, asked: Mapping[str, int], granted: Mapping[str, int]) -> None:
         for name in lowered(asked, granted):
@@ -220,5 +249,5 @@ def _asked(endpoint: Endpoint, path: str, body: bytes | None, seconds: float) ->
 
 def _duration(request: Request, granted: Mapping[str, int]) -> float:
     """Return how many seconds a run may take by its limits."""
-    compiling = granted["compile_timeout"] if request.program.language is Language.CPP else 0
+    compiling = granted["compile_timeout"] if request.program.language in COMPILED else 0
     return (compiling + granted["run_timeout"]) / 1000

@@ -1,12 +1,13 @@
 """How a run ended, by what the server tells: a limit of the server's own is never held against the program."""
 
 import re
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pytest_crmeval.domain.program import Ending, Execution, Limits
+from pytest_crmeval.domain.program import Execution, Limits, Termination
 from pytest_crmeval.ports.sandbox import SandboxError
-from pytest_crmeval.sandboxes.piston.answers import Ran, Stage, TooLowError
+from pytest_crmeval.sandboxes.piston.answers import Ran, Stage, TooLowError, TroubleError
 from pytest_crmeval.sandboxes.piston.frames import Frame
 from pytest_crmeval.sandboxes.piston.messages import compilers, last
 from pytest_crmeval.sandboxes.signals import HIGHEST, name_of
@@ -14,9 +15,16 @@ from pytest_crmeval.sandboxes.signals import HIGHEST, name_of
 _SHELL = 128
 """A shell adds the number of a signal to it."""
 _SIGNALS = {number: name_of(number) for number in range(1, HIGHEST + 1)}
+_HARDLY = 0.1
 _NEARLY = 0.95
 """Of the memory limit: who is killed there was killed for it."""
 _NO_MEMORY = re.compile(r"^MemoryError\b|instance of 'std::bad_alloc'", re.MULTILINE)
+_BROKEN_COMPILER = re.compile(
+    r"^[^\s|][^|\n]*(?:internal compiler error|Killed signal terminated program|cannot execute|"
+    r"virtual memory exhausted|Cannot allocate memory|No space left on device|command not found|unexpectedly panicked)",
+    re.MULTILINE,
+)
+"""What compilers say when they could not do their work, which is not an error of the program."""
 _REPLACED = "\ufffd"
 """What a server puts in the place of bytes that are no text, or that it has cut in two."""
 
@@ -32,6 +40,8 @@ class Terms:
     limits: Limits
     granted: Mapping[str, int]
     address: str
+    overhead: float = 0.0
+    """Seconds of CPU time that the server needs to compile a program while it runs it."""
 
     @property
     def wall_is_ours(self) -> bool:
@@ -72,7 +82,7 @@ def execution(ran: Ran, terms: Terms) -> Execution:
     stdout = stage.stdout.encode("utf-8", "surrogatepass")
     ended = _ended(ran, terms, stage.stderr)
     most = terms.limits.output_bytes
-    if len(stdout) > most and ended.ending is not Ending.MEMORY:
+    if len(stdout) > most and ended.ending is not Termination.MEMORY:
         ended = _over(ended)
     return replace(ended, stdout=stdout[:most], stderr=last(stage.stderr))
 
@@ -110,11 +120,10 @@ def refusal(stage: Stage, granted: Mapping[str, int], address: str) -> Execution
             f"the compiler had {cpu:.1f} s of CPU at the Piston server {address} when its "
             f"{granted['compile_timeout'] / 1000:g} s were over; ask for less at once (?in_flight=1)"
         )
-    ending = Ending.EXITED if stage.code is not None else Ending.WALL_TIME if stage.status == "TO" else Ending.SIGNALLED
+    ending = Termination.WALL_TIME if stage.code is None else Termination.EXITED
     return Execution(
         ending=ending,
         exit_code=stage.code,
-        signal=stage.signal if ending is Ending.SIGNALLED else "",
         stdout=compilers(stage.stdout),
         stderr=compilers(stage.stderr),
         cpu_seconds=stage.cpu_seconds,
@@ -123,10 +132,21 @@ def refusal(stage: Stage, granted: Mapping[str, int], address: str) -> Execution
     )
 
 
+def check_compiler(ran: Ran) -> None:
+    """Raise TroubleError if the compiler was killed or broke, which is not an error of the program."""
+    stage = ran.compile
+    if stage is None or not stage.failed or stage.status in {"OL", "EL", "TO"}:
+        return
+    if stage.code is None or stage.code - _SHELL in {signal.SIGKILL, signal.SIGTERM}:
+        raise TroubleError(f"its compiler was killed by {_exit(stage)[1]}")
+    if broken := _BROKEN_COMPILER.search(stage.stderr):
+        raise TroubleError(f"its compiler broke: {broken[0].strip()}")
+
+
 def _unframed(ran: Ran, terms: Terms) -> Execution:
     stage = ran.run
     ended = _ended(ran, terms, stage.stderr)
-    if ended.ending is Ending.EXITED or stage.status in {"OL", "EL"}:
+    if ended.ending is Termination.EXITED or stage.status in {"OL", "EL"}:
         raise SandboxError(f"the Piston server {terms.address} did not bring back what the program has written")
     return replace(ended, stderr=last(stage.stderr))
 
@@ -138,7 +158,7 @@ def _told(stage: Stage, frame: Frame) -> Stage:
 
 def _over(ended: Execution) -> Execution:
     """Turn an ending into that of a program which printed too much, whatever it did when it could print no more."""
-    return replace(ended, ending=Ending.OUTPUT, exit_code=None, signal="")
+    return replace(ended, ending=Termination.OUTPUT, exit_code=None, signal="")
 
 
 def _output(terms: Terms) -> str:
@@ -150,12 +170,12 @@ def _ended(ran: Ran, terms: Terms, stderr: str) -> Execution:
     ending = _limit(ran, terms, stderr)
     code, name = _exit(stage)
     if ending is None:
-        ending = Ending.SIGNALLED if name else Ending.EXITED
+        ending = Termination.SIGNALLED if name else Termination.EXITED
     return Execution(
         ending=ending,
-        exit_code=code if ending is Ending.EXITED else None,
-        signal=name if ending is Ending.SIGNALLED else "",
-        cpu_seconds=stage.cpu_seconds,
+        exit_code=code if ending is Termination.EXITED else None,
+        signal=name if ending is Termination.SIGNALLED else "",
+        cpu_seconds=None if stage.cpu_seconds is None else max(0.0, stage.cpu_seconds - terms.overhead),
         wall_seconds=stage.wall_seconds,
         memory_bytes=stage.memory_bytes,
     )
@@ -169,13 +189,13 @@ def _exit(stage: Stage) -> tuple[int | None, str]:
     return (None, name) if name else (stage.code, stage.signal)
 
 
-def _limit(ran: Ran, terms: Terms, stderr: str) -> Ending | None:
+def _limit(ran: Ran, terms: Terms, stderr: str) -> Termination | None:
     """Return the limit that ended the program; None if none did."""
     stage, limits = ran.run, terms.limits
     if stage.memory_bytes is not None and stage.memory_bytes > limits.memory_bytes:
-        return Ending.MEMORY
-    if stage.cpu_seconds is not None and stage.cpu_seconds > limits.cpu_seconds:
-        return Ending.CPU_TIME
+        return Termination.MEMORY
+    if stage.cpu_seconds is not None and stage.cpu_seconds - terms.overhead > limits.cpu_seconds:
+        return Termination.CPU_TIME
     if stage.status == "TO":
         return _timed_out(stage, terms)
     if _out_of_memory(stage, terms, stderr):
@@ -183,7 +203,7 @@ def _limit(ran: Ran, terms: Terms, stderr: str) -> Ending | None:
     return _killed(ran, terms)
 
 
-def _killed(ran: Ran, terms: Terms) -> Ending | None:
+def _killed(ran: Ran, terms: Terms) -> Termination | None:
     """Return the limit for which a program was killed where no status tells it; None if that was not the reason."""
     stage = ran.run
     name = _exit(stage)[1]
@@ -195,25 +215,25 @@ def _killed(ran: Ran, terms: Terms) -> Ending | None:
     return None
 
 
-def _timed_out(stage: Stage, terms: Terms) -> Ending:
+def _timed_out(stage: Stage, terms: Terms) -> Termination:
     if "wall" in stage.message:
         return _wall(terms)
     return _cpu(terms)
 
 
-def _cpu(terms: Terms) -> Ending:
+def _cpu(terms: Terms) -> Termination:
     if not terms.cpu_is_ours:
         granted = f"{terms.granted['run_cpu_time'] / 1000:g} s of CPU time"
         raise terms.too_low("PISTON_RUN_CPU_TIME", granted, f"{terms.limits.cpu_seconds:g} s")
-    return Ending.CPU_TIME
+    return Termination.CPU_TIME
 
 
-def _wall(terms: Terms) -> Ending:
+def _wall(terms: Terms) -> Termination:
     if not terms.wall_is_ours:
         granted = f"{terms.granted['run_timeout'] / 1000:g} s"
         wanted = f"{terms.limits.cpu_seconds:g} s of CPU within {terms.limits.wall_seconds:g} s"
         raise terms.too_low("PISTON_RUN_TIMEOUT", granted, wanted)
-    return Ending.WALL_TIME
+    return Termination.WALL_TIME
 
 
 def _out_of_memory(stage: Stage, terms: Terms, stderr: str) -> bool:
@@ -223,13 +243,20 @@ def _out_of_memory(stage: Stage, terms: Terms, stderr: str) -> bool:
     return killed or _NO_MEMORY.search(stderr) is not None
 
 
-def _memory(terms: Terms) -> Ending:
+def _memory(terms: Terms) -> Termination:
     if not terms.memory_is_ours:
         wanted = f"{terms.limits.memory_bytes:,} bytes"
         raise terms.too_low("PISTON_RUN_MEMORY_LIMIT", f"{round(terms.memory):,} bytes of memory", wanted)
-    return Ending.MEMORY
+    return Termination.MEMORY
 
 
 def _waited_out(ran: Ran, terms: Terms) -> bool:
     """Whether a run took as long as it might have: all that is known of an old server's time limit."""
     return ran.seconds * 1000 >= terms.granted["run_timeout"]
+
+
+def only_waited(ran: Ran, granted: Mapping[str, int]) -> bool:
+    """Whether a run was ended by the wall clock, and had hardly any CPU time: it slept, or the server did."""
+    stage = ran.run
+    is_late = stage.status == "TO" and "wall" in stage.message
+    return is_late and (stage.cpu_seconds or 0.0) * 1000 < _HARDLY * granted["run_timeout"]

@@ -4,10 +4,30 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pytest_crmeval.domain.languages import title
 from pytest_crmeval.domain.program import Language
 
-NAMES: Mapping[Language, Sequence[str]] = {Language.PYTHON: ("python", "python3"), Language.CPP: ("c++", "cpp", "g++")}
-"""What servers call them, one name or the other."""
+NAMES: Mapping[Language, Sequence[str]] = {
+    Language.PYTHON: ("python", "python3", "py3"),
+    Language.PYPY: ("pypy", "pypy3"),
+    Language.CPP: ("c++", "cpp", "g++"),
+    Language.C: ("c", "gcc"),
+    Language.JAVA: ("java",),
+    Language.JAVASCRIPT: ("javascript", "js", "node", "node-js"),
+    Language.GO: ("go", "golang"),
+    Language.RUST: ("rust", "rs"),
+    Language.KOTLIN: ("kotlin", "kt"),
+    Language.CSHARP: ("csharp", "csharp.net", "c#", "cs"),
+    Language.RUBY: ("ruby", "rb"),
+    Language.PHP: ("php",),
+    Language.HASKELL: ("haskell", "hs"),
+}
+"""The names and aliases under which servers list them."""
+_OTHER_RUNTIMES = {"deno"}
+"""They run programs of another kind under the name of a language."""
+_CSHARP_OF_NET = 4
+"""C# 9 came with .NET 5, and so on; Mono's compiler knows C# 7."""
+_CSHARP_OF_MONO = 7
 Versions = dict[Language, dict[str, str]]
 """By language: version -> what the server calls the language."""
 
@@ -16,26 +36,45 @@ def versions(rows: Iterable[Mapping[str, Any]]) -> Versions:
     """Read which versions of our languages a server lists."""
     found: Versions = {}
     for row in rows:
-        names = {row["language"], *row.get("aliases", ())}
+        runtime = row.get("runtime")
+        names = {"pypy"} if runtime == "pypy" else {row["language"], *row.get("aliases", ())}
         for language, wanted in NAMES.items():
-            if not names.isdisjoint(wanted) and row.get("runtime") != "pypy":
+            if not names.isdisjoint(wanted) and runtime not in _OTHER_RUNTIMES and not _is_python_2(language, row):
                 found.setdefault(language, {})[row["version"]] = row["language"]
     return found
 
 
-def agreed(servers: Sequence[Versions]) -> dict[Language, str]:
-    """Return the newest version of each language that every server has: a verdict must not depend on who gave it."""
-    shared = {
-        language: set.intersection(*(set(server.get(language, ())) for server in servers)) for language in Language
-    }
-    return {language: max(found, key=_age) for language, found in shared.items() if found}
+def _is_python_2(language: Language, row: Mapping[str, Any]) -> bool:
+    return language is Language.PYTHON and row["version"].startswith("2.")
 
 
-def lacking(language: Language, servers: Mapping[str, Versions]) -> str:
-    """Tell why there is no version of a language that all servers have."""
+def agreed(language: Language, asked: str, servers: Sequence[Versions]) -> str:
+    """Return the newest version that every server has and that runs what was asked for; empty if there is none."""
+    lists = [server.get(language, {}) for server in servers]
+    shared = set.intersection(*map(set, lists)) if lists else set()
+    fitting = [version for version in shared if _fits(language, asked, version, lists[0][version])]
+    return max(fitting, key=_age, default="")
+
+
+def _fits(language: Language, asked: str, version: str, name: str) -> bool:
+    """Whether a version of a server runs programs for the asked one: the same or a newer one.
+
+    Standards of C and C++, and editions of Rust, are not in versions of compilers: a program will show.
+    """
+    if not asked or language in {Language.C, Language.CPP} or (language is Language.RUST and len(asked) == len("2021")):
+        return True
+    wanted = [int(part) for part in asked.split(".")]
+    if language is Language.CSHARP:
+        return wanted[0] <= (_age(version)[0][0] + _CSHARP_OF_NET if name.endswith(".net") else _CSHARP_OF_MONO)
+    is_python_2 = language in {Language.PYTHON, Language.PYPY} and wanted[0] == 2  # noqa: PLR2004 (its programs differ)
+    return not is_python_2 and _age(version)[0][: len(wanted)] >= wanted
+
+
+def lacking(language: Language, asked: str, servers: Mapping[str, Versions]) -> str:
+    """Return why there is no version of a language that all servers have."""
     told = [f"{name} has {', '.join(sorted(has.get(language, ()))) or 'none'}" for name, has in servers.items()]
     return (
-        f"no version of {NAMES[language][0]} is installed on every Piston server: {'; '.join(told)}; install one "
+        f"{title(language, asked)} is not installed on every Piston server: {'; '.join(told)}; install it "
         f"(POST /api/v2/packages with its language and version)"
     )
 

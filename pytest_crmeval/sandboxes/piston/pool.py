@@ -13,6 +13,9 @@ from pytest_crmeval.sandboxes.piston.addresses import Address
 from pytest_crmeval.sandboxes.piston.answers import TroubleError
 from pytest_crmeval.sandboxes.piston.wire import Wire
 
+Named = tuple[Language, str]
+"""A language, and the version or standard of it that a solution names."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
@@ -56,8 +59,10 @@ class Endpoint:
     """When a sick one is looked at again."""
     versions: dict[Language, dict[str, str]] = field(default_factory=dict)
     """By language: version -> what the server calls the language."""
-    maxima: dict[Language, dict[str, int]] = field(default_factory=dict)
-    """What it grants at most, of the languages that were proved to run there."""
+    maxima: dict[Named, dict[str, int]] = field(default_factory=dict)
+    """What it grants at most, of the languages that were seen to run there."""
+    overheads: dict[Named, float] = field(default_factory=dict)
+    """Seconds of CPU time that it needs to compile a program while it runs it."""
     proving: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -113,6 +118,13 @@ class Pool:
             thread.join()
         if not self.healthy:
             raise SandboxError(self.sick_ones())
+
+    def distrust(self, address: str, reason: str) -> None:
+        """Drop a server whose results can't be trusted; it is looked at again later."""
+        with self._changed:
+            for endpoint in self.endpoints:
+                if str(endpoint.address) == address:
+                    self._drop(endpoint, reason)
 
     def sick_ones(self) -> str:
         """Tell who is sick, and why."""

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 
 from pytest_crmeval.domain.cutting import cut_end
-from pytest_crmeval.domain.program import Execution, Feed, Language, Limits, Program
+from pytest_crmeval.domain.languages import title
+from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, TroubleError
 from pytest_crmeval.sandboxes.piston.endings import Terms, framed_execution, refusal
 from pytest_crmeval.sandboxes.piston.frames import frame_of
-from pytest_crmeval.sandboxes.piston.requests import Request, clamped, framed
+from pytest_crmeval.sandboxes.piston.requests import Request, clamped, framed, plain
 
 OUTPUT = 16_384
 """Bytes of output that a server must bring back, or it is of no use."""
@@ -50,17 +51,54 @@ int main(int, char** argv) {{
     std::fputs(std::string({OUTPUT - 1024}, 'x').c_str(), stdout);
 }}
 """
-_PROGRAMS = {Language.PYTHON: _PYTHON, Language.CPP: _CPP}
+_STANDARDS = {"98": 199711, "03": 199711, "11": 201103, "14": 201402, "17": 201703, "20": 202002, "23": 202302}
+SUMS: Mapping[Language, str] = {
+    Language.C: '#include <stdio.h>\nint main(void) { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", a + b); }\n',
+    Language.JAVA: """import java.util.Scanner;
+public class Main {
+    public static void main(String[] args) {
+        Scanner in = new Scanner(System.in);
+        System.out.println(in.nextInt() + in.nextInt());
+    }
+}
+""",
+    Language.JAVASCRIPT: "const n = require('fs').readFileSync(0, 'utf8').split(' ');\nconsole.log(+n[0] + +n[1]);\n",
+    Language.GO: 'package main\n\nimport "fmt"\n\nfunc main() { var a, b int; fmt.Scan(&a, &b); fmt.Println(a + b) }\n',
+    Language.RUST: """use std::io;
+fn main() {
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).unwrap();
+    let sum: i64 = line.split_whitespace().map(|n| n.parse::<i64>().unwrap()).sum();
+    println!("{}", sum);
+}
+""",
+    Language.KOTLIN: 'fun main() {\n    println(readLine()!!.trim().split(" ").map { it.toInt() }.sum())\n}\n',
+    Language.CSHARP: """using System;
+class Program {
+    static void Main() {
+        string[] n = Console.ReadLine().Split(' ');
+        Console.WriteLine(int.Parse(n[0]) + int.Parse(n[1]));
+    }
+}
+""",
+    Language.RUBY: "puts gets.split.map(&:to_i).sum\n",
+    Language.PHP: '<?php echo array_sum(explode(" ", trim(fgets(STDIN)))), "\\n";\n',
+    Language.HASKELL: "main :: IO ()\nmain = getLine >>= print . sum . map (read :: String -> Int) . words\n",
+}
+"""Programs that add two numbers, in the languages that get Piston's own stdin."""
 _LIMITS = Limits(cpu_seconds=10**6, wall_seconds=10**6, memory_bytes=1 << 40, output_bytes=OUTPUT)
-_FEED = Feed(stdin=b"\0\xff in", files={"given.bin": b"\xfe\r\n"}, args=("a b",), wanted=("taken.bin",))
+_FEED = ProgramInput(stdin=b"\0\xff in", files={"given.bin": b"\xfe\r\n"}, args=("a b",), wanted=("taken.bin",))
 _TAKEN = b"\xfe\r\n\0\xff ina b"
 Ask = Callable[[Request, Mapping[str, int]], Ran]
 """Asks one server to run something within what is granted."""
 
 
-def proved(language: Language, address: str, ask: Ask) -> dict[str, int]:
-    """Return what a server grants at most; SandboxError if it is too little, or the language does not work there."""
-    request = framed(Program(language=language, source=_PROGRAMS[language]), _FEED, _LIMITS)
+def proved(language: Language, version: str, address: str, ask: Ask) -> tuple[dict[str, int], Ran]:
+    """Return what a server grants at most, and its answer to a small program.
+
+    SandboxError if it grants too little, or the language, or this version of it, does not work there.
+    """
+    request = _request(language, version)
     maxima: dict[str, int] = {}
     for _ in range(len(_EVERYTHING) + 1):
         granted = clamped(_EVERYTHING, maxima)
@@ -70,9 +108,32 @@ def proved(language: Language, address: str, ask: Ask) -> dict[str, int]:
             maxima[error.field] = error.maximum
             continue
         _check_limits(maxima, address)
-        _check(_execution(request, ran, granted, address), language, address)
-        return maxima
+        if request.mark:
+            _check(_execution(request, ran, granted, address), title(language, version), address)
+        else:
+            _check_sum(ran, title(language, version), address)
+        return maxima, ran
     raise TroubleError(f"it refuses limits that it has named itself: {maxima}")
+
+
+def _request(language: Language, version: str) -> Request:
+    if language in SUMS:
+        program = Program(language=language, version=version, source=SUMS[language])
+        return plain(program, ProgramInput(stdin=b"20 22\n"), _LIMITS)
+    source = _CPP if language is Language.CPP else _PYTHON
+    if language is Language.CPP and version:
+        source = f'static_assert(__cplusplus == {_STANDARDS.get(version, 0)}L, "not C++{version}");\n{source}'
+    return framed(Program(language=language, version=version, source=source), _FEED, _LIMITS)
+
+
+def _check_sum(ran: Ran, name: str, address: str) -> None:
+    stage = ran.compile if ran.refused and ran.compile else ran.run
+    if stage.failed or ran.run.stdout.strip() != "42":
+        said = cut_end((stage.stderr or stage.stdout).strip(), 500)
+        raise SandboxError(
+            f"the Piston server {address} does not run a small program in {name} as it should: "
+            f"exit code {stage.code}, {said or 'wrong output'}"
+        )
 
 
 def _execution(request: Request, ran: Ran, granted: Mapping[str, int], address: str) -> Execution:
@@ -92,11 +153,11 @@ def _check_limits(maxima: Mapping[str, int], address: str) -> None:
             )
 
 
-def _check(execution: Execution, language: Language, address: str) -> None:
+def _check(execution: Execution, name: str, address: str) -> None:
     if execution.succeeded and execution.files == {"taken.bin": _TAKEN} and len(execution.stdout) == OUTPUT - 1024:
         return
     said = cut_end(execution.stderr.decode("utf-8", "replace").strip(), 500)
     raise SandboxError(
-        f"the Piston server {address} does not run a small program in {language} as it should: "
+        f"the Piston server {address} does not run a small program in {name} as it should: "
         f"{execution.ending}, exit code {execution.exit_code}, {said or 'wrong output'}"
     )

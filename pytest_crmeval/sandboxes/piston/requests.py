@@ -10,7 +10,8 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any
 
-from pytest_crmeval.domain.program import Feed, Language, Limits, Program
+from pytest_crmeval.domain.languages import title
+from pytest_crmeval.domain.program import Language, Limits, Program, ProgramInput
 from pytest_crmeval.ports.sandbox import SandboxError
 
 STDIN = "crmeval.stdin"
@@ -23,6 +24,26 @@ _OURS = {STDIN, "crmeval.stdout", _RUNNER, FRONT, _PYTHON, INCLUDED}
 MOST_WANTED = 256
 COMPILE_SECONDS = 30.0
 _COMPILE_BYTES = 2 << 30
+_SOURCES: Mapping[Language, str] = {
+    Language.C: "main.c",
+    Language.JAVA: "Main.java",
+    Language.JAVASCRIPT: "main.js",
+    Language.GO: "main.go",
+    Language.RUST: "main.rs",
+    Language.KOTLIN: "main.kt",
+    Language.CSHARP: "main.cs",
+    Language.RUBY: "main.rb",
+    Language.PHP: "main.php",
+    Language.HASKELL: "main.hs",
+}
+"""Languages for which no runner is sent along: programs get Piston's own stdin."""
+_LONGEST_STDIN = 200_000
+"""Bytes; Piston cuts longer ones off at 219,264, and does not say so."""
+PYTHONS = {Language.PYTHON, Language.PYPY}
+COMPILED = {Language.CPP, Language.C, Language.RUST, Language.KOTLIN, Language.CSHARP, Language.HASKELL}
+"""Servers compile these in a stage of its own."""
+STARTED_SLOWLY = {Language.JAVA, Language.GO}
+"""Servers compile these when they run them, in the program's time."""
 _NOTHING = 1 << 20
 """Output that a program which is only compiled could have."""
 
@@ -32,13 +53,15 @@ class Request:
     """One run that is asked for."""
 
     program: Program
-    feed: Feed
+    feed: ProgramInput
     limits: Limits
     mark: str = ""
     """If there is one, the output is brought back in a frame that begins with it."""
     compile_only: bool = False
     most: int = 0
     """Bytes of output that the frame may hold."""
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
+    """What the runner writes to stderr before it reports a failure of its own."""
     _parts: list[dict[str, str]] = field(default_factory=list, repr=False)
 
     def body(self, language: str, version: str, granted: Mapping[str, int]) -> bytes:
@@ -48,7 +71,14 @@ class Request:
         told: dict[str, Any] = {"language": language, "version": version, "files": self._parts, **granted}
         if self.feed.args:
             told["args"] = list(self.feed.args)
+        if self.program.language in _SOURCES:
+            told["stdin"] = self.feed.stdin.decode("utf-8", "surrogateescape")
         return json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @property
+    def named(self) -> tuple[Language, str]:
+        """The language, and the version of it that the solution names."""
+        return self.program.language, self.program.version
 
     @property
     def asked(self) -> dict[str, int]:
@@ -64,15 +94,20 @@ class Request:
         }
 
 
-def plain(program: Program, feed: Feed, limits: Limits) -> Request:
+def plain(program: Program, feed: ProgramInput, limits: Limits) -> Request:
     """Ask for a run whose output comes back as the server brings it."""
-    _check(feed)
+    _check(feed, program.language)
     return Request(program=program, feed=feed, limits=limits)
 
 
-def framed(program: Program, feed: Feed, limits: Limits) -> Request:
+def framed(program: Program, feed: ProgramInput, limits: Limits) -> Request:
     """Ask for a run whose output, and the files that are wanted, come back whole, whatever bytes they have."""
-    _check(feed)
+    _check(feed, program.language)
+    if program.language in _SOURCES:
+        raise SandboxError(
+            f"Piston can't bring back files, output that is not text or more output than PISTON_OUTPUT_MAX_SIZE from "
+            f"programs in {title(program.language)}"
+        )
     mark = f"crmeval-{secrets.token_hex(16)}"
     return Request(program=program, feed=feed, limits=limits, mark=mark, most=limits.output_bytes)
 
@@ -80,10 +115,12 @@ def framed(program: Program, feed: Feed, limits: Limits) -> Request:
 def compiling(program: Program) -> Request:
     """Ask only whether the compiler takes it: the program ends before it begins."""
     limits = Limits(cpu_seconds=1, wall_seconds=2, memory_bytes=1 << 28, output_bytes=_NOTHING)
-    return Request(program=program, feed=Feed(), limits=limits, compile_only=True)
+    return Request(program=program, feed=ProgramInput(), limits=limits, compile_only=True)
 
 
-def _check(feed: Feed) -> None:
+def _check(feed: ProgramInput, language: Language) -> None:
+    if language in _SOURCES:
+        _check_stdin(feed.stdin, language)
     for name in [*feed.files, *feed.wanted]:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.name or "\0" in name:
@@ -94,10 +131,27 @@ def _check(feed: Feed) -> None:
         raise SandboxError(f"{len(feed.wanted)} files are wanted; Piston brings back {MOST_WANTED} at most")
 
 
+def _check_stdin(stdin: bytes, language: Language) -> None:
+    if len(stdin) > _LONGEST_STDIN:
+        raise SandboxError(
+            f"Piston cuts an input of {len(stdin):,} bytes for programs in {title(language)}; it can have "
+            f"{_LONGEST_STDIN:,} at most"
+        )
+    try:
+        stdin.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SandboxError(f"Piston takes only text as input of programs in {title(language)}") from error
+
+
 def _files(request: Request) -> Iterator[dict[str, str]]:
     """Yield the files; the first is what the server starts or compiles."""
     source = request.program.source.encode("utf-8", "surrogatepass")
-    python = request.program.language is Language.PYTHON
+    if name := _SOURCES.get(request.program.language):
+        yield _text(name, source)
+        for each, content in request.feed.files.items():
+            yield _base64(each, content)
+        return
+    python = request.program.language in PYTHONS
     data = _text if python else _base64  # elsewhere every text counts as source
     yield {"name": _RUNNER if python else FRONT, "content": _runner(request) if python else _front(request)}
     yield data(_PYTHON if python else INCLUDED, source)
@@ -120,8 +174,16 @@ def _base64(name: str, content: bytes) -> dict[str, str]:
 
 
 def _runner(request: Request) -> str:
-    framing = f"frame({request.mark!r}, {request.most}, {list(request.feed.wanted)!r})\n" if request.mark else ""
-    return f"{_sent('runner.py')}\n\nfeed({STDIN!r})\n{framing}become({_PYTHON!r})\n"
+    framing = f"frame({request.mark!r}, {request.most}, {list(request.feed.wanted)!r})" if request.mark else ""
+    return f"""{_sent("runner.py")}
+
+try:
+    feed({STDIN!r})
+    {framing or "pass"}
+except OSError as error:
+    fail({request.token!r}, error)
+become({_PYTHON!r})
+"""
 
 
 def _front(request: Request) -> str:
@@ -138,7 +200,7 @@ __attribute__((constructor(101))) static void start() {{
 def _start(request: Request) -> str:
     if request.compile_only:
         return "crmeval_exit(0);"
-    feeding = f'hide("{INCLUDED}"); feed("{STDIN}");'
+    feeding = f'token = "{request.token}"; hide("{INCLUDED}"); feed("{STDIN}");'
     if not request.mark:
         return feeding
     wanted = request.feed.wanted
@@ -157,6 +219,11 @@ def _literal(name: str) -> str:
 @cache
 def _sent(name: str) -> str:
     return files("pytest_crmeval.sandboxes.piston.sent").joinpath(name).read_text(encoding="utf-8")
+
+
+def slowed(asked: Mapping[str, int], seconds: float) -> dict[str, int]:
+    """Return the time limits of a program that a server compiles in the program's time."""
+    return {name: asked[name] + round(seconds * 1000) for name in ("run_timeout", "run_cpu_time")}
 
 
 def clamped(asked: Mapping[str, int], maxima: Mapping[str, int]) -> dict[str, int]:

@@ -4,21 +4,45 @@ import glob
 import os
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
+from pytest_crmeval.domain.checkpoints import is_checkpoint_name
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.solutions.files.patterns import expanded, natural
 
+_DIGITS = re.compile(r"(\d+)")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 ENDING = ".jsonl"
 _MAGIC = re.compile(r"[*?\[{]")
 Place = tuple[Path, Path]
-"""A file, and the folder in which it was looked for."""
+"""A file, and the folder that was searched. A checkpoint without files, or a folder that can't be read, is a file."""
+
+
+def expanded(pattern: str) -> list[str]:
+    """Return the expansions of a pattern with braces: ``ab`` and ``ac`` for ``a{b,c}``; braces may be nested."""
+    inner = _BRACES.search(pattern)
+    if inner is None:
+        return [pattern]
+    before, after = pattern[: inner.start()], pattern[inner.end() :]
+    found = [each for word in inner[1].split(",") for each in expanded(f"{before}{word}{after}")]
+    return list(dict.fromkeys(found))
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a name matches a pattern with braces and wildcards."""
+    return any(fnmatchcase(name, each) for each in expanded(pattern))
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """Return a sort key of names in which 9 comes before 10."""
+    parts = _DIGITS.split(name.lower())
+    return tuple((text, int(number or -1)) for text, number in zip(parts[::2], [*parts[1::2], ""], strict=True))
 
 
 def files(source: Path | str) -> list[Place]:
     """Return the files of a source; DatasetError if there is none."""
     found = list(_files(Path(source)))
-    if not found:
+    if all(path.is_dir() for path, _ in found):
         raise DatasetError(f"{source}: there is no {ENDING} file; solutions are JSON Lines, one object per line")
     return found
 
@@ -26,11 +50,13 @@ def files(source: Path | str) -> list[Place]:
 def _files(source: Path) -> Iterator[Place]:
     if source.is_dir():
         return ((file, source) for file in _below(source))
+    if _is_solutions(source) and os.path.lexists(source):
+        return iter([(source, source.parent)])
     if source.is_file():
-        return iter([(source, source.parent)]) if _is_solutions(source) else _listed(source)
+        return _listed(source)
     if _MAGIC.search(str(source)):
         return _globbed(source)
-    raise DatasetError(f"{source}: there is nothing; give a folder, a glob, a {ENDING} file, or a file that lists some")
+    raise DatasetError(f"{source}: not found; give a folder, a glob, a {ENDING} file, or a file that lists some")
 
 
 def _is_solutions(path: Path) -> bool:
@@ -38,30 +64,33 @@ def _is_solutions(path: Path) -> bool:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder; links are followed, but nowhere twice; what is hidden stays so."""
+    """Yield the files below a folder, then folders that can't be read, and checkpoints without files.
+
+    Links are followed, but no folder is visited twice. Hidden names are skipped.
+    """
     seen: set[str] = set()
-    for place, folders, names in os.walk(folder, onerror=_refused, followlinks=True):
+    unreadable: list[OSError] = []
+    empty: set[Path] = set()
+    for place, folders, names in os.walk(folder, onerror=unreadable.append, followlinks=True):
         real = os.path.realpath(place)
         if real in seen:
             folders.clear()
             continue
         seen.add(real)
-        folders[:] = _visited(Path(place), folders)
-        yield from (Path(place, name) for name in sorted(names, key=natural) if _wanted(name))
-
-
-def _visited(place: Path, folders: list[str]) -> list[str]:
-    """Return which folders are looked into. Links come last: a file is known by the folder in which it really is."""
-    visible = sorted((name for name in folders if not name.startswith(".")), key=natural)
-    return sorted(visible, key=lambda name: (place / name).is_symlink())
-
-
-def _wanted(name: str) -> bool:
-    return not name.startswith(".") and _is_solutions(Path(name))
-
-
-def _refused(error: OSError) -> None:
-    raise DatasetError(f"{error.filename}: {error.strerror}; make it readable, or leave it out") from error
+        if is_checkpoint_name(Path(place).name):
+            empty.add(Path(place))
+        inner = sorted((name for name in folders if not name.startswith(".")), key=natural)
+        links = [name for name in inner if Path(place, name).is_symlink()]
+        folders[:] = [*(name for name in inner if name not in links), *links]  # a file is known by its real folder
+        visible = sorted((name for name in names if not name.startswith(".")), key=natural)
+        if found := [Path(place, name) for name in visible if _is_solutions(Path(name))]:
+            empty -= {Path(place), *Path(place).parents}
+            yield from found
+    blocked = [Path(error.filename) for error in unreadable]
+    yield from blocked
+    # A checkpoint without files may have an inner folder that looks like one: global_step49.
+    left = empty - {parent for path in blocked for parent in (path, *path.parents)}
+    yield from sorted((each for each in left if not left & set(each.parents)), key=lambda each: natural(str(each)))
 
 
 def _globbed(pattern: Path) -> Iterator[Place]:
@@ -75,29 +104,26 @@ def _globbed(pattern: Path) -> Iterator[Place]:
 
 
 def _matching(pattern: Path) -> list[Path]:
-    """Return what a glob stands for; links are not followed by ``**``: two of them may lead in circles for ever."""
+    """Return the paths that match a glob; ``**`` does not follow links, because they may form a cycle."""
     root = _fixed(pattern)
     found = root.glob(str(pattern.relative_to(root))) if root.is_dir() else ()
-    return sorted((path for path in found if not _hidden(path, root)), key=lambda path: natural(str(path)))
-
-
-def _hidden(path: Path, root: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(root).parts)
+    visible = (path for path in found if not any(part.startswith(".") for part in path.relative_to(root).parts))
+    return sorted(visible, key=lambda path: natural(str(path)))
 
 
 def _fixed(pattern: Path) -> Path:
-    """Return the folder before the first part that stands for several."""
+    """Return the folder before the first part with a wildcard."""
     parts = pattern.parts
     magic = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
     return Path(*parts[:magic])
 
 
 def _listed(listing: Path) -> Iterator[Place]:
-    """Yield what a list names; a relative path is one from the list's folder, or else from the current one."""
+    """Yield the files of a list; a relative path is relative to the list's folder, or else to the current one."""
     try:
         text = listing.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{listing}: this is no list of folders and files: {error}") from error
+        raise DatasetError(f"{listing}: this is not a list of folders and files: {error}") from error
     for number, line in enumerate(text.splitlines(), start=1):
         name = line.strip()
         if not name or name.startswith("#"):
@@ -107,12 +133,9 @@ def _listed(listing: Path) -> Iterator[Place]:
             beside if beside.exists() or any(_matching(Path(each)) for each in expanded(str(beside))) else Path(name)
         )
         if source.is_file() and not _is_solutions(source):
-            raise DatasetError(f"{listing}:{number}: {name} is no {ENDING} file; a list names no other list")
-        yield from _named(listing, number, source)
-
-
-def _named(listing: Path, number: int, source: Path) -> list[Place]:
-    try:
-        return files(source)
-    except DatasetError as error:
-        raise DatasetError(f"{listing}:{number}: {error}") from error
+            raise DatasetError(f"{listing}:{number}: {name} is not a {ENDING} file; a list can't name another list")
+        try:
+            found = files(source)
+        except DatasetError as error:
+            raise DatasetError(f"{listing}:{number}: {error}") from error
+        yield from found

@@ -1,4 +1,4 @@
-"""A sandbox that stands before another one."""
+"""A sandbox that passes everything on to another one."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
@@ -8,7 +8,7 @@ from pytest_crmeval.ports.sandbox import Prepared, Sandbox
 
 
 class SandboxProxy(ABC):
-    """Says and does what the sandbox behind it does, which is its owner's to close; others change a part of that."""
+    """Passes everything on to the sandbox behind it, which its owner closes; subclasses change a part of that."""
 
     @property
     @abstractmethod
@@ -17,27 +17,28 @@ class SandboxProxy(ABC):
 
     @property
     def name(self) -> str:
-        """Return the sandbox's own."""
+        """The name of the sandbox behind."""
         return self.behind.name
 
     @property
     def identity(self) -> str:
-        """Return the sandbox's own."""
+        """The identity of the sandbox behind."""
         return self.behind.identity
 
     @property
     def slots(self) -> int:
-        """Return the sandbox's own."""
+        """The slots of the sandbox behind."""
         return self.behind.slots
 
-    def missing(self, language: Language) -> str:
-        """Return what the sandbox says."""
-        return self.behind.missing(language)
+    def missing(self, language: Language, version: str = "") -> str:
+        """Return why programs in a language can't be run; empty if they can."""
+        # A sandbox of a plugin may not know versions: it is asked only about those that a solution names.
+        return self.behind.missing(language, version) if version else self.behind.missing(language)
 
     def prepared(self, program: Program) -> AbstractContextManager[Prepared]:
-        """Make a program ready."""
+        """Prepare a program."""
         return self.behind.prepared(program)
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is its own."""
+        """Release its own resources."""

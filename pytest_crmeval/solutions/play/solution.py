@@ -1,32 +1,107 @@
 """One program, judged by the tests of its problem."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
 from pytest_crmeval.domain.cutting import cut, cut_bytes
-from pytest_crmeval.domain.problem import Opinion, Problem, ProblemTest
-from pytest_crmeval.domain.program import Ending, Execution
+from pytest_crmeval.domain.languages import Factors
+from pytest_crmeval.domain.problem import CheckerOpinion, Problem, ProblemTest
+from pytest_crmeval.domain.program import Execution, Language, Program, Termination
 from pytest_crmeval.domain.solution import Defect, Solution, SolutionOutcome, TestOutcome, TestVerdict, Ungradable
 from pytest_crmeval.ports.referee import Referee
 from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
 from pytest_crmeval.solutions.play.checking import Checkers
-from pytest_crmeval.solutions.play.program_run import ProgramRun, Rules
-from pytest_crmeval.solutions.play.shared_lock import SharedLock
-from pytest_crmeval.solutions.play.test_run import SHOWN, Failure, failure_of, feed_of, limits_of, run
+from pytest_crmeval.solutions.play.function_call import NOT_PYTHON, Call, harness_program
+from pytest_crmeval.solutions.play.test_run import SHOWN, Failure, SharedLock, failure_of, feed_of, limits_of, run
 
+MIB = 2**20
+_NOT_FAILED = {TestVerdict.ACCEPTED, TestVerdict.SKIPPED, TestVerdict.JUDGE_ERROR}
 __all__ = ["Judge", "Rules", "judge", "ungradable"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How the programs of all problems are judged."""
+
+    all_tests: bool = False
+    """Whether the tests go on after a failed one."""
+    solution_seconds: float | None = None
+    """Wall time of all runs of one program; the remaining tests are skipped then. None: no limit."""
+    output_bytes: int = 16 * MIB
+    """How much a program may print, unless twice the expected output is more."""
+    factors: Mapping[Language, Factors] = field(default_factory=dict)
+    """What the limits of a problem are multiplied by for programs in a language."""
+
+    def allow(self, problem: Problem, language: Language) -> Problem:
+        """Return a problem with the limits for programs in a language."""
+        if (factors := self.factors.get(language)) is None:
+            return problem
+        memory = round(problem.memory_limit * factors.memory)
+        return replace(problem, time_limit=problem.time_limit * factors.time, memory_limit=memory)
+
+
+@dataclass(slots=True)
+class ProgramRun:
+    """The tests of one program so far, and its verdict."""
+
+    rules: Rules
+    outcomes: list[TestOutcome] = field(default_factory=list)
+    seconds: float = 0.0
+    """Wall time of the runs, without waiting for a free core."""
+    broken: bool = False
+    """Whether the sandbox has failed, so that it would fail again."""
+    late: bool = False
+    """Whether a test was skipped because the time was up."""
+
+    def over(self) -> str:
+        """Return why the next test is not run; empty if it is."""
+        limit = self.rules.solution_seconds
+        if self.broken:
+            return "the judge has failed before"
+        if self._failed() is not None and not self.rules.all_tests:
+            return "an earlier test has decided"
+        if limit is None or self.seconds < limit:
+            return ""
+        self.late = True
+        return f"the time for one solution was up ({limit:g} s)"
+
+    def verdict(self) -> tuple[TestVerdict, str]:
+        """Return the verdict on the program and its reason: the first failed test, else the first judge error."""
+        decisive = self._failed()
+        if decisive is None:
+            decisive = self._first({TestVerdict.JUDGE_ERROR})
+        if decisive is not None:
+            outcome = self.outcomes[decisive]
+            return outcome.verdict, f"test {decisive + 1} ({outcome.kind}): {outcome.reason}"
+        left = [outcome.reason for outcome in self.outcomes if outcome.verdict is TestVerdict.SKIPPED]
+        count = len(self.outcomes)
+        reason = f"{len(left)} of {count} tests skipped: {left[-1]}" if left else ""
+        if self.late or len(left) == count:
+            return TestVerdict.SKIPPED, reason or "there are no tests"
+        return TestVerdict.ACCEPTED, reason
+
+    def _failed(self) -> int | None:
+        return self._first(set(TestVerdict) - _NOT_FAILED)
+
+    def _first(self, verdicts: set[TestVerdict]) -> int | None:
+        found = (place for place, outcome in enumerate(self.outcomes) if outcome.verdict in verdicts)
+        return next(found, None)
+
+
 def ungradable(solution: Solution, problem: Problem | None, sandbox: Sandbox) -> Ungradable | None:
-    """Return why a program can't be judged here at all; None if it can. To be asked before it is judged."""
+    """Return why a program can't be judged at all; None if it can. Check this before judging it."""
     if problem is None:
         return _left_out(solution, Defect.UNKNOWN_PROBLEM, "no problem has this id")
     if problem.unsupported:
         return _left_out(solution, Defect.UNSUPPORTED, problem.unsupported)
-    if missing := sandbox.missing(solution.program.language):
+    if missing := sandbox.missing(solution.program.language, solution.program.version):
         return _left_out(solution, Defect.UNSUPPORTED, missing)
-    if problem.checker and (missing := sandbox.missing(problem.checker.program.language)):
+    if problem.function and solution.program.language not in {Language.PYTHON, Language.PYPY}:
+        return _left_out(solution, Defect.UNSUPPORTED, NOT_PYTHON)
+    checker = problem.checker.program if problem.checker else None
+    if checker and (missing := sandbox.missing(checker.language, checker.version)):
         return _left_out(solution, Defect.UNSUPPORTED, f"its checker can't be run: {missing}")
     return None
 
@@ -48,84 +123,131 @@ class Judge:
         self._quiet = SharedLock()
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Return itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let go of the checkers."""
+        """Release the checkers."""
         self._checkers.close()
 
     def judge(self, solution: Solution, problem: Problem) -> SolutionOutcome:
-        """Return how a program did; the judge's own trouble is a verdict, too (JE)."""
+        """Return the outcome of a program; a failure of the judge itself is the verdict JE."""
+        problem = self._rules.allow(problem, solution.program.language)
         try:
-            with self._sandbox.prepared(solution.program) as program:
+            with self._sandbox.prepared(_runnable(solution, problem)) as program:
                 if program.refused is not None:
                     return _outcome(solution, problem, TestVerdict.COMPILE_ERROR, _refusal(program.refused))
                 program_run = ProgramRun(self._rules)
                 for test in problem.tests:
-                    program_run.outcomes.append(self._tested(program, problem, test, program_run))
+                    call = Call(solution, problem, test) if problem.function else None
+                    program_run.outcomes.append(self._tested(program, problem, test, program_run, call))
         except SandboxError as error:
             return _outcome(solution, problem, TestVerdict.JUDGE_ERROR, str(error))
         return _outcome(solution, problem, *program_run.verdict(), program_run.outcomes)
 
-    def _tested(self, program: Prepared, problem: Problem, test: ProblemTest, program_run: ProgramRun) -> TestOutcome:
+    def _tested(
+        self, program: Prepared, problem: Problem, test: ProblemTest, program_run: ProgramRun, call: Call | None
+    ) -> TestOutcome:
         if reason := test.skipped or program_run.over():
             return TestOutcome(verdict=TestVerdict.SKIPPED, kind=test.kind, reason=reason)
         limits = limits_of(problem, test, self._rules.output_bytes)
         try:
-            execution = run(program, feed_of(problem, test), limits, problem.time_limit, self._quiet)
+            given = call.input() if call else feed_of(problem, test)
+            execution = run(program, given, limits, problem.time_limit, self._quiet)
             program_run.seconds += execution.wall_seconds or 0.0
-            failure = failure_of(execution, problem, limits) or self._wrong(execution, problem, test, program_run)
+            failure = self._failure(execution, problem, test, program_run, call)
+            if failure is not None and failure.verdict is not TestVerdict.JUDGE_ERROR:
+                self._confirm(failure, program, problem, test, program_run, call)
         except SandboxError as error:
             program_run.broken = True
             return TestOutcome(verdict=TestVerdict.JUDGE_ERROR, kind=test.kind, reason=str(error))
-        return _test_outcome(test, execution, failure, _printed(execution, problem))
+        output = _printed(execution, problem)
+        return TestOutcome(
+            verdict=failure.verdict if failure else TestVerdict.ACCEPTED,
+            kind=test.kind,
+            reason=failure.reason if failure else "",
+            cpu_seconds=execution.cpu_seconds,
+            wall_seconds=execution.wall_seconds,
+            memory_bytes=execution.memory_bytes,
+            output=cut_bytes(output or b"", SHOWN, "") if failure else "",
+        )
+
+    def _failure(
+        self, execution: Execution, problem: Problem, test: ProblemTest, program_run: ProgramRun, call: Call | None
+    ) -> Failure | None:
+        """Return why a run fails its test; None if it passes."""
+        if failure := failure_of(execution, problem, limits_of(problem, test, self._rules.output_bytes)):
+            return failure
+        if call:
+            return call.wrong(execution.stdout, self._referee)
+        return self._wrong(execution, problem, test, program_run)
+
+    def _confirm(  # noqa: PLR0913, PLR0917 (all that a run has)
+        self,
+        failure: Failure,
+        program: Prepared,
+        problem: Problem,
+        test: ProblemTest,
+        program_run: ProgramRun,
+        call: Call | None,
+    ) -> None:
+        """Run a failed test again, where the sandbox may have been wrong; SandboxError if the verdicts differ."""
+        if (confirm := getattr(program, "confirm", None)) is None:
+            return
+        limits = limits_of(problem, test, self._rules.output_bytes)
+        with self._quiet.together():
+            again: Execution | None = confirm(call.input() if call else feed_of(problem, test), limits)
+        if again is None:
+            return
+        second = self._failure(again, problem, test, program_run, call)
+        verdict = second.verdict if second else TestVerdict.ACCEPTED
+        if verdict is not failure.verdict:
+            program.contradicted()  # type: ignore[attr-defined] # it has one if it confirms
+            raise SandboxError(
+                f"two runs of the program disagree: {failure.verdict} ({failure.reason}), then {verdict}"
+            )
 
     def _wrong(
         self, execution: Execution, problem: Problem, test: ProblemTest, program_run: ProgramRun
     ) -> Failure | None:
-        """Return what is wrong with an output; None if it is right."""
+        """Return why an output is wrong; None if it is right."""
         output = _printed(execution, problem)
         if output is None:
             return Failure(verdict=TestVerdict.WRONG_ANSWER, reason=f"it has written no {problem.output_file}")
         if problem.checker is None:
             found = self._referee.difference(test.output.encode(), output, problem.comparison)
             return Failure(verdict=TestVerdict.WRONG_ANSWER, reason=found) if found else None
+        checker = problem.checker
         with self._quiet.together():
-            checked = self._checkers.run(problem.checker, test, output)
+            checked = self._checkers.run(checker, test, output)
+            finding = self._referee.finding_of(checker.style, checked)
+            crashed = finding.opinion is CheckerOpinion.TROUBLE
+            broken = crashed and self._checkers.crashes_on_reference(checker, test, self._referee)
         program_run.seconds += checked.wall_seconds or 0.0
-        finding = self._referee.finding_of(problem.checker.style, checked)
-        if finding.opinion is Opinion.TROUBLE:
-            return Failure(verdict=TestVerdict.JUDGE_ERROR, reason=f"the checker: {finding.reason}")
-        if finding.opinion is Opinion.REJECTED:
-            return Failure(verdict=TestVerdict.WRONG_ANSWER, reason=f"the checker: {finding.reason}")
-        return None
+        if broken:
+            reason = f"the checker fails on the expected output as well: {finding.reason}"
+            return Failure(verdict=TestVerdict.JUDGE_ERROR, reason=reason)
+        if finding.opinion is CheckerOpinion.ACCEPTED:
+            return None
+        said = f"the checker fails on this output: {finding.reason}" if crashed else f"the checker: {finding.reason}"
+        return Failure(verdict=TestVerdict.WRONG_ANSWER, reason=said)
+
+
+def _runnable(solution: Solution, problem: Problem) -> Program:
+    """Return the program that is run: the solution, or the harness that calls its function."""
+    return replace(harness_program(), language=solution.program.language) if problem.function else solution.program
 
 
 def _printed(execution: Execution, problem: Problem) -> bytes | None:
-    """Return the output as it is; None for a file that was not written."""
+    """Return the output; None for a file that was not written."""
     return execution.files.get(problem.output_file) if problem.output_file else execution.stdout
 
 
-def _test_outcome(
-    test: ProblemTest, execution: Execution, failure: Failure | None, output: bytes | None
-) -> TestOutcome:
-    return TestOutcome(
-        verdict=failure.verdict if failure else TestVerdict.ACCEPTED,
-        kind=test.kind,
-        reason=failure.reason if failure else "",
-        cpu_seconds=execution.cpu_seconds,
-        wall_seconds=execution.wall_seconds,
-        memory_bytes=execution.memory_bytes,
-        output=cut_bytes(output or b"", SHOWN, "") if failure else "",
-    )
-
-
 def _refusal(refused: Execution) -> str:
-    """Return what a compiler has to say first."""
-    if refused.ending is not Ending.EXITED:
+    """Return the first error of a compiler."""
+    if refused.ending is not Termination.EXITED:
         return f"the compiler was stopped: {refused.ending}"
     said = (refused.stderr or refused.stdout).decode("utf-8", "replace").strip()
     first = next((line for line in said.splitlines() if "error" in line.lower()), said.partition("\n")[0])
@@ -144,6 +266,7 @@ def _outcome(
         tests=tuple(tests),
         rating=problem.rating,
         tags=tuple(problem.tags),
+        note=problem.note,
     )
 
 

@@ -1,4 +1,4 @@
-"""A solution file from its first line to its last: several programs at a time, each told as soon as it is judged."""
+"""A solution file from its first line to its last: several programs at a time, each reported when it is judged."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from pytest_crmeval.domain.problem import Problem
-from pytest_crmeval.domain.program import Execution, Feed, Limits, Program
+from pytest_crmeval.domain.program import Execution, Limits, Program, ProgramInput
 from pytest_crmeval.domain.solution import Solution, SolutionOutcome, TestVerdict, Ungradable
 from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
 from pytest_crmeval.solutions.play.sandbox_proxy import SandboxProxy
 from pytest_crmeval.solutions.play.solution import Judge, ungradable
 
 AHEAD = 2
-"""How many solutions per thread are read before they are judged: a big file is never in memory."""
+"""How many solutions per thread are read before they are judged, so that a big file is never in memory."""
 TIME_IS_UP = "the time of the file was up"
 Judged = SolutionOutcome | Ungradable
 Judging = Callable[[Solution], Judged]
@@ -23,7 +23,7 @@ Judging = Callable[[Solution], Judged]
 
 @dataclass(slots=True)
 class Clock:
-    """When a file has to end: at its time, or as soon as somebody says so."""
+    """When the judging of a file has to end: after its time, or when it is stopped."""
 
     seconds: float
     now: Callable[[], float] = time.monotonic
@@ -31,22 +31,22 @@ class Clock:
     _start: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin."""
+        """Start."""
         self._start = self.now()
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start."""
         return self.now() - self._start
 
     @property
     def is_up(self) -> bool:
-        """Whether nothing may be begun any more."""
+        """Whether no further run may be started."""
         return self.stopped.is_set() or self.elapsed >= self.seconds
 
 
 class Timed(SandboxProxy):
-    """A sandbox that begins no more runs when the time of a file is up."""
+    """A sandbox that starts no more runs when the time of a file is up."""
 
     def __init__(self, sandbox: Sandbox, clock: Clock) -> None:
         self._sandbox = sandbox
@@ -54,15 +54,15 @@ class Timed(SandboxProxy):
 
     @property
     def behind(self) -> Sandbox:
-        """The sandbox itself."""
+        """The sandbox that runs the programs."""
         return self._sandbox
 
     def prepared(self, program: Program) -> AbstractContextManager[Prepared]:
-        """Make a program ready, if there is time."""
+        """Prepare a program, if there is time."""
         return self._prepared(program)
 
     def close(self) -> None:
-        """Do nothing: the sandbox is its owner's."""
+        """Do nothing: the owner closes the sandbox."""
 
     @contextmanager
     def _prepared(self, program: Program) -> Iterator[Prepared]:
@@ -85,102 +85,116 @@ class _Run:
         """Return what the compiler says."""
         return self._prepared.refused
 
-    def run(self, feed: Feed, limits: Limits) -> Execution:
+    def run(self, feed: ProgramInput, limits: Limits) -> Execution:
         """Run once, if there is time."""
         self._check()
         return self._prepared.run(feed, limits)
 
+    def confirm(self, feed: ProgramInput, limits: Limits) -> Execution | None:
+        """Run again, if there is time and the sandbox may have been wrong; None if it can't."""
+        if (confirm := getattr(self._prepared, "confirm", None)) is None:
+            return None
+        self._check()
+        found: Execution = confirm(feed, limits)
+        return found
 
-def bench(problem_of: Callable[[str], Problem | None], judge: Judge, sandbox: Sandbox) -> Judging:
-    """Return what judges a solution by its problem; any thread may ask."""
+    def contradicted(self) -> None:
+        """Pass on that the two runs had different results."""
+        self._prepared.contradicted()  # type: ignore[attr-defined] # it has one if it confirms
+
+
+def judging_by(problem_of: Callable[[str], Problem | None], judge: Judge, sandbox: Sandbox) -> Judging:
+    """Return a function that judges a solution by its problem, for any thread."""
 
     def judged(solution: Solution) -> Judged:
         problem = problem_of(solution.problem)
         why = ungradable(solution, problem, sandbox)
         if why is not None:
             return why
-        assert problem is not None  # noqa: S101 (or nobody could judge by it)
+        assert problem is not None  # noqa: S101 (otherwise it is ungradable)
         return judge.judge(solution, problem)
 
     return judged
 
 
 def judge_file(
-    lines: Iterable[Solution | Ungradable], judge: Judging, tell: Callable[[Judged], None], *, slots: int, clock: Clock
+    lines: Iterable[Solution | Ungradable],
+    judge: Judging,
+    record: Callable[[Judged], None],
+    *,
+    slots: int,
+    clock: Clock,
 ) -> int:
-    """Judge the lines of a file with so many threads; return how many solutions there was no time for.
+    """Judge the lines of a file with ``slots`` threads; return how many solutions there was no time for.
 
-    ``tell`` is called in this thread, as soon as something is judged, in whatever order. When this is interrupted,
-    what is judged by then is told on the way out, and nothing more is begun.
+    ``record`` is called in this thread with each judged line, in any order. When this is interrupted, the lines that
+    are judged by then are still recorded, and no further one is started.
     """
-    desk = _Desk(judge, tell, slots, clock)
+    pool = _JudgePool(judge, record, slots, clock)
     try:
         for line in lines:
-            desk.take(line)
-        desk.settle(0)
+            pool.submit(line)
+        pool.wait(0)
     except BaseException:
         clock.stopped.set()
-        desk.tell_rest()
+        pool.record_finished()
         raise
     finally:
-        desk.close()
-    return desk.missing
+        pool.close()
+    return pool.missing
 
 
-class _Desk:
-    """What is being judged; for one thread, which reads and tells."""
+class _JudgePool:
+    """The solutions that are being judged; used by the thread that reads the lines and records the outcomes."""
 
-    def __init__(self, judge: Judging, tell: Callable[[Judged], None], slots: int, clock: Clock) -> None:
+    def __init__(self, judge: Judging, record: Callable[[Judged], None], slots: int, clock: Clock) -> None:
         self.missing = 0
         self._judge = judge
-        self._tell = tell
+        self._record = record
         self._clock = clock
         self._most = slots * AHEAD
         self._pool = ThreadPoolExecutor(slots, thread_name_prefix="crmeval-judge")
         self._pending: set[Future[Judged]] = set()
 
-    def take(self, line: Solution | Ungradable) -> None:
+    def submit(self, line: Solution | Ungradable) -> None:
         """Have a line judged, as soon as there is room for it."""
         if isinstance(line, Ungradable):
-            self._tell(line)
+            self._record(line)
         elif self._clock.is_up:
             self.missing += 1
         else:
-            self.settle(self._most - 1)
+            self.wait(self._most - 1)
             self._pending.add(self._pool.submit(self._guarded, line))
 
-    def settle(self, most: int) -> None:
-        """Wait until no more than so many are being judged, and tell what is."""
+    def wait(self, most: int) -> None:
+        """Wait until at most ``most`` solutions are being judged, and record the finished ones."""
         while len(self._pending) > most:
             done, _ = wait(self._pending, return_when=FIRST_COMPLETED)
-            self._tell_all(done)
+            self._finish(done)
 
-    def tell_rest(self) -> None:
-        """Tell what happens to be judged by now."""
-        self._tell_all([future for future in self._pending if future.done()])
+    def record_finished(self) -> None:
+        """Record the solutions that are judged by now."""
+        self._finish([future for future in self._pending if future.done()])
 
     def close(self) -> None:
-        """Begin nothing more, and wait for nobody."""
+        """Start no further solution, without waiting for those in progress."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _tell_all(self, done: Iterable[Future[Judged]]) -> None:
+    def _finish(self, done: Iterable[Future[Judged]]) -> None:
         for future in done:
             self._pending.discard(future)
             outcome = future.result()
-            if self._was_too_late(outcome):
+            # A solution without a verdict for lack of time is missing, which is not a failure of the judge.
+            if isinstance(outcome, SolutionOutcome) and not outcome.judged and self._clock.is_up:
                 self.missing += 1
             else:
-                self._tell(outcome)
-
-    def _was_too_late(self, outcome: Judged) -> bool:
-        """Whether nothing is known of a program because there was no time, which is not the judge's trouble."""
-        return isinstance(outcome, SolutionOutcome) and not outcome.judged and self._clock.is_up
+                self._record(outcome)
 
     def _guarded(self, solution: Solution) -> Judged:
-        """Judge in a thread of the pool; whatever breaks there is told, and stops nobody else."""
+        """Judge in a thread of the pool; an exception is a judge error of this solution only."""
         try:
             return self._judge(solution)
-        except Exception as error:  # noqa: BLE001 (told as the judge's own trouble, with its name)
+        except Exception as error:  # noqa: BLE001 (recorded as a judge error with its name)
             return SolutionOutcome(
                 problem=solution.problem,
                 line=solution.line,

@@ -1,4 +1,4 @@
-"""Problems: our own JSON Lines, and the columns of open-r1/codeforces in JSON Lines or parquet."""
+"""Problems in JSON Lines, JSON or parquet: our own format, and the columns of published benchmarks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,13 +7,15 @@ from pathlib import Path
 
 from pytest_crmeval.domain.dataset_error import SHOWN, DatasetError
 from pytest_crmeval.domain.fingerprints import WHOLE, quick
-from pytest_crmeval.domain.problem import Problem, ProblemTest, TestChoice
-from pytest_crmeval.solutions.problems.choosing import examples_wanted, skipped_if_large
-from pytest_crmeval.solutions.problems.drafts import Draft, FieldError, draft_of
-from pytest_crmeval.solutions.problems.generated import Generated
+from pytest_crmeval.domain.problem import Problem, ProblemTest, TestChoice, TestKind
+from pytest_crmeval.solutions.problems.choosing import Generated, examples_wanted, skipped_if_large
+from pytest_crmeval.solutions.problems.draft import Draft, FieldError, NotJsonError
+from pytest_crmeval.solutions.problems.records import draft_of
 from pytest_crmeval.solutions.problems.rows import Place, Rows, rows_of
 
 NO_TESTS = "it has no tests"
+HOW_TO_GIVE = "use --crmeval-tests DIR, or crmeval_tests_max=0 to judge without them"
+WITHOUT_GENERATED = "some problems were judged by their official tests only, without their generated tests"
 _NONE = "{}: the file has no problem; write one JSON object per line"
 
 
@@ -26,7 +28,7 @@ class _Entry:
 
 
 class Problems:
-    """Problems by id; each is read when it is asked for, and none but the last is kept. Several threads may ask."""
+    """Problems by id; each is read when it is needed, and only the last one is kept. Thread-safe."""
 
     def __init__(
         self, entries: Mapping[str, _Entry], aliases: Mapping[str, str], choice: TestChoice, testlib: Path | None
@@ -40,11 +42,11 @@ class Problems:
         self._last: Problem | None = None
 
     def __len__(self) -> int:
-        """Return how many problems there are."""
+        """Return the number of problems."""
         return len(self._entries)
 
     def __contains__(self, id_: object) -> bool:
-        """Tell whether there is a problem of this id, or one that has it as an alias."""
+        """Whether there is a problem with this id or alias."""
         return id_ in self._entries or id_ in self._aliases
 
     def __iter__(self) -> Iterator[str]:
@@ -53,15 +55,15 @@ class Problems:
 
     @property
     def fingerprint(self) -> str:
-        """What changes when any problem, or the choice of tests, changes."""
+        """A hash of the problems and the choice of tests."""
         files = dict.fromkeys(entry.rows.path for entry in self._entries.values())
         tests = [path for paths in self._generated.files.values() for path in paths] if self._generated else []
         stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in tests]
-        choice = replace(self._choice, generated=None)
-        return _hash([quick(path) for path in files], choice, stats, self._testlib)
+        content = ([quick(path) for path in files], replace(self._choice, generated=None), stats, self._testlib)
+        return sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def get(self, id_: str) -> Problem | None:
-        """Return a problem with the tests that are chosen; None if there is none. DatasetError if it can't be read."""
+        """Return a problem with its chosen tests; None if there is none. DatasetError if it can't be read."""
         name = id_ if id_ in self._entries else self._aliases.get(id_)
         if name is None:
             return None
@@ -75,36 +77,44 @@ class Problems:
         entry = self._entries[name]
         changed = DatasetError(f"{entry.rows.path}:{entry.place.line}: the file was changed while it was in use")
         try:
-            draft = draft_of(entry.rows.read(entry.place), self._testlib)
+            draft = draft_of(entry.rows.read(entry.place), entry.place.line, self._testlib)
         except OSError as error:
             raise DatasetError(f"{entry.rows.path}: {error.strerror}, while it was in use") from error
-        except FieldError as error:
+        except NotJsonError as error:  # it was JSON when the file was opened
             raise changed from error
+        except FieldError as error:
+            raise DatasetError(f"{entry.rows.path}:{entry.place.line}: {error}") from error
         if draft.problem.id != name:
             raise changed
         return draft
 
     def _chosen(self, draft: Draft) -> Problem:
-        generated, missing = self._generated_for(draft)
-        own = [*draft.problem.tests, *generated]
+        generated, missing, note = self._generated_for(draft)
+        own = [*_limited(draft.problem.tests, self._choice), *generated]
         examples = examples_wanted(draft.examples, own, self._choice)
-        tests = tuple(skipped_if_large(test, self._choice) for test in [*examples, *own])
+        found = [*examples, *own]
+        tests = tuple(found if draft.problem.function else (skipped_if_large(test, self._choice) for test in found))
         unsupported = draft.problem.unsupported or missing or ("" if tests else NO_TESTS)
-        chosen = replace(draft.problem, tests=tests, unsupported=unsupported)
+        chosen = replace(draft.problem, tests=tests, unsupported=unsupported, note=note)
         return replace(chosen, fingerprint=_fingerprint(chosen))
 
-    def _generated_for(self, draft: Draft) -> tuple[Sequence[ProblemTest], str]:
-        """Return the generated tests, or why there are none although there should be."""
+    def _generated_for(self, draft: Draft) -> tuple[Sequence[ProblemTest], str, str]:
+        """Return the generated tests, why they are missing, and a note if the problem is judged without them."""
+        promised = draft.generated
+        if self._choice.max_generated == 0:
+            return (), "", WITHOUT_GENERATED if promised else ""
         if self._generated is None:
-            return (), ""
-        tests = self._generated.tests(draft, self._choice)
-        if not tests and draft.generated and not self._generated.has(draft):
-            return (), f"its generated tests are missing in {self._generated.folder}"
-        return tests, ""
+            if not promised or draft.complete:
+                return (), "", WITHOUT_GENERATED if promised else ""
+            return (), f"its generated tests are not given: {HOW_TO_GIVE}", ""
+        there = self._generated.count(draft)
+        if there < promised:
+            return (), f"{there} of its {promised} generated tests are in {self._generated.folder}", ""
+        return self._generated.tests(draft, self._choice), "", ""
 
 
 def check(path: Path) -> None:
-    """Look at a file before anything is judged by it: at all of a small one, at the beginning of a big one.
+    """Check a file before its problems are used: all of a small one, the beginning of a big one.
 
     DatasetError if it can't be used.
     """
@@ -113,7 +123,7 @@ def check(path: Path) -> None:
             opened([path])
             return
         place, content = next(iter(rows_of(path).all()))
-        draft_of(content)
+        draft_of(content, place.line)
     except OSError as error:
         raise DatasetError(_unreadable(path, error)) from error
     except StopIteration:
@@ -123,7 +133,7 @@ def check(path: Path) -> None:
 
 
 def opened(paths: Sequence[Path], choice: TestChoice | None = None, *, testlib: Path | None = None) -> Problems:
-    """Validate the files and return their problems; of problems with the same id the first counts, in another file.
+    """Validate the files and return their problems; of problems with the same id in several files the first counts.
 
     ``testlib`` is the user's ``testlib.h``, for the checkers that include it. DatasetError if a file can't be used.
     """
@@ -142,7 +152,7 @@ def opened(paths: Sequence[Path], choice: TestChoice | None = None, *, testlib: 
 
 
 def _enter(path: Path, entries: dict[str, _Entry], aliases: dict[str, str], wrong: list[str]) -> None:
-    """Add the problems of a file; what is wrong with them is added to the rest of it."""
+    """Add the problems of a file to ``entries`` and ``aliases``, and what is wrong with them to ``wrong``."""
     empty = True
     for place, draft, rows in _drafts(path, wrong):
         empty = False
@@ -157,16 +167,23 @@ def _enter(path: Path, entries: dict[str, _Entry], aliases: dict[str, str], wron
 
 
 def _drafts(path: Path, wrong: list[str]) -> Iterator[tuple[Place, Draft, Rows]]:
-    """Yield the problems of a file; what is none is told, and passed over."""
+    """Yield the problems of a file; an invalid one is added to ``wrong`` and skipped."""
     try:
         rows = rows_of(path)
         for place, content in rows.all():
             try:
-                yield place, draft_of(content), rows
+                yield place, draft_of(content, place.line, brief=True), rows
             except FieldError as error:
                 wrong.append(f"{path}:{place.line}: {error}")
     except OSError as error:
         raise DatasetError(_unreadable(path, error)) from error
+
+
+def _limited(tests: Sequence[ProblemTest], choice: TestChoice) -> list[ProblemTest]:
+    """Return the tests of a problem without generated ones beyond the number that the user wants."""
+    generated = [test for test in tests if test.kind is TestKind.GENERATED]
+    left = set(map(id, generated[choice.max_generated :])) if choice.max_generated is not None else set()
+    return [test for test in tests if id(test) not in left]
 
 
 def _unreadable(path: Path, error: OSError) -> str:
@@ -174,7 +191,7 @@ def _unreadable(path: Path, error: OSError) -> str:
 
 
 def _fingerprint(problem: Problem) -> str:
-    """Return what changes with anything that a verdict depends on."""
+    """Return a hash of everything that a verdict depends on."""
     found = sha256(repr(replace(problem, rating=None, tags=())).encode())
     texts = (text for test in problem.tests for text in (test.input, test.output, test.skipped))
     for text in [problem.checker.program.source if problem.checker else "", *texts]:
@@ -182,7 +199,3 @@ def _fingerprint(problem: Problem) -> str:
         found.update(b"%d:" % len(content))
         found.update(content)
     return found.hexdigest()[:16]
-
-
-def _hash(*content: object) -> str:
-    return sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,10 +1,13 @@
-"""Files of problems: what is in them is known by its place, and read when it is needed."""
+"""Files of problems: the place of each problem is known, and it is read when it is needed."""
 
-from collections.abc import Iterator
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryFile
 from threading import Lock
 from typing import IO, Any, Protocol
 from weakref import finalize
@@ -13,9 +16,9 @@ import msgspec
 
 from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.domain.json_lines import lines
-from pytest_crmeval.solutions.problems.records import COLUMNS
+from pytest_crmeval.solutions.problems.published import COLUMNS, FORMATS, format_of
 
-PARQUET = ".parquet"
+PARQUET, GZIP, JSON = ".parquet", ".gz", ".json"
 LONGEST = 2**30
 """Bytes of one problem."""
 _FEW = 16
@@ -40,17 +43,19 @@ class Rows(Protocol):
     path: Path
 
     def all(self) -> Iterator[tuple[Place, bytes]]:
-        """Yield each problem as JSON, with its place; DatasetError if that can't be."""
+        """Yield each problem as JSON, with its place; DatasetError if the file can't be read."""
         ...
 
     def read(self, place: Place) -> bytes:
-        """Return one of them again."""
+        """Return one problem as JSON."""
         ...
 
 
 def rows_of(path: Path) -> Rows:
     """Return how a file is read: by its ending."""
-    return ParquetRows(path) if path.suffix.lower() == PARQUET else LineRows(path)
+    if path.suffix.lower() == PARQUET:
+        return ParquetRows(path)
+    return UnpackedRows(path) if path.suffix.lower() in {GZIP, JSON} else LineRows(path)
 
 
 class LineRows:
@@ -58,25 +63,60 @@ class LineRows:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lines = path
+        """The file that is read; another one if ``path`` is packed."""
 
     def all(self) -> Iterator[tuple[Place, bytes]]:
         """Yield the lines."""
-        for line in lines(self.path, LONGEST):
+        for line in lines(self._lines, LONGEST):
             if line.content is None:
                 raise DatasetError(f"{self.path}:{line.number}: the line is too long to be one problem")
             yield Place(line.number, line.offset, len(line.content)), line.content
 
     def read(self, place: Place) -> bytes:
         """Return one line."""
-        with self.path.open("rb") as file:
+        with self._lines.open("rb") as file:
             file.seek(place.start)
             return file.readline().removeprefix(b"\xef\xbb\xbf").strip()
 
 
-class ParquetRows:
-    """A table, whose groups of rows are laid out in a file of our own when one of them is needed.
+class UnpackedRows(LineRows):
+    """Compressed JSON Lines, or a JSON list: unpacked once into a temporary file of lines."""
 
-    To decode a whole group for each problem is slow, and to keep it takes as much memory as the problems have.
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        spool = NamedTemporaryFile(prefix="crmeval-problems-", suffix=".jsonl")  # noqa: SIM115 (as long as this object)
+        finalize(self, spool.close)
+        self._lines = Path(spool.name)
+        try:
+            with path.open("rb") as file:
+                packed: Iterable[bytes] = gzip.GzipFile(fileobj=file) if path.suffix.lower() == GZIP else file
+                spool.writelines(_as_lines(packed) if _ends_with_json(path) else packed)
+        except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
+            raise DatasetError(f"{path}: this can't be unpacked: {error}") from error
+        spool.flush()
+
+
+def _ends_with_json(path: Path) -> bool:
+    name = path.name.lower().removesuffix(GZIP)
+    return name.endswith(JSON)
+
+
+def _as_lines(packed: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the elements of a JSON list; a file may also have lines, whatever its name is."""
+    content = b"".join(packed)
+    if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        yield content
+        return
+    found = json.loads(content)
+    for each in found:
+        yield json.dumps(each).encode() + b"\n"
+
+
+class ParquetRows:
+    """A table; a group of rows is copied to a temporary file when one of its rows is needed.
+
+    Decoding a whole group for each problem would be slow, and keeping it would take too much memory.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,25 +125,26 @@ class ParquetRows:
         self._columns = [name for name in COLUMNS if name in self._table.schema_arrow.names]
         self._lock = Lock()
         self._laid_out: dict[int, list[tuple[int, int]]] = {}
-        if "official_tests" not in self._columns:
-            raise DatasetError(
-                f"{path}: there is no column official_tests; {', '.join(self._table.schema_arrow.names)}"
-            )
+        if format_of(self._columns) is None:
+            known = " or ".join(" and ".join(names) for names in FORMATS)
+            raise DatasetError(f"{path}: none of the known formats; a table of problems has the columns {known}")
+        heavy = {"official_tests", "examples", "generated_checker"} if "official_tests" in self._columns else set()
+        self._light = [name for name in self._columns if name not in heavy]
 
     @cached_property
     def _spool(self) -> IO[bytes]:
-        spool = TemporaryFile()  # noqa: SIM115 (it lives as long as we do, and has no name)
+        spool = TemporaryFile()  # noqa: SIM115 (it lives as long as this object, and has no name)
         finalize(self, spool.close)
         return spool
 
     def all(self) -> Iterator[tuple[Place, bytes]]:
-        """Yield the rows without what makes them big."""
-        few = [name for name in self._columns if name not in {"official_tests", "examples", "generated_checker"}]
+        """Yield the rows; those of open-r1/codeforces without their big columns."""
         number = 0
+        missing = dict.fromkeys(name for name in self._columns if name not in self._light)
         for group in range(self._table.num_row_groups):
-            for place, row in enumerate(self._rows(group, few)):
+            for place, row in enumerate(self._rows(group, self._light)):
                 number += 1
-                yield Place(number, group, place), msgspec.json.encode({"official_tests": None, **row})
+                yield Place(number, group, place), msgspec.json.encode({**missing, **row})
 
     def read(self, place: Place) -> bytes:
         """Return one row."""
@@ -127,7 +168,7 @@ class ParquetRows:
 
 
 def opened(path: Path) -> Any:  # noqa: ANN401 (pyarrow has no types)
-    """Return a parquet file; DatasetError if it is none, or nobody can read it here."""
+    """Return a parquet file; DatasetError if it is not one, or pyarrow is missing."""
     try:
         from pyarrow import ArrowInvalid
         from pyarrow.parquet import ParquetFile
@@ -137,4 +178,4 @@ def opened(path: Path) -> Any:  # noqa: ANN401 (pyarrow has no types)
     try:
         return ParquetFile(path, memory_map=True)
     except (OSError, ArrowInvalid) as error:
-        raise DatasetError(f"{path}: this is no parquet file that can be read: {error}") from error
+        raise DatasetError(f"{path}: this is not a readable parquet file: {error}") from error

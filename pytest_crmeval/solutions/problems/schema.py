@@ -1,4 +1,4 @@
-"""The JSON Schema of a problem file's lines, for editors and for other people's generators.
+"""The JSON Schema of a line of a problem file, for editors and for generators of problems.
 
 python -m pytest_crmeval.solutions.problems.schema > pytest_crmeval/solutions/problems/problem.schema.json
 """

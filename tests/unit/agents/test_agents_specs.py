@@ -135,7 +135,7 @@ def test_what_is_no_agent_is_told(attribute: str) -> None:
     """An agent has a name and replies."""
     spec = f"crmeval_test_bots:{attribute}"
 
-    assert f"agent {spec!r} has no name and reply(messages, tools): it is no agent" == refusal(spec)
+    assert f"agent {spec!r} is not an agent: it needs a name and reply(messages, tools)" == refusal(spec)
 
 
 @pytest.mark.usefixtures("bots")

@@ -61,7 +61,7 @@ def test_report_looks_in_another_folder(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_run_that_is_not_there_is_status_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Told on standard error, in one line, without a traceback."""
-    told = "'third': there is neither a run of this id in reports nor a file or folder of this name"
+    told = "'third': reports has no run with this id, and there is no such file or folder"
 
     assert 2 == cli.main(["report", "third"])
     assert ("", f"crmeval: {told}\n") == capsys.readouterr()
@@ -199,7 +199,7 @@ def test_lint_teaches_with_an_example(capsys: pytest.CaptureFixture[str]) -> Non
 
     told = capsys.readouterr().out
     assert "crmeval lint evals/data/crm.jsonl" in told
-    assert "Exit status: 1 if a case is invalid" in told
+    assert "Exit status: 0 if no case is invalid, 1 if one is" in told
 
 
 class Terminal(io.StringIO):

@@ -83,7 +83,8 @@ def test_a_report_is_judged_by_the_projects_gates(capsys: pytest.CaptureFixture[
 
     told = capsys.readouterr().out
     assert (
-        "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.8; 95 % interval 0.49 to 0.943; margin +0.2; open: " in told
+        "gate crm.pass_rate >= 0.60: holds (pass_rate is 0.8; 95 % interval 0.49 to 0.943; margin +0.2; inconclusive: "
+        in told
     )
     assert "gate crm.pass_rate >= 0.60: BREACHED (pass_rate is 0.1; " in told
 
@@ -114,7 +115,7 @@ def test_the_project_may_have_a_baseline(folder: Path) -> None:
     [
         (("--gate", "crm.recall > 1"), "expected a metric"),
         (("--baseline", "nowhere"), "baseline 'nowhere'"),
-        (("--reports", "elsewhere"), "neither a run"),
+        (("--reports", "elsewhere"), "no run with this id"),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -174,5 +175,7 @@ def test_what_plugins_found_is_told_again_and_counts(
     assert (0 if holds else 1) == cli.main(["gate", "own"])
     told = capsys.readouterr().out.splitlines()
     assert f"gate few tools fail: {'holds' if holds else 'BREACHED'} (2 do)" in told
-    assert "gates of plugins are as the run found them: pytest asks them again with --crmeval-run own" == told[-1]
+    assert (
+        "gates of plugins are those stored by the run; evaluate them again with: pytest --crmeval-run own" == told[-1]
+    )
     assert not [line for line in told if "of another day" in line]

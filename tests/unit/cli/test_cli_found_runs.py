@@ -68,7 +68,7 @@ def test_runs_of_another_output_folder_are_found_without_naming_it(
     }
     assert [0, 0, 0] == [cli.main(words) for words in (["stop", "elsewhere"], ["status", "elsewhere"], ["status"])]
     said = capsys.readouterr().out
-    assert "run elsewhere does not run: it is submitted" in said
+    assert "run elsewhere is not running: it is submitted" in said
     assert 2 == said.count("run elsewhere: ")
     assert 0 == cli.main(["list", "--reports", str(here / "reports")])
     assert "elsewhere" not in capsys.readouterr().out
@@ -82,7 +82,7 @@ def test_output_folder_that_cannot_be_remembered_is_reported(here: Path, capsys:
 
     said = capsys.readouterr()
     assert "Not a directory; to find this run later, add --reports results" in said.err
-    assert "run mine is written down" in said.out
+    assert "run mine is submitted, but not started" in said.out
 
 
 @pytest.mark.parametrize("typed", ["list", "status", "run", "submit"])

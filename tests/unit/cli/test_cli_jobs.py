@@ -36,8 +36,8 @@ def submitted(*arguments: str) -> list[str]:
     (path,) = Path.cwd().glob("*/mine/job.json")
     python, *command = read_job(path.parent).command
     assert (sys.executable, ["-m", "pytest"]) == (python, command[:2])
-    assert ["-o", f"crmeval_reports={path.parents[1]}", "--crmeval-run=mine"] == command[-3:]
-    return command[2:-3]
+    assert [f"--crmeval-set=reports={path.parents[1]}", "--crmeval-run=mine"] == command[-2:]
+    return command[2:-2]
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,7 @@ def submitted(*arguments: str) -> list[str]:
         ("--limit 10 --concurrent 5 -n 3", "evals --crmeval-sample=10 --crmeval-inflight=5 --numprocesses=3"),
         ("--workers 2 -k quote -m refusal", "evals --numprocesses=2 -k quote -m refusal"),
         ("evals -- -x --crmeval-budget 5", "evals -x --crmeval-budget 5"),
+        ("-- --crmeval-set max_steps=5", "evals --crmeval-set max_steps=5"),
         ("--agent mute -- -k one", "evals --crmeval-agent=mute -k one"),
         ("--eval browsecomp -- --crmeval-agent=mute", "evals --crmeval-suite=browsecomp --crmeval-agent=mute"),
         ("--eval browsecomp --agent oracle", "evals --crmeval-suite=browsecomp --crmeval-agent=oracle"),
@@ -105,7 +106,7 @@ def test_a_held_job_is_the_latest_run_and_waits(here: Path, capsys: pytest.Captu
 
     job = read_job(here / "reports/latest")
     assert (State.SUBMITTED, str(here)) == (job.state, job.cwd)
-    assert "run mine is written down\nrun it:    crmeval run mine\n" == capsys.readouterr().out
+    assert "run mine is submitted, but not started\nrun it:    crmeval run mine\n" == capsys.readouterr().out
 
 
 def test_a_latest_that_can_not_be_replaced_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +116,7 @@ def test_a_latest_that_can_not_be_replaced_is_told(here: Path, capsys: pytest.Ca
 
     said = capsys.readouterr()
     assert "crmeval: reports/latest: Is a directory; it does not point to mine: use that name\n" == said.err
-    assert "run mine is written down" in said.out
+    assert "run mine is submitted, but not started" in said.out
     assert ["latest", "mine"] == sorted(path.name for path in (here / "reports").iterdir())
 
 
@@ -154,8 +155,8 @@ def test_runs_are_where_the_project_has_them(
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("submit nowhere/", "crmeval: nowhere/: there is no such file or folder here"),
-        ("submit evals/x.py::test", "crmeval: evals/x.py::test: there is no such file or folder here"),
+        ("submit nowhere/", "crmeval: nowhere/: no such file or folder in"),
+        ("submit evals/x.py::test", "crmeval: evals/x.py::test: no such file or folder in"),
         ("submit --run ../x", "crmeval: --run '../x': use up to 40 letters"),
         ("submit --run latest", "crmeval: --run 'latest': use up to 40 letters"),
         ("submit --reports evals/test_crm.py", "crmeval: evals/test_crm.py/"),
@@ -185,7 +186,7 @@ def test_without_a_folder_of_evals_somebody_has_to_say_what_to_run(
     (here / "evals").rmdir()
 
     assert 2 == cli.main(["submit"])
-    assert "crmeval: say what to run: there is no folder evals/ here\n" == capsys.readouterr().err
+    assert "crmeval: name a file or folder to run: there is no folder evals/ here\n" == capsys.readouterr().err
 
 
 def test_of_two_submits_with_one_name_one_wins(here: Path) -> None:
@@ -294,7 +295,7 @@ def test_what_does_not_run_need_not_be_stopped(here: Path, capsys: pytest.Captur
     (folder / "lock").write_text('{"pid": 1, "birth": "another-boot 1", "host": "here", "since": "1970"}')
 
     assert 0 == cli.main(["stop", "nightly"])
-    assert "run nightly does not run: it is lost\n" == capsys.readouterr().out
+    assert "run nightly is not running: it is lost\n" == capsys.readouterr().out
 
 
 @pytest.mark.parametrize("changes", [{"host": "elsewhere"}, {"birth": "another-boot 1"}])
@@ -406,7 +407,7 @@ def test_submit_refuses_a_secret_before_the_command_is_written(
     assert 2 == cli.main(["submit", "--hold", "--run", "mine", *arguments])
 
     told = capsys.readouterr()
-    assert "a secret has no place in a command" in told.err
+    assert "a secret must not be part of the command" in told.err
     assert [] == [secret for secret in ("zq81", "AKIA", "swordfish") if secret in told.err + told.out]
     assert [] == list(here.rglob("job.json"))
 

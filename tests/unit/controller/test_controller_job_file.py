@@ -9,7 +9,7 @@ from pytest_crmeval.controller.counting import group_of, outcome_of
 from pytest_crmeval.controller.job_file import JobFile
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.journal.jobs import Job, State, Task, read_job, write_job
-from pytest_crmeval.journal.progress import Tally
+from pytest_crmeval.journal.progress import ProgressCounter
 from tests.fakes import planned, trial
 
 JOB = Job(id="nightly", command=["pytest"], cwd="/", submitted="2026-11-17T06:00:00+00:00")
@@ -28,14 +28,14 @@ class Clock:
 
 
 @pytest.fixture
-def tally() -> Tally:
+def tally() -> ProgressCounter:
     """Return a run of three cases of which nothing was played."""
-    tally = Tally()
+    tally = ProgressCounter()
     begin(tally, *NAMES)
     return tally
 
 
-def begin(tally: Tally, *names: str) -> None:
+def begin(tally: ProgressCounter, *names: str) -> None:
     """Begin a part that plans these cases."""
     tally.begin({planned(name).key: group_of(planned(name)) for name in names})
 
@@ -46,7 +46,7 @@ def task_of(folder: Path) -> Task:
     return task
 
 
-def test_it_says_that_the_run_goes_on(tmp_path: Path, tally: Tally) -> None:
+def test_it_says_that_the_run_goes_on(tmp_path: Path, tally: ProgressCounter) -> None:
     """And what there is to do."""
     write_job(tmp_path, JOB)
 
@@ -57,7 +57,7 @@ def test_it_says_that_the_run_goes_on(tmp_path: Path, tally: Tally) -> None:
     assert job.started
 
 
-def test_it_is_written_once_a_second_at_most(tmp_path: Path, tally: Tally) -> None:
+def test_it_is_written_once_a_second_at_most(tmp_path: Path, tally: ProgressCounter) -> None:
     """However fast cases are; the clock on the wall does not matter."""
     write_job(tmp_path, JOB)
     clock = Clock()
@@ -75,7 +75,7 @@ def test_it_is_written_once_a_second_at_most(tmp_path: Path, tally: Tally) -> No
 
 
 @pytest.mark.parametrize(("stopped", "state"), [(True, State.STOPPED), (False, State.FINISHED)])
-def test_it_says_how_the_run_ended(tmp_path: Path, tally: Tally, *, stopped: bool, state: State) -> None:
+def test_it_says_how_the_run_ended(tmp_path: Path, tally: ProgressCounter, *, stopped: bool, state: State) -> None:
     """With all that was played."""
     write_job(tmp_path, JOB)
     file = JobFile(tmp_path, Clock())
@@ -91,7 +91,7 @@ def test_it_says_how_the_run_ended(tmp_path: Path, tally: Tally, *, stopped: boo
     assert task.ended
 
 
-def test_a_run_that_was_cut_short_was_stopped(tmp_path: Path, tally: Tally) -> None:
+def test_a_run_that_was_cut_short_was_stopped(tmp_path: Path, tally: ProgressCounter) -> None:
     """By a full disk, ``-x``, a budget: nobody has interrupted it, and it may be resumed."""
     write_job(tmp_path, JOB)
     file = JobFile(tmp_path)
@@ -104,7 +104,7 @@ def test_a_run_that_was_cut_short_was_stopped(tmp_path: Path, tally: Tally) -> N
     assert ["stopped"] == [task["status"] for task in written["tasks"]]
 
 
-def test_what_is_being_repeated_is_not_done(tmp_path: Path, tally: Tally) -> None:
+def test_what_is_being_repeated_is_not_done(tmp_path: Path, tally: ProgressCounter) -> None:
     """It has errored in an earlier part; nobody knows yet what comes of it now."""
     write_job(tmp_path, JOB)
     for name in NAMES:
@@ -120,7 +120,7 @@ def test_what_is_being_repeated_is_not_done(tmp_path: Path, tally: Tally) -> Non
     )
 
 
-def test_a_run_that_nobody_submitted_has_none(tmp_path: Path, tally: Tally) -> None:
+def test_a_run_that_nobody_submitted_has_none(tmp_path: Path, tally: ProgressCounter) -> None:
     """And gets none."""
     file = JobFile(tmp_path)
     file.begin(tally)
@@ -129,7 +129,7 @@ def test_a_run_that_nobody_submitted_has_none(tmp_path: Path, tally: Tally) -> N
     assert [] == list(tmp_path.iterdir())
 
 
-def test_what_can_not_be_written_is_told(tmp_path: Path, tally: Tally) -> None:
+def test_what_can_not_be_written_is_told(tmp_path: Path, tally: ProgressCounter) -> None:
     """The run goes on without: the journal has everything."""
     folder = tmp_path / "run"
     folder.mkdir()
@@ -143,7 +143,7 @@ def test_what_can_not_be_written_is_told(tmp_path: Path, tally: Tally) -> None:
     assert f"{folder / 'job.json'}: No such file or directory" == file.trouble
 
 
-def test_a_job_that_can_not_be_read_is_left_alone(tmp_path: Path, tally: Tally) -> None:
+def test_a_job_that_can_not_be_read_is_left_alone(tmp_path: Path, tally: ProgressCounter) -> None:
     """It may be of a newer version."""
     (tmp_path / "job.json").write_text('{"schema": "crmeval.job/9"}', encoding="utf-8")
     file = JobFile(tmp_path)

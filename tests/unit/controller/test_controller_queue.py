@@ -1,485 +1,533 @@
-"""Who plays what: each case once, in order, and nothing is lost when somebody goes."""
+"""The queue gives each case to one player, in order, and gives out again what a dead worker was playing."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 
-from pytest_crmeval.controller.queue import JobQueue
-from pytest_crmeval.domain.json import JsonObject
+from pytest_crmeval.controller.queue import LATER, NO_SLOT, NOTHING, JobQueue
 from pytest_crmeval.domain.stream import Stream
 
-SOON, A_WHILE = 60.0, 0.1
-
-
-@pytest.fixture
-def recorded() -> list[JsonObject]:
-    """Give what is on record."""
-    return []
-
-
-@pytest.fixture
-def queue(recorded: list[JsonObject], threads: ThreadPoolExecutor) -> Iterator[JobQueue]:
-    """Give a queue that is closed in the end, so that nobody waits for ever."""
-    del threads  # they end after it was closed
-    made = JobQueue(recorded.append)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def threads() -> Iterator[ThreadPoolExecutor]:
-    """Give those who wait."""
-    with ThreadPoolExecutor(16) as pool:
-        yield pool
+ALONE, OVER, REFUSED = ("alone", NOTHING), ("over", NOTHING), ("refused", NOTHING)
+ORDERED, HELD_OUT = ("t[s0]", "t[s1]", "t[s2]"), ("t[h0]", "t[h1]")
+STREAM = Stream(ordered=ORDERED, after=HELD_OUT)
+LEARNER = dict.fromkeys((*ORDERED, *HELD_OUT), 1.0)
 
 
 def cases(count: int) -> dict[str, float]:
-    """Return cases of the same length."""
+    """Return the keys of cases with equal weights."""
     return {f"test[c{number}]": 1.0 for number in range(count)}
 
 
-def outcome(key: str) -> JsonObject:
-    """Return what is told of a case."""
-    return {"trial": {"key": key}}
-
-
-def is_waiting(future: "Future[Any]") -> bool:
-    """Whether somebody waits, and goes on waiting."""
-    with pytest.raises(TimeoutError):
-        future.result(A_WHILE)
-    return True
-
-
-def test_cases_are_given_out_in_order(queue: JobQueue) -> None:
-    """And then there are no more."""
-    queue.open(cases(3), at_once=2)
-
-    assert [*cases(3), None] == [queue.next("gw0") for _ in range(4)]
-
-
-def test_the_longest_of_those_that_are_near_each_other_come_first(queue: JobQueue) -> None:
-    """The last block is a whole one: it is what the end of a run is made of."""
-    weights = {str(number): float(number) for number in range(5)}
-    queue.open(weights, at_once=1)
-
-    assert ["0", "4", "3", "2", "1"] == [queue.next("gw0") for _ in range(5)]
-
-
-def test_nobody_is_given_a_case_before_the_run_begins(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """Workers may be ready before the plan is known."""
-    asking = threads.submit(queue.next, "gw0")
-
-    assert is_waiting(asking)
-    queue.open(cases(1), at_once=1)
-    assert "test[c0]" == asking.result(SOON)
-
-
-def test_an_item_takes_what_was_played_ahead(queue: JobQueue, recorded: list[JsonObject]) -> None:
-    """It was on record before."""
-    queue.open(cases(1), at_once=1)
-    key = queue.next("gw0")
-    assert key
-    queue.finish(key, outcome(key))
-
-    assert [outcome(key)] == recorded
-    assert ("played", outcome(key)) == queue.take(key, "gw1", patient=False)
-
-
-def test_an_item_waits_for_what_is_being_played(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """Whoever plays it."""
-    queue.open(cases(1), at_once=1)
-    queue.next("gw0")
-    taking = threads.submit(queue.take, "test[c0]", "gw1", patient=False)
-
-    assert is_waiting(taking)
-    queue.finish("test[c0]", outcome("test[c0]"))
-    assert ("played", outcome("test[c0]")) == taking.result(SOON)
-
-
-def test_an_item_plays_what_nobody_has_begun(queue: JobQueue) -> None:
-    """And nobody else does."""
-    queue.open(cases(2), at_once=1)
-
-    assert ("alone", None) == queue.take("test[c0]", "gw0", patient=False)
-    assert ["test[c1]", None] == [queue.next("gw0"), queue.next("gw0")]
-
-
-def test_who_is_not_in_the_ledger_plays_alone(queue: JobQueue, recorded: list[JsonObject]) -> None:
-    """A fixture of the user's own, for one; it is on record at once all the same."""
-    queue.open({}, at_once=1)
-
-    assert ("alone", None) == queue.take("other", "gw0", patient=False)
-    queue.finish("other", outcome("other"))
-    assert [outcome("other")] == recorded
-
-
-def test_an_item_that_is_run_again_plays_again(queue: JobQueue) -> None:
-    """What was played ahead is taken once."""
-    queue.open(cases(1), at_once=1)
-    queue.next("gw0")
-    queue.finish("test[c0]", outcome("test[c0]"))
-    queue.take("test[c0]", "gw0", patient=False)
-
-    assert ("alone", None) == queue.take("test[c0]", "gw0", patient=False)
-
-
-def test_not_many_more_are_begun_than_items_are_reported(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """What is played and not yet told of is kept in memory."""
-    queue.open(cases(9), at_once=1)
-    begun = [queue.next("gw0") for _ in range(8)]
-    ninth = threads.submit(queue.next, "gw0")
-
-    assert is_waiting(ninth)
-    queue.reported(str(begun[0]))
-    assert "test[c8]" == ninth.result(SOON)
-
-
-def test_a_run_that_may_end_at_any_item_does_not_look_far_ahead(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """No more than can be in flight at the same time."""
-    queue.open(cases(3), at_once=2, short_sighted=True)
-    begun = [queue.next("gw0"), queue.next("gw0")]
-    third = threads.submit(queue.next, "gw0")
-
-    assert is_waiting(third)
-    queue.reported(str(begun[0]))
-    assert "test[c2]" == third.result(SOON)
-
-
-def test_what_a_dead_player_had_begun_is_played_by_its_item(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """Not by another player, who might die of it, too: xdist will know which item it was."""
-    queue.open(cases(2), at_once=2)
-    queue.next("gw0")
-    taking = threads.submit(queue.take, "test[c0]", "gw1", patient=False)
-    assert is_waiting(taking)
-
-    queue.gone("gw0")
-
-    assert ("alone", None) == taking.result(SOON)
-    assert ["test[c1]", None] == [queue.next("gw1"), queue.next("gw1")]
-
-
-def test_cases_of_a_dead_player_do_not_wait_behind_the_items_of_a_learner(
-    queue: JobQueue, threads: ThreadPoolExecutor
-) -> None:
-    """Workers wait for the learner's conversations; idle slots play the other cases."""
-    learnt = [f"test[s{number}]" for number in range(3)]
-    queue.open(cases(2) | dict.fromkeys(learnt, 1.0), at_once=4, streams=[Stream(ordered=learnt)], players=2)
-    queue.join("gw0", 2)
-    queue.join("gw1", 2)
-    assert ["test[s0]", "test[c0]", "test[c1]"] == [queue.next(player) for player in ("gw0", "gw1", "gw1")]
-    items = [threads.submit(queue.take, key, "gw0", patient=True) for key in learnt[1:]]
-    assert all(map(is_waiting, items))
-
-    queue.gone("gw1")
-
-    assert "test[c0]" == threads.submit(queue.next, "gw0").result(SOON)
-    second = threads.submit(queue.next, "gw0")
-    assert is_waiting(second)  # one at a time: it may be the one that has killed the player
-    queue.finish("test[c0]", outcome("test[c0]"))
-    assert "test[c1]" == second.result(SOON)
-    assert ("played", outcome("test[c0]")) == queue.take("test[c0]", "gw0", patient=True)
-
-
-def test_case_that_killed_two_players_is_left_to_its_item(queue: JobQueue) -> None:
-    """Then xdist knows which one it was."""
-    queue.open(cases(1), at_once=1)
-    for player in ("gw0", "gw1"):
-        assert "test[c0]" == queue.next(player)
-        queue.gone(player)
-
-    assert None is queue.next("gw2")
-    assert ("alone", None) == queue.take("test[c0]", "gw2", patient=True)
-
-
-def test_what_a_player_finished_just_before_it_died_is_not_played_again(
-    queue: JobQueue, recorded: list[JsonObject], threads: ThreadPoolExecutor
-) -> None:
-    """Its word may arrive after the news of its death; a learner would learn from the case twice."""
-    learnt, begun = ("test[s0]", "test[s1]"), ("test[s0]", "test[c0]")
-    queue.open(cases(1) | dict.fromkeys(learnt, 1.0), at_once=4, streams=[Stream(ordered=learnt)], players=2)
-    queue.join("gw1", 1)
-    assert begun == (queue.next("gw0"), queue.next("gw0"))
-
-    queue.gone("gw0")
-    for key in begun:
-        queue.finish(key, outcome(key))
-
-    assert "test[s1]" == queue.next("gw1")
-    for key in begun:
-        taking = threads.submit(queue.take, key, "gw1", patient=True)
-        assert ("played", outcome(key)) == taking.result(SOON)
-    assert 2 == len(recorded)
-
-
-def test_what_a_dead_player_was_playing_is_not_tried_for_a_test_that_makes_no_use_of_it(queue: JobQueue) -> None:
-    """As nothing else is played ahead for it."""
-    queue.open(cases(2), at_once=1)
-    queue.next("gw0")
-    queue.gone("gw0")
-
-    queue.leave("test[c1]")
-
-    assert None is queue.next("gw1")
-
-
-def test_what_others_play_is_not_touched_when_a_player_dies(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """Only his own is lost."""
-    queue.open(cases(1), at_once=1)
-    queue.next("gw0")
-    queue.gone("gw2")
-
-    assert is_waiting(threads.submit(queue.take, "test[c0]", "gw1", patient=False))
-    queue.finish("test[c0]", outcome("test[c0]"))
-
-
-def test_a_dead_player_is_given_nothing(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """Though he waited for it when he died; nor are his slots counted twice."""
-    queue.open(cases(3), at_once=1, short_sighted=True)
+def opened(weights: dict[str, float], *, streams: Sequence[Stream] = (), at_once: int = 1) -> JobQueue:
+    """Return an open queue with one slot in each of two workers."""
+    queue = JobQueue()
+    queue.open(weights, at_once=at_once, streams=streams)
     queue.join("gw0", 1)
     queue.join("gw1", 1)
-    queue.next("gw1")
-    waiting = threads.submit(queue.next, "gw0")
-    assert is_waiting(waiting)
+    return queue
 
-    queue.gone("gw0")
-    queue.quit("gw0")
 
-    assert None is waiting.result(SOON)
-    assert ("over", None) == queue.take("test[c1]", "gw0", patient=True)
-    assert is_waiting(threads.submit(queue.take, "test[c2]", "gw1", patient=True))  # one slot is left
+def outcome(key: str) -> tuple[bytes, bytes]:
+    """Return an outcome."""
+    return key.encode(), b""
 
 
-def test_an_item_that_died_waiting_takes_nothing(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """What it waited for is not lost on the way, and nothing is in flight for it."""
-    queue.open(cases(1), at_once=1)
-    queue.join("gw0", 1)
-    waiting = threads.submit(queue.take, "test[c0]", "gw0", patient=True)
-    assert is_waiting(waiting)
+def finish(queue: JobQueue, key: str, player: str = "gw0") -> bool:
+    """Finish a case in a slot."""
+    return queue.finish(key, player, outcome(key))
 
-    queue.gone("gw0")
 
-    assert ("over", None) == waiting.result(SOON)
-    assert 0 == queue.in_flight
+def play(queue: JobQueue, player: str = "gw0") -> object:
+    """Play the next case to its end, and return its key."""
+    key = queue.next(player)
+    if isinstance(key, str):
+        assert finish(queue, key, player)
+    return key
 
 
-def test_who_has_no_more_items_plays_on_but_does_not_wait(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """Nobody may ever report what would make room."""
-    queue.open(cases(9), at_once=1)
-    queue.join("gw0", 1)
-    settling = threads.submit(queue.settle, "gw0", over=False)
+class TestOrder:
+    """In which order cases are given out."""
 
-    begun = [queue.next("gw0") for _ in range(9)]
-    queue.quit("gw0")
+    def test_cases_are_given_out_in_their_order(self) -> None:
+        """After the last one there is None."""
+        queue = opened(cases(3), at_once=2)
 
-    assert [*list(cases(8)), None] == begun
-    settling.result(SOON)
+        assert [*cases(3), None] == [queue.next("gw0") for _ in range(4)]
 
+    def test_longest_of_each_block_comes_first_and_the_last_block_is_complete(self) -> None:
+        """A run ends with its last block, so that one is sorted as a whole."""
+        queue = opened({str(number): float(number) for number in range(5)})
 
-def test_when_the_run_is_over_for_one_it_is_for_all(queue: JobQueue) -> None:
-    """A worker that leaves early takes its items with it."""
-    queue.open(cases(2), at_once=1)
-    queue.settle("gw0", over=True)
+        assert ["0", "4", "3", "2", "1"] == [queue.next("gw0") for _ in range(5)]
 
-    assert None is queue.next("gw1")
+    def test_no_case_is_given_out_before_the_queue_is_open(self) -> None:
+        """Workers may be ready before the plan is known."""
+        queue = JobQueue()
 
+        assert LATER is queue.next("gw0")
+        queue.open(cases(1), at_once=1)
+        assert "test[c0]" == queue.next("gw0")
 
-def test_what_nobody_waits_for_any_more_holds_nobody_up(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """The time of its item was over; the slot may never come back."""
-    queue.open(cases(1), at_once=1)
-    queue.join("gw0", 1)
-    queue.next("gw0")
-    settling = threads.submit(queue.settle, "gw0", over=False)
-    assert is_waiting(settling)
+    def test_begun_cases_are_limited_until_items_are_reported(self) -> None:
+        """Outcomes without an item are kept in memory."""
+        queue = opened(cases(9))
+        begun = [queue.next("gw0") for _ in range(8)]
 
-    queue.reported("test[c0]")
+        assert LATER is queue.next("gw0")
+        queue.reported(str(begun[0]))
+        assert "test[c8]" == queue.next("gw0")
 
-    settling.result(SOON)
-    assert 0 == queue.close(SOON)
+    def test_short_sighted_run_begins_only_as_many_as_can_be_in_flight(self) -> None:
+        """With -x it may end at any item."""
+        queue = JobQueue()
+        queue.open(cases(3), at_once=2, short_sighted=True)
+        begun = [queue.next("gw0"), queue.next("gw0")]
 
+        assert LATER is queue.next("gw0")
+        queue.reported(str(begun[0]))
+        assert "test[c2]" == queue.next("gw0")
 
-def test_a_slot_that_comes_back_is_waited_for_again(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """It may play something else."""
-    queue.open(cases(2), at_once=1)
-    queue.join("gw0", 1)
-    queue.next("gw0")
-    queue.reported("test[c0]")
-    queue.finish("test[c0]", outcome("test[c0]"))
-    queue.next("gw0")
+    def test_far_sighted_run_begins_many_more(self) -> None:
+        """Other items keep the workers busy for minutes."""
+        queue = JobQueue()
+        queue.open(cases(64), at_once=1, far_sighted=True)
 
-    settling = threads.submit(queue.settle, "gw0", over=False)
+        assert [*cases(64)] == sorted((str(queue.next("gw0")) for _ in range(64)), key=[*cases(64)].index)
 
-    assert is_waiting(settling)
-    queue.quit("gw0")
-    settling.result(SOON)
+    def test_case_that_an_item_waits_for_is_next(self) -> None:
+        """Even if no more cases may be begun ahead."""
+        queue = opened(cases(10))
+        begun = [queue.next("gw0") for _ in range(8)]
+        assert LATER is queue.take("test[c9]", "gw1", patient=True)
 
+        assert "test[c9]" not in begun
+        assert "test[c9]" == queue.next("gw0")
+        assert LATER is queue.next("gw0")
 
-def test_what_could_not_be_played_is_given_back(queue: JobQueue) -> None:
-    """To its item."""
-    queue.open(cases(1), at_once=1)
-    queue.next("gw0")
-    queue.drop("test[c0]")
 
-    assert ("alone", None) == queue.take("test[c0]", "gw0", patient=False)
+class TestItems:
+    """What an item gets."""
 
+    def test_item_gets_the_outcome_that_a_slot_has_finished(self) -> None:
+        """Whichever worker the slot belongs to."""
+        queue = opened(cases(1))
+        play(queue)
 
-def test_nothing_is_begun_when_the_run_is_over(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """Whoever waits for a case is let go, and items of cases that nobody has begun are told so."""
-    queue.open(cases(2), at_once=1, short_sighted=True)
-    queue.next("gw0")
-    waiting = threads.submit(queue.next, "gw0")
-    assert is_waiting(waiting)
+        assert ("played", outcome("test[c0]")) == queue.take("test[c0]", "gw1", patient=False)
 
-    queue.close()
-
-    assert None is waiting.result(SOON)
-    assert ("over", None) == queue.take("test[c1]", "gw0", patient=False)
-
-
-def test_what_was_played_is_handed_over_when_the_run_is_over(queue: JobQueue) -> None:
-    """It was paid for."""
-    queue.open(cases(1), at_once=1)
-    queue.next("gw0")
-    queue.finish("test[c0]", outcome("test[c0]"))
-    queue.close()
-
-    assert ("played", outcome("test[c0]")) == queue.take("test[c0]", "gw0", patient=False)
-
-
-@pytest.mark.parametrize("alone", [False, True])
-def test_closing_waits_for_what_is_in_flight(queue: JobQueue, threads: ThreadPoolExecutor, *, alone: bool) -> None:
-    """Also for an item that plays its own case."""
-    queue.open(cases(1), at_once=1)
-    _begin(queue, alone=alone)
-    closing = threads.submit(queue.close, SOON)
-
-    assert is_waiting(closing)
-    queue.finish("test[c0]", outcome("test[c0]"))
-    assert 0 == closing.result(SOON)
-
-
-def test_closing_does_not_wait_for_ever(queue: JobQueue) -> None:
-    """It tells how many are left."""
-    queue.open(cases(2), at_once=2)
-    queue.next("gw0")
-    queue.next("gw0")
-
-    assert 2 == queue.close(A_WHILE)
-
-
-def test_an_item_whose_test_broke_is_not_in_flight_any_more(queue: JobQueue) -> None:
-    """Nobody would ever finish it."""
-    queue.open(cases(1), at_once=1)
-    queue.take("test[c0]", "gw0", patient=False)
-    queue.reported("test[c0]")
-
-    assert 0 == queue.in_flight
-
-
-def test_nothing_more_is_played_ahead_for_a_test_that_makes_no_use_of_it(queue: JobQueue) -> None:
-    """Other tests of the run go on."""
-    queue.open({"a[1]": 1.0, "a[2]": 1.0, "b[1]": 1.0}, at_once=1)
-    queue.leave("a[9]")
-
-    assert ["b[1]", None] == [queue.next("gw0"), queue.next("gw0")]
-    assert ("alone", None) == queue.take("a[1]", "gw0", patient=False)
-
-
-def test_the_first_reason_why_fewer_are_in_flight_stays(queue: JobQueue) -> None:
-    """The others follow from it, or are the same; that there is no more to play is none."""
-    for why in ("", "gw0: too many clients", "gw1: something else"):
-        queue.quit("gw0", why)
-
-    assert "gw0: too many clients" == queue.lacking
-
-
-def test_what_an_item_is_patient_for_is_played_next(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """By somebody else."""
-    queue.open(cases(3), at_once=1)
-    queue.join("gw0", 1)
-    taking = threads.submit(queue.take, "test[c2]", "gw1", patient=True)
-    assert is_waiting(taking)
-
-    assert "test[c2]" == queue.next("gw0")
-    queue.finish("test[c2]", outcome("test[c2]"))
-    assert ("played", outcome("test[c2]")) == taking.result(SOON)
-
-
-def test_what_an_item_is_patient_for_is_begun_though_many_are_not_reported(
-    queue: JobQueue, threads: ThreadPoolExecutor
-) -> None:
-    """Otherwise all would wait for each other."""
-    queue.open(cases(3), at_once=1, short_sighted=True)
-    queue.join("gw0", 1)
-    assert "test[c0]" == queue.next("gw0")
-    asking = threads.submit(queue.next, "gw0")
-    assert is_waiting(asking)
-
-    taking = threads.submit(queue.take, "test[c2]", "gw1", patient=True)
-
-    assert "test[c2]" == asking.result(SOON)
-    queue.finish("test[c2]", outcome("test[c2]"))
-    taking.result(SOON)
-
-
-@pytest.mark.parametrize(
-    "end", [lambda queue: queue.quit("gw0"), lambda queue: queue.gone("gw0")], ids=["quit", "gone"]
-)
-def test_nobody_is_patient_when_there_is_nobody_to_play(
-    queue: JobQueue, threads: ThreadPoolExecutor, end: Callable[[JobQueue], None]
-) -> None:
-    """Who waits is let go, and plays himself."""
-    queue.open(cases(1), at_once=1)
-    queue.join("gw0", 1)
-    taking = threads.submit(queue.take, "test[c0]", "gw1", patient=True)
-    assert is_waiting(taking)
-
-    end(queue)
-
-    assert ("alone", None) == taking.result(SOON)
-
-
-def test_who_is_patient_is_let_go_when_the_run_is_over(queue: JobQueue, threads: ThreadPoolExecutor) -> None:
-    """Nobody will begin it any more."""
-    queue.open(cases(1), at_once=1)
-    queue.join("gw0", 1)
-    taking = threads.submit(queue.take, "test[c0]", "gw1", patient=True)
-    assert is_waiting(taking)
-
-    queue.close()
-
-    assert ("over", None) == taking.result(SOON)
-
-
-def test_every_case_is_played_once_whatever_happens(recorded: list[JsonObject]) -> None:
-    """Slots, items and a player that dies, all at the same time."""
-    queue, keys = JobQueue(recorded.append), list(cases(200))
-    alone: list[str] = []
-
-    def item(key: str) -> None:
-        told, _ = queue.take(key, "main", patient=bool(len(key) % 2))
-        if told == "alone":
-            alone.append(key)
-            queue.finish(key, outcome(key))
-        queue.reported(key)
-
-    def slot() -> None:
-        while key := queue.next("gw0"):
-            queue.finish(key, outcome(key))
-
-    with ThreadPoolExecutor(12) as pool:
-        playing = [pool.submit(slot) for _ in range(8)]
-        queue.open(cases(200), at_once=8)
-        items: list[Callable[[], object]] = [pool.submit(item, key).result for key in keys]
-        for wait in [*items, *(slot_.result for slot_ in playing)]:
-            wait()
-
-    assert sorted(keys) == sorted(str(told["trial"]["key"]) for told in recorded)  # type: ignore[index, call-overload]
-
-
-def _begin(queue: JobQueue, *, alone: bool) -> None:
-    if alone:
-        queue.take("test[c0]", "gw0", patient=False)
-    else:
+    def test_item_waits_for_a_case_that_a_slot_is_playing(self) -> None:
+        """Until it is finished."""
+        queue = opened(cases(1))
         queue.next("gw0")
+
+        assert LATER is queue.take("test[c0]", "gw1", patient=False)
+        finish(queue, "test[c0]")
+        assert ("played", outcome("test[c0]")) == queue.take("test[c0]", "gw1", patient=False)
+
+    def test_impatient_item_plays_a_case_that_no_slot_has_begun(self) -> None:
+        """No slot gets it then."""
+        queue = opened(cases(2))
+
+        assert ALONE == queue.take("test[c0]", "gw0", patient=False)
+        assert ["test[c1]", None] == [queue.next("gw0"), queue.next("gw0")]
+
+    def test_item_whose_case_is_not_played_ahead_plays_it(self) -> None:
+        """For example because of a fixture of the user's own."""
+        queue = opened({})
+
+        assert ALONE == queue.take("other", "gw0", patient=True)
+        assert ["other"] == queue.playing
+        queue.finish_in_item("other")
+        assert [] == queue.playing
+
+    @pytest.mark.parametrize("state", ["waiting", "playing"])
+    def test_item_that_broke_off_has_an_outcome_of_its_own(self, state: str) -> None:
+        """A fixture has failed, or its time was over; the slot's outcome does not count."""
+        queue = opened(cases(1))
+        if state == "playing":
+            queue.next("gw0")
+        queue.finish_in_item("test[c0]")
+
+        assert [] == queue.playing
+        if state == "playing":
+            assert not finish(queue, "test[c0]")
+        assert None is queue.next("gw1")
+
+    def test_outcome_is_given_once_and_a_repeated_item_plays_itself(self) -> None:
+        """A plugin may run the test again."""
+        queue = opened(cases(1))
+        play(queue)
+        queue.take("test[c0]", "gw0", patient=False)
+
+        assert ALONE == queue.take("test[c0]", "gw0", patient=False)
+
+    @pytest.mark.parametrize("end", ["quit", "gone"])
+    def test_patient_item_plays_itself_when_no_slot_is_left(self, end: str) -> None:
+        """The slots had no connection, or their workers died."""
+        queue = opened(cases(1))
+        queue.quit("gw1")
+        assert LATER is queue.take("test[c0]", "gw1", patient=True)
+
+        getattr(queue, end)("gw0")
+
+        assert ALONE == queue.take("test[c0]", "gw1", patient=True)
+
+    def test_case_that_a_slot_could_not_play_is_played_by_its_item(self) -> None:
+        """It is not lost."""
+        queue = opened(cases(1))
+        queue.next("gw0")
+
+        assert not queue.drop("test[c0]")
+        assert ALONE == queue.take("test[c0]", "gw0", patient=True)
+
+    def test_slot_whose_item_is_over_is_not_waited_for(self) -> None:
+        """The time of the test was over, and the slot may never come back."""
+        queue = opened(cases(1))
+        queue.next("gw0")
+        queue.retire("gw0", over=False)
+        assert not queue.is_settled("gw0")
+
+        queue.reported("test[c0]")
+
+        assert queue.is_settled("gw0")
+        assert [] == queue.playing
+
+    def test_slot_that_comes_back_after_its_item_is_waited_for_again(self) -> None:
+        """It may play another case."""
+        queue = opened(cases(2))
+        queue.next("gw0")
+        queue.reported("test[c0]")
+        assert finish(queue, "test[c0]")
+        queue.next("gw0")
+
+        assert not queue.is_settled("gw0")
+        queue.quit("gw0")
+        assert queue.is_settled("gw0")
+
+    def test_item_that_broke_off_is_not_in_flight(self) -> None:
+        """Its case will never be finished."""
+        queue = opened(cases(1))
+        queue.take("test[c0]", "gw0", patient=False)
+        queue.reported("test[c0]")
+
+        assert [] == queue.playing
+
+    def test_case_of_a_skipped_item_is_not_given_out(self) -> None:
+        """No item would take the outcome."""
+        queue = opened(cases(1))
+        queue.reported("test[c0]")
+
+        assert None is queue.next("gw0")
+
+    def test_test_that_does_not_use_outcomes_has_nothing_more_played_ahead(self) -> None:
+        """Other tests are not affected."""
+        queue = opened({"a[1]": 1.0, "a[2]": 1.0, "b[1]": 1.0})
+        queue.stop_prefetch("a[9]")
+
+        assert ["b[1]", None] == [queue.next("gw0"), queue.next("gw0")]
+        assert ALONE == queue.take("a[1]", "gw0", patient=True)
+
+
+class TestEnd:
+    """How a worker, and the run, comes to its end."""
+
+    def test_worker_without_items_plays_on_but_does_not_wait(self) -> None:
+        """Nothing might ever make room for another case."""
+        queue = opened(cases(9))
+        queue.retire("gw0", over=False)
+
+        assert [*cases(8), None] == [queue.next("gw0") for _ in range(9)]
+
+    @pytest.mark.parametrize("is_stopped", [True, False])
+    def test_nothing_is_begun_when_the_run_is_over(self, *, is_stopped: bool) -> None:
+        """Neither by slots nor by items: it was stopped, or a worker has left it early with all its items."""
+        queue = opened(cases(3))
+        queue.next("gw0")
+
+        if is_stopped:
+            queue.close()
+        else:
+            queue.retire("gw1", over=True)
+
+        assert None is queue.next("gw0")
+        assert OVER == queue.take("test[c1]", "gw0", patient=True)
+
+    def test_outcome_is_given_to_its_item_when_the_run_is_over(self) -> None:
+        """It was paid for."""
+        queue = opened(cases(1))
+        play(queue)
+        queue.close()
+
+        assert ("played", outcome("test[c0]")) == queue.take("test[c0]", "gw0", patient=False)
+
+    @pytest.mark.parametrize("alone", [False, True])
+    def test_case_is_in_flight_until_it_is_finished(self, *, alone: bool) -> None:
+        """Played by a slot, or by its item."""
+        queue = opened(cases(1))
+        if alone:
+            queue.take("test[c0]", "gw0", patient=False)
+        else:
+            queue.next("gw0")
+        queue.close()
+
+        assert ["test[c0]"] == queue.playing
+        if alone:
+            queue.finish_in_item("test[c0]")
+        else:
+            finish(queue, "test[c0]")
+        assert [] == queue.playing
+
+    def test_first_reason_for_fewer_slots_is_kept(self) -> None:
+        """The others follow from it; the end of the work is not a reason."""
+        queue = opened(cases(1))
+        for reason in ("", "gw0: too many clients", "gw1: something else"):
+            queue.quit("gw0", reason)
+
+        assert "gw0: too many clients" == queue.shortage
+
+
+class TestDeadWorkers:
+    """A case whose worker dies is played once more, and is lost if that worker dies, too."""
+
+    def test_item_plays_the_case_of_a_dead_slot(self) -> None:
+        """It has waited for the slot."""
+        queue = opened(cases(1))
+        queue.next("gw0")
+        assert LATER is queue.take("test[c0]", "gw1", patient=False)
+
+        assert [] == queue.gone("gw0")
+
+        assert ALONE == queue.take("test[c0]", "gw1", patient=False)
+
+    def test_idle_slots_play_the_cases_of_a_dead_worker_one_at_a_time(self) -> None:
+        """One of them may have killed it; the next one is played when the first is finished."""
+        queue = opened(cases(2), at_once=2)
+        queue.next("gw0")
+        queue.next("gw0")
+        queue.gone("gw0")
+
+        assert "test[c0]" == queue.next("gw1")
+        assert LATER is queue.next("gw1")
+        finish(queue, "test[c0]", "gw1")
+        assert "test[c1]" == queue.next("gw1")
+
+    def test_item_waits_while_another_case_of_a_dead_worker_is_played(self) -> None:
+        """If that one kills its worker, this one is not lost with it."""
+        queue = opened(cases(2), at_once=2)
+        queue.next("gw0")
+        queue.next("gw0")
+        queue.gone("gw0")
+        assert "test[c0]" == queue.next("gw1")
+
+        assert LATER is queue.take("test[c1]", "gw1", patient=True)
+        finish(queue, "test[c0]", "gw1")
+        assert ALONE == queue.take("test[c1]", "gw1", patient=True)
+
+    def test_case_is_lost_with_the_second_worker(self) -> None:
+        """No third worker gets it, and its item gets the outcome that the controller gives it."""
+        queue = opened(cases(1))
+        lost = []
+        for player in ("gw0", "gw1"):
+            assert "test[c0]" == queue.next(player)
+            lost.append(queue.gone(player))
+
+        assert [[], ["test[c0]"]] == lost
+        assert finish(queue, "test[c0]", "gw1")
+        assert None is queue.next("gw2")
+        assert ("played", outcome("test[c0]")) == queue.take("test[c0]", "gw2", patient=True)
+
+    def test_case_that_its_item_was_playing_is_lost_with_the_second_worker(self) -> None:
+        """The first time its item is run again."""
+        queue = opened({})
+        again: list[bool] = []
+        lost: list[str] = []
+        for player in ("gw0", "gw1"):
+            queue.take("other", player, patient=True)
+            lost += queue.gone(player)
+            again.append(queue.crashed("other"))
+
+        assert ["other"] == lost
+        assert [True, False] == again
+
+    def test_item_that_crashed_before_its_case_was_begun_is_run_again_once(self) -> None:
+        """For example in a fixture."""
+        queue = opened({})
+        queue.gone("gw0")
+
+        assert queue.crashed("other")
+        queue.take("other", "gw1", patient=True)
+        assert ["other"] == queue.gone("gw1")
+
+    @pytest.mark.parametrize("state", ["waiting", "playing", "finished", "suspect"])
+    def test_item_is_not_run_again_if_a_slot_plays_its_case(self, state: str) -> None:
+        """Its worker died while the item waited."""
+        queue = opened(cases(1))
+        if state != "waiting":
+            queue.next("gw0")
+        if state == "finished":
+            finish(queue, "test[c0]")
+        queue.gone("gw0" if state == "suspect" else "gw1")
+
+        assert not queue.crashed("test[c0]")
+
+    def test_outcome_of_a_dead_worker_that_arrives_late_is_used(self) -> None:
+        """The case is not played again."""
+        queue = opened({**cases(1), **LEARNER}, streams=[STREAM])
+        begun = [queue.next("gw0"), queue.next("gw0")]
+        queue.gone("gw0")
+
+        assert all(finish(queue, str(key)) for key in begun)
+
+        assert ["t[s0]", "test[c0]"] == begun
+        assert "t[s1]" == queue.next("gw1")
+        assert [("played", outcome(str(key))) for key in begun] == [
+            queue.take(str(key), "gw1", patient=True) for key in begun
+        ]
+
+    def test_outcome_of_a_dead_worker_does_not_count_when_the_case_is_played_again(self) -> None:
+        """Each case is recorded once."""
+        queue = opened(cases(1))
+        queue.next("gw0")
+        queue.gone("gw0")
+        queue.next("gw1")
+
+        assert not finish(queue, "test[c0]", "gw0")
+        assert finish(queue, "test[c0]", "gw1")
+        assert not finish(queue, "test[c0]", "gw1")
+
+    def test_test_that_does_not_use_outcomes_has_no_case_of_a_dead_worker_played_again(self) -> None:
+        """Its items play themselves."""
+        queue = opened(cases(1))
+        queue.next("gw0")
+        queue.gone("gw0")
+        queue.stop_prefetch("test[c0]")
+
+        assert None is queue.next("gw1")
+
+    def test_cases_of_other_workers_are_not_touched(self) -> None:
+        """Only what the dead worker was playing is lost."""
+        queue = opened(cases(1))
+        queue.next("gw0")
+        queue.gone("gw1")
+
+        assert LATER is queue.take("test[c0]", "gw2", patient=False)
+
+    def test_dead_worker_gets_nothing(self) -> None:
+        """Neither a case nor an outcome, and its slots are not counted twice."""
+        queue = opened(cases(2))
+        queue.gone("gw0")
+        queue.quit("gw0")
+
+        assert None is queue.next("gw0")
+        assert OVER == queue.take("test[c1]", "gw0", patient=True)
+        assert LATER is queue.take("test[c1]", "gw1", patient=True)
+
+
+class TestLearners:
+    """The conversations of a learner are played by slots only, one after the other."""
+
+    def test_next_conversation_waits_until_the_one_before_is_finished(self) -> None:
+        """Cases of other agents are played meanwhile."""
+        queue = opened({**LEARNER, "t[x]": 1.0}, streams=[STREAM], at_once=4)
+
+        assert ["t[s0]", "t[x]", LATER] == [queue.next("gw0") for _ in range(3)]
+        finish(queue, "t[s0]")
+        assert "t[s1]" == queue.next("gw1")
+
+    def test_held_out_conversations_are_played_together_at_the_end(self) -> None:
+        """Nothing is learnt from them."""
+        queue = opened(LEARNER, streams=[STREAM], at_once=4)
+
+        assert [*ORDERED] == [play(queue) for _ in ORDERED]
+        assert [*HELD_OUT] == [queue.next("gw0"), queue.next("gw1")]
+
+    def test_learners_do_not_wait_for_each_other(self) -> None:
+        """Each has its own stream."""
+        other = Stream(ordered=("u[a]", "u[b]"))
+        queue = opened({**LEARNER, "u[a]": 1.0, "u[b]": 1.0}, streams=[STREAM, other])
+
+        assert {"t[s0]", "u[a]"} == {queue.next("gw0"), queue.next("gw1")}
+
+    @pytest.mark.parametrize("patient", [True, False])
+    def test_item_waits_for_its_turn_and_gets_the_outcome(self, *, patient: bool) -> None:
+        """In whatever order xdist distributes the items, also with a time limit."""
+        queue = opened(LEARNER, streams=[STREAM])
+
+        assert LATER is queue.take("t[s2]", "gw0", patient=patient)
+        assert [*ORDERED] == [play(queue) for _ in ORDERED]
+        assert ("played", outcome("t[s2]")) == queue.take("t[s2]", "gw0", patient=patient)
+
+    def test_stream_does_not_take_the_room_of_other_cases(self) -> None:
+        """However many of its items are not over."""
+        many = {f"t[s{number}]": 1.0 for number in range(60)}
+        queue = opened({**many, "t[x]": 1.0}, streams=[Stream(ordered=tuple(many))])
+
+        assert [*many, "t[x]"] == [play(queue) for _ in (*many, "t[x]")]
+
+    def test_slots_wait_for_the_stream_but_not_in_a_worker_without_items(self) -> None:
+        """That worker may go home."""
+        queue = opened(LEARNER, streams=[STREAM])
+        queue.next("gw0")
+
+        assert LATER is queue.next("gw1")
+        queue.retire("gw1", over=False)
+        assert None is queue.next("gw1")
+
+    def test_conversation_of_a_dead_worker_is_played_again_in_its_turn(self) -> None:
+        """After the second death it is lost, and the stream goes on when that is recorded."""
+        queue = opened(LEARNER, streams=[STREAM])
+        begun = [queue.next("gw0")]
+        assert [] == queue.gone("gw0")
+        assert not queue.crashed("t[s0]")
+        begun.append(queue.next("gw1"))
+        assert LATER is queue.next("gw1")
+        assert ["t[s0]"] == queue.gone("gw1")
+        queue.join("gw2", 1)
+        finish(queue, "t[s0]", "gw1")
+        begun.append(queue.next("gw2"))
+
+        assert ["t[s0]", "t[s0]", "t[s1]"] == begun
+        assert ("played", outcome("t[s0]")) == queue.take("t[s0]", "gw2", patient=True)
+
+    def test_conversation_that_slots_could_not_play_is_lost_after_the_second_time(self) -> None:
+        """No item may play it."""
+        queue = opened(LEARNER, streams=[STREAM])
+        lost = []
+        for _ in range(2):
+            queue.next("gw0")
+            lost.append(queue.drop("t[s0]"))
+
+        assert [False, True] == lost
+
+    def test_item_is_refused_if_no_slot_can_play_its_conversation(self) -> None:
+        """An item never plays a learner's conversation itself; the reason is why there are no slots."""
+        queue = JobQueue()
+        queue.open(LEARNER, at_once=1, streams=[STREAM])
+        queue.join("gw0", 1)
+        queue.quit("gw0", "gw0: too many connections")
+
+        reason = f"{NO_SLOT}: gw0: too many connections".encode()
+        assert ("refused", (reason, b"")) == queue.take("t[s0]", "gw0", patient=True)
+
+    def test_skipped_item_does_not_hold_up_the_stream(self) -> None:
+        """Its conversation is not played."""
+        queue = opened(LEARNER, streams=[STREAM])
+        queue.reported("t[s0]")
+
+        assert "t[s1]" == queue.next("gw0")
+
+    def test_test_that_does_not_use_outcomes_ends_its_stream(self) -> None:
+        """The rest of it is not played."""
+        queue = opened(LEARNER, streams=[STREAM])
+        play(queue)
+        queue.stop_prefetch("t[s0]")
+
+        assert None is queue.next("gw0")
+        assert REFUSED == queue.take("t[s1]", "gw0", patient=True)
+
+    def test_closed_queue_keeps_no_item_waiting(self) -> None:
+        """The run is over."""
+        queue = opened(LEARNER, streams=[STREAM])
+        queue.close()
+
+        assert OVER == queue.take("t[s1]", "gw1", patient=True)

@@ -67,7 +67,7 @@ def test_a_run_may_go_on(parts: list[dict[str, Any]], now: str, what: dict[str, 
             [part("1/2")],
             "1/2 of others",
             f"was begun as shard 1/2 of other cases of {TEST}: choose them as before (tags, split, sample, "
-            "--crmeval-durations)",
+            "crmeval_durations)",
             id="another whole",
         ),
     ],

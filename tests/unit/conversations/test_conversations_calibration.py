@@ -6,10 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from pytest_crmeval.agents.scripted import mute
-from pytest_crmeval.conversations.calibration import KEPT, Calibration, Miss, Tally, calibrate, spread
+from pytest_crmeval.conversations.calibration import CORRUPTED, EQUIVALENT, SHARES, Calibration, calibrate, spread
+from pytest_crmeval.conversations.calibration.tally import KEPT, Miss, Tally, share_of
 from pytest_crmeval.conversations.calibration.variants import Variant
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import observe, refer
+from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.score import Score
@@ -23,7 +24,7 @@ CASE = conversation(turn("Look.", call("look", name="Ada")), turn("Look again.",
 def on_paper(case: Conversation, agent: Agent) -> Evidence:
     """Let an agent play on paper."""
     crm = PaperCrm()
-    reference: Reference = refer(case, Oracle(case), crm)
+    reference: Reference = play_reference(case, Oracle(case), crm)
     return observe(case, agent, crm, reference)
 
 
@@ -131,7 +132,8 @@ def test_the_figures_are_json() -> None:
     found = calibrated(asked_twice)
 
     document = json.loads(json.dumps(found.to_dict()))
-    assert {"passed", "caught", "accepted", "agents", "corrupted", "equivalent", "cases", "holds"} == document.keys()
+    kinds = {"agents", "corrupted", "equivalent", "shares"}
+    assert {"passed", "caught", "accepted", "cases", "holds", *kinds} == document.keys()
     assert {"tried": 2, "right": 2, "share": 1.0, "misses": []} == document["corrupted"]["read dropped"]
 
 
@@ -140,8 +142,8 @@ def test_of_many_misses_the_first_are_kept() -> None:
     tally = Tally(kind="silence")
 
     for number in range(KEPT + 3):
-        tally.add(Miss(case="one", turn=number, what="said ''"))
-    tally.add(None)
+        tally.add("one", Miss(case="one", turn=number, what="said ''"))
+    tally.add("one", None)
 
     assert (KEPT + 4, 1) == (tally.tried, tally.right)
     assert list(range(KEPT)) == [miss.turn for miss in tally.misses]
@@ -150,7 +152,7 @@ def test_of_many_misses_the_first_are_kept() -> None:
 def test_a_miss_of_a_kind_that_can_not_always_be_caught_says_why() -> None:
     """Nobody has to look for a fault that is a limit."""
     tally = Tally(kind="filters dropped")
-    tally.add(Miss(case="one", turn=1, what="all of them"))
+    tally.add("one", Miss(case="one", turn=1, what="all of them"))
 
     assert "words alone" in str(tally.to_dict()["why"])
 
@@ -161,3 +163,25 @@ def test_variants_are_taken_from_everywhere(most: int, expected: list[int]) -> N
     variants = [Variant(turn=number, what="") for number in range(5)]
 
     assert expected == [variant.turn for variant in spread(variants, most, 3)]
+
+
+def test_every_kind_is_in_one_share() -> None:
+    """So that the shares add up to everything that was tried."""
+    assert sorted([*CORRUPTED, *EQUIVALENT]) == sorted(kind for kinds in SHARES.values() for kind in kinds)
+
+
+def test_variants_of_one_case_count_less_than_as_many_cases() -> None:
+    """The interval of a share is clustered by case."""
+    alike, apart = Tally(kind="silence"), Tally(kind="silence")
+    for number in range(100):
+        miss = Miss(case="", turn=1, what="") if number < 50 else None
+        alike.add(str(number // 10), miss)
+        apart.add(str(number), miss)
+
+    wide, narrow = (share_of("silence", [tally]) for tally in (alike, apart))
+    assert (50, 100) == (wide.right, wide.tried) == (narrow.right, narrow.tried)
+    assert wide.interval
+    assert narrow.interval
+    assert wide.interval[0] < narrow.interval[0] < 0.5 < narrow.interval[1] < wide.interval[1]
+    assert str(narrow).endswith("0.500   0.404 to 0.596")
+    assert "-" == str(share_of("nothing", [])).split()[-1]

@@ -44,18 +44,22 @@ def test_a_sound_case() -> None:
 @pytest.mark.parametrize("reference", ["{{turn_1.phone}}", "{{turn_1.fax}}", "{{turn_7.name}}"])
 def test_the_user_says_what_nothing_answers(reference: str) -> None:
     """Nobody says braces, or None."""
-    assert [f"turn 2: nothing answers {reference} in what the user says"] == found(turn(), turn(f"Call {reference}."))
+    assert [f"turn 2: the reference {reference} in the utterance has no value"] == found(
+        turn(), turn(f"Call {reference}.")
+    )
 
 
 def test_the_user_says_nothing() -> None:
     """There is nothing to be understood."""
-    assert ["turn 1: the user says nothing"] == found(turn(" "))
+    assert ["turn 1: the utterance is empty"] == found(turn(" "))
 
 
 @pytest.mark.parametrize("fact", ["Bolt", "{{turn_2.name}}", "{name}", 4711, "2031-01-01"])
 def test_a_fact_that_nobody_has_said_by_then(fact: Json) -> None:
     """The oracle would say it all the same: it would prove nothing."""
-    assert [f"turn 1: reply_facts: nobody has said {fact!r}"] == found(turn(facts=[fact]), turn())
+    assert [f"turn 1: reply_facts: neither the user nor the CRM has mentioned {fact!r}"] == found(
+        turn(facts=[fact]), turn()
+    )
 
 
 def test_a_call_that_does_otherwise_than_expected() -> None:
@@ -112,7 +116,7 @@ def test_further_calls_must_succeed() -> None:
         return Exchange(messages=messages)
 
     done, refused = ToolResult(value=[ACME]), ToolResult(error=refusal)
-    wrong = ["turn 1: the case expects otherwise of its own call client_search: Client not found"]
+    wrong = ["turn 1: the reference call client_search does not do what the case expects: Client not found"]
 
     assert [] == found(turn(further=[two]), answers=[both(done, done)])
     assert wrong == found(turn(further=[two]), answers=[both(done, refused)])

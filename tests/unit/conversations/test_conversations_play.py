@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import MAX_STEPS, observe, play, refer
+from pytest_crmeval.conversations.play import MAX_STEPS, observe, play, play_reference
 from pytest_crmeval.domain.conversation import NOW, Conversation, Turn
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.expectation import NO_CALL, Expectation
@@ -256,7 +256,7 @@ class TestOnACrmOfItsOwn:
         """The CRM before and after, and the transcript."""
         crm = PaperCrm()
 
-        reference = refer(case, Reciting(WRITE, says("Done.")), crm)
+        reference = play_reference(case, Reciting(WRITE, says("Done.")), crm)
 
         transcript = play(case, Reciting(WRITE, says("Done.")), PaperCrm())
         after = {"notes": [{"note_id": "0", "content": "write"}]}
@@ -276,7 +276,7 @@ class TestOnACrmOfItsOwn:
     def test_the_evidence_knows_what_the_reference_brought_to_light(self) -> None:
         """For the turns that the agent leaves out."""
         case = conversation("Add Ada.", "Call {{turn_1.id}}.")
-        reference = refer(case, Reciting(WRITE, says("Done.")), PaperCrm())
+        reference = play_reference(case, Reciting(WRITE, says("Done.")), PaperCrm())
 
         evidence = observe(case, Reciting(says("No.")), PaperCrm(), reference)
 
@@ -292,7 +292,7 @@ class TestOnACrmOfItsOwn:
         """Not that of the run: rules on dates must not rot."""
         crm = PaperCrm()
 
-        refer(conversation("Add Ada."), Reciting(says("No.")), crm)
+        play_reference(conversation("Add Ada."), Reciting(says("No.")), crm)
 
         assert [({}, NOW)] == crm.trials
         assert datetime(2025, 11, 12, 9, tzinfo=UTC) == NOW

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from pytest_crmeval.domain.checkpoints import (
     CheckpointFigures,
     FileOutcome,
+    PassAt,
+    added_samples,
     best_of,
     curves_of,
     figures_of,
@@ -41,7 +43,7 @@ def outcomes(draw: st.DrawFn) -> FileOutcome:
         verdicts={name: count for name, count in verdicts.items() if count},
         ungradable={str(defect): count for defect in Defect if (count := draw(COUNTS))},
         missing=draw(COUNTS),
-        samples=samples,
+        samples=tuple((*sample, count) for sample, count in sorted(samples.items())),
         by={"rating": {"800-1199": (solved, solved + wrong)}},
         results="eval_x/eval_y.jsonl",
     )
@@ -50,20 +52,20 @@ def outcomes(draw: st.DrawFn) -> FileOutcome:
 def whole(*samples: tuple[int, int], step: int | None = None, missing: int = 0) -> CheckpointFigures:
     """Return figures of problems with so many judged and solved solutions."""
     solved = sum(found for _, found in samples)
-    counts = {each: samples.count(each) for each in samples}
+    counts = added_samples([tuple((*each, 1) for each in samples)])
     verdicts = {"AC": solved, "WA": sum(judged for judged, _ in samples) - solved}
-    return CheckpointFigures(files=1, whole=FileOutcome(step=step, verdicts=verdicts, samples=counts, missing=missing))
+    return CheckpointFigures.of(FileOutcome(step=step, verdicts=verdicts, samples=counts, missing=missing), 1)
 
 
 @given(outcomes())
 def test_every_line_is_counted_once_and_comes_back_from_json(outcome: FileOutcome) -> None:
     """Judged, not judged, or ungradable."""
-    figures = CheckpointFigures(files=1, whole=outcome)
+    figures = CheckpointFigures.of(outcome, 1)
 
     assert outcome == FileOutcome.from_dict(outcome.to_dict())
     assert figures.to_dict() == CheckpointFigures.from_dict(figures.to_dict()).to_dict()
     assert outcome.lines == sum(outcome.verdicts.values()) + sum(outcome.ungradable.values()) + outcome.missing
-    assert outcome.judged == sum(judged * count for (judged, _), count in outcome.samples.items())
+    assert outcome.judged == sum(judged * count for judged, _, count in outcome.samples)
 
 
 @given(outcomes(), outcomes())
@@ -73,7 +75,7 @@ def test_files_add_up(one: FileOutcome, other: FileOutcome) -> None:
 
     assert (one.lines + other.lines, one.solved + other.solved) == (both.lines, both.solved)
     assert (one.judged + other.judged, one.unjudged + other.unjudged) == (both.judged, both.unjudged)
-    assert figures_of([one, None, other]) == CheckpointFigures(files=2, whole=both)
+    assert figures_of([one, None, other]) == CheckpointFigures.of(both, 2)
     assert pooled_figures([figures_of([one]), figures_of([other])]) == figures_of([one, other])
 
 
@@ -81,8 +83,8 @@ def test_with_one_sample_of_each_problem_pass_at_1_is_solved_among_judged() -> N
     """And its interval is Wilson's."""
     figures = whole(*[(1, 1)] * 82, *[(1, 0)] * 82)
 
-    assert {1: (0.5, 164)} == figures.pass_at
-    assert wilson(82, 164) == figures.interval
+    assert {1: PassAt(value=0.5, problems=164)} == figures.pass_at
+    assert pytest.approx(wilson(82, 164), abs=1e-6) == figures.interval
     assert 0.5 == figures.solved_of_all
 
 
@@ -91,9 +93,9 @@ def test_with_several_samples_each_problem_counts_alike() -> None:
     figures = whole((4, 1), (3, 0), (1, 1))
     pairs = [any(pair) for pair in combinations([1, 0, 0, 0], 2)]
 
-    assert pytest.approx((0.25 + 0.0 + 1.0) / 3) == figures.pass_at[1][0]
-    assert pytest.approx((sum(pairs) / len(pairs) + 0.0) / 2) == figures.pass_at[2][0]
-    assert (3, 2) == (figures.pass_at[1][1], figures.pass_at[2][1])
+    assert pytest.approx((0.25 + 0.0 + 1.0) / 3, abs=1e-6) == figures.pass_at[1].value
+    assert pytest.approx((sum(pairs) / len(pairs) + 0.0) / 2, abs=1e-6) == figures.pass_at[2].value
+    assert (3, 2) == (figures.pass_at[1].problems, figures.pass_at[2].problems)
     assert (1, 2, 3, 4) == tuple(figures.pass_at)
 
 
@@ -109,11 +111,11 @@ def test_what_is_a_metric_for_gates_counts_problems_and_not_samples() -> None:
 
 def test_nothing_that_was_judged_is_no_zero() -> None:
     """A file of nothing but cut answers has no pass@1, but it has solved nothing."""
-    figures = CheckpointFigures(files=1, whole=FileOutcome(ungradable={"truncated": 3}))
+    figures = CheckpointFigures.of(FileOutcome(ungradable={"truncated": 3}), 1)
 
     assert (None, None, {}) == (figures.whole.pass_at_1, figures.interval, figures.pass_at)
     assert 0.0 == figures.solved_of_all
-    assert CheckpointFigures(files=1, whole=FileOutcome()).solved_of_all is None
+    assert CheckpointFigures.of(FileOutcome(), 1).solved_of_all is None
 
 
 def test_the_best_is_the_earliest_of_the_highest_that_was_judged_to_its_end() -> None:

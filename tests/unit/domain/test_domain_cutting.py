@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 from _pytest._io.saferepr import SafeRepr
 
-from pytest_crmeval.compat.reprs import redact_reprs
+from pytest_crmeval.compat import redact_reprs
 from pytest_crmeval.domain import cutting
 from pytest_crmeval.domain.cutting import cut, cut_bytes, cut_end, cut_middle, printable, use
 from pytest_crmeval.domain.explanation import Pen, explanation
 from pytest_crmeval.domain.messages import Message, Reply, ToolCall, agent_says
-from pytest_crmeval.domain.problem import Comparison as ComparisonOfOutputs
+from pytest_crmeval.domain.problem import OutputComparison as ComparisonOfOutputs
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.transcript import Exchange, Transcript
-from pytest_crmeval.models.judge.excerpts import Excerpts
-from pytest_crmeval.models.sdks.errors import Asked, excerpt
+from pytest_crmeval.models.excerpts import Excerpts
+from pytest_crmeval.models.sdks.errors import Target, excerpt
 from pytest_crmeval.player.questions import LONGEST as LONGEST_ANSWER
 from pytest_crmeval.render import progress_table as board
-from pytest_crmeval.solutions.outputs import difference
+from pytest_crmeval.solutions.referee import difference
 
 KNOWN = "swordfish of seven seas, 4711"
 AWS = "AKIAIOSFODNN7EXAMPLE"
 SOURCE = Path(cutting.__file__).parents[1]
-ASKED = Asked(provider="openai", model="m", address="http://host", key_name="KEY", key="")
+ASKED = Target(provider="openai", model="m", address="http://host", key_name="KEY", key="")
 
 
 @pytest.fixture(autouse=True)
@@ -156,7 +156,7 @@ def test_shortened_reprs_without_a_secret_are_unchanged() -> None:
 
 ALLOWED = {
     "domain/cutting.py": "the one place",
-    "models/sdks/wording.py": "the name of a tool, as an API takes it",
+    "models/sdks/encoding.py": "the name of a tool, as an API takes it",
     "cli/listing.py": "a date",
     "report/compare.py": "a commit",
     "render/comparison.py": "a commit",

@@ -74,7 +74,7 @@ def test_the_spread_is_from_the_lowest_to_the_highest() -> None:
 @pytest.mark.parametrize("grades", [(), (GOOD,), (GOOD, GOOD)])
 def test_who_has_trouble_has_not_graded(grades: Sequence[Grade]) -> None:
     """Whatever was found before: the rest might have been of another opinion."""
-    assert Judgement(grades=grades, trouble="timeout").score is None
+    assert Judgement(grades=tuple(grades), trouble="timeout").score is None
 
 
 @pytest.mark.parametrize("verdict", Verdict)

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.learning import Entry, Lesson, Opinion, Review, Reward, Use
+from pytest_crmeval.domain.learning import EntryUse, Lesson, PlaybookEntry, Review, Reward, RewardOpinion
 from pytest_crmeval.domain.playbook import Playbook, Rewards, learnt
 from tests.unit.agents.atlas.roles import entry, playbook
 
 
 def reward(*scores: float) -> Reward:
     """Return what samples think."""
-    return Reward(samples=tuple(Opinion(score=score, uncertainty=0.1, reason=f"{score}") for score in scores))
+    return Reward(samples=tuple(RewardOpinion(score=score, uncertainty=0.1, reason=f"{score}") for score in scores))
 
 
 def lesson(position: int = 1, **changes: Any) -> Lesson:  # noqa: ANN401 (of a lesson)
@@ -22,10 +22,10 @@ def lesson(position: int = 1, **changes: Any) -> Lesson:  # noqa: ANN401 (of a l
 
 FULL = lesson(
     student="openai:m",
-    uses={"p0.1": Use(hits=2, adoptions=1)},
+    uses={"p0.1": EntryUse(hits=2, adoptions=1)},
     reviews={Review.APPROVED: 1, Review.CORRECTED: 2},
     guidance=("Look.",),
-    reward=Reward(samples=reward(0.2, 0.9).samples, arbiter=Opinion(score=0.5, uncertainty=0.0, reason="half")),
+    reward=Reward(samples=reward(0.2, 0.9).samples, arbiter=RewardOpinion(score=0.5, uncertainty=0.0, reason="half")),
     added=(entry(),),
     dropped={"p0.2": "of no use"},
     refused=("x: too long",),
@@ -39,13 +39,13 @@ def test_a_lesson_is_read_as_it_was_written() -> None:
     record = FULL.to_dict()
 
     assert FULL == Lesson.from_dict(record)
-    assert {str} == {type(name) for name in record["reviews"]}  # type: ignore[union-attr] # a mapping
+    assert {str} == {type(name) for name in record["reviews"]}
     assert lesson() == Lesson.from_dict(lesson().to_dict())
 
 
 def test_a_playbook_is_read_as_it_was_written() -> None:
     """With how its entries have done."""
-    book = playbook(entry(), student_notes="Look.").after(lesson(uses={"p1.1": Use(hits=1)}, reward=reward(0.5)))
+    book = playbook(entry(), student_notes="Look.").after(lesson(uses={"p1.1": EntryUse(hits=1)}, reward=reward(0.5)))
 
     assert book == Playbook.from_dict(book.to_dict())
 
@@ -69,11 +69,11 @@ def test_a_reward_is_the_mean_or_the_arbiters_word() -> None:
 
 def test_lessons_add_up_in_their_order() -> None:
     """Whatever order they are found in; what is dropped is gone, and notes are the latest."""
-    second: Entry = entry("p2.1", action="Search before anything is created.")
+    second: PlaybookEntry = entry("p2.1", action="Search before anything is created.")
     lessons = [
         lesson(3, dropped={"p1.1": "of no use"}),
         lesson(1, added=(entry(),), student_notes="First."),
-        lesson(2, added=(second,), uses={"p1.1": Use(hits=1, adoptions=1)}, reward=reward(0.8)),
+        lesson(2, added=(second,), uses={"p1.1": EntryUse(hits=1, adoptions=1)}, reward=reward(0.8)),
     ]
     book = learnt(lessons)
 
@@ -85,7 +85,7 @@ def test_an_entry_is_held_against_what_it_was_played_without() -> None:
     """Its gain is the difference of the rewards."""
     book = playbook(entry())
     for position, (hits, score) in enumerate([(1, 0.9), (0, 0.5), (1, 0.7)], start=1):
-        book = book.after(lesson(position, uses={"p1.1": Use(hits=hits)}, reward=reward(score)))
+        book = book.after(lesson(position, uses={"p1.1": EntryUse(hits=hits)}, reward=reward(score)))
     (practice,) = book.practices
 
     assert (3, 2, Rewards(count=2, total=1.6)) == (practice.since, practice.fired, practice.heard)

@@ -41,11 +41,11 @@ def test_known_values(samples: int, solved: int, k: int, expected: float) -> Non
 
 def test_the_mean_is_over_problems() -> None:
     """Each counts once, however many samples it has."""
-    assert 0.5 == mean_pass({(2, 1): 1, (10, 0): 1, (1, 1): 1}, 1)
+    assert 0.5 == mean_pass(((1, 1, 1), (2, 1, 1), (10, 0, 1)), 1)
 
 
 def test_problems_with_too_few_samples_are_neither_solved_nor_failed() -> None:
     """Fewer samples than k say nothing about k."""
-    assert 1.0 == mean_pass({(2, 1): 1, (1, 1): 1}, 2)
-    assert mean_pass({(2, 1): 1, (1, 1): 1}, 3) is None
-    assert mean_pass({}, 1) is None
+    assert 1.0 == mean_pass(((1, 1, 1), (2, 1, 1)), 2)
+    assert mean_pass(((1, 1, 1), (2, 1, 1)), 3) is None
+    assert mean_pass((), 1) is None

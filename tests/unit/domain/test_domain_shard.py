@@ -20,11 +20,9 @@ def test_a_shard_is_read_as_it_is_shown() -> None:
 
 @pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "-1/4", "a/b", "2/4/6", " 2/4", "2/4\n", "٢/٤", "1/10000"])
 def test_what_is_no_shard_is_refused(text: str) -> None:
-    """With what was written, and how to write it."""
-    with pytest.raises(ShardSyntaxError, match="write I/N, the I-th of N parts") as error:
+    """With the syntax and an example."""
+    with pytest.raises(ShardSyntaxError, match="must be I/N, the I-th of N parts, for example 1/4"):
         Shard.parse(text)
-
-    assert repr(text) in str(error.value)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -167,6 +167,19 @@ def test_an_explanation_tells_what_went_wrong_and_where(snapshot: SnapshotAssert
     assert snapshot == WRONG.explain()
 
 
+def test_a_folded_explanation_has_one_line_for_a_turn_that_passed() -> None:
+    """Unless no turn is known to be wrong: then all are shown."""
+    said = [Exchange(messages=[user_says(f"Do {n}."), agent_says(Reply(text="Done."))]) for n in (1, 2)]
+    two = replace(WRONG, transcript=Transcript(exchanges=said))
+    second, whole = (Score(name="calls", value=0.0, reason=reason) for reason in ("turn 2: not made", "not made"))
+
+    lines = replace(two, scores=(second,)).explain(folded=True).splitlines()[1:]
+
+    assert ["  turn 1: passed", "  turn 2", "    user   Do 2.", "    agent  Done.", "    ✗ calls: not made"] == lines
+    assert "Do 1." in replace(two, scores=(whole,)).explain(folded=True)
+    assert "Do 1." in replace(two, scores=(second,)).explain()
+
+
 def test_an_errored_trial_explains_what_broke(snapshot: SnapshotAssertion) -> None:
     """With the reason that will be in the report."""
     assert snapshot == trial(verdict=Verdict.ERRORED).explain()

@@ -15,8 +15,8 @@ from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.report import pooled
 from tests.fakes import planned, trial
+from tests.hypothesis_settings import DETERMINISTIC
 from tests.kept_runs import part
-from tests.steady import STEADY
 
 SCHEMA = Draft202012Validator(json.loads((files("pytest_crmeval") / "report/report.schema.json").read_text()))
 FACTS: JsonObject = {
@@ -49,37 +49,37 @@ def cases(
         place = replace(first, trial=number, key=f"{first.key}-t{number}")
         everything.append(place)
         if verdict:
-            labels = Labels(complexity="simple", tags=tags, chain=chain)
+            labels = Labels(complexity="simple", tags=tuple(tags), chain=chain)
             trials[place.key] = replace(trial(place, verdict, seconds=seconds), labels=labels)
     return trials, everything
 
 
-@STEADY
+@DETERMINISTIC
 @given(st.dictionaries(PLACES, ENDS, min_size=1, max_size=30))
 def test_counts_add_up(played: dict[tuple[str, str, str, int], tuple[Verdict | None, str, list[str], float]]) -> None:
     """For each subject, for the suite, in reasons, in groups, in figures; and the report is as documented."""
     trials, everything = cases(played)
     report = reports.build(FACTS, trials, everything)
 
-    assert len(everything) == sum(standing.planned for standing in report.standings)
+    assert len(everything) == sum(summary.planned for summary in report.standings)
     assert len(trials) == len(report.trials)
     assert report.complete == (len(trials) == len(everything))
-    for standing in report.standings:
-        mine = [each for each in everything if (each.suite, each.subject) == (standing.suite, standing.subject)]
+    for summary in report.standings:
+        mine = [each for each in everything if (each.suite, each.subject) == (summary.suite, summary.subject)]
         ends = Counter(str(trials[each.key].verdict) if each.key in trials else "not_run" for each in mine)
-        assert ends == +Counter({name: getattr(standing, name) for name in (*map(str, Verdict), "not_run")})
-        assert standing.cases == len({each.case for each in mine})
-        assert standing.failed + standing.errored == sum(reason.count for reason in standing.reasons)
-        scored = standing.passed + standing.failed
-        groups = standing.by.get("complexity", {}).values()
+        assert ends == +Counter({name: getattr(summary, name) for name in (*map(str, Verdict), "not_run")})
+        assert summary.cases == len({each.case for each in mine})
+        assert summary.failed + summary.errored == sum(reason.count for reason in summary.reasons)
+        scored = summary.passed + summary.failed
+        groups = summary.by.get("complexity", {}).values()
         assert scored == sum((group.passed or 0) + (group.failed or 0) for group in groups)
         if scored:
-            figure = standing.figures["pass_rate"]
-            assert (standing.pass_rate, scored) == (figure.value, figure.n)
+            figure = summary.figures["pass_rate"]
+            assert (summary.pass_rate, scored) == (figure.value, figure.n)
         else:
-            assert "pass_rate" not in standing.figures
-    for suite in {standing.suite for standing in report.standings}:
-        parts = [standing for standing in report.standings if standing.suite == suite]
+            assert "pass_rate" not in summary.figures
+    for suite in {summary.suite for summary in report.standings}:
+        parts = [summary for summary in report.standings if summary.suite == suite]
         assert pooled(suite, parts).planned == sum(each.suite == suite for each in everything)
     document = json.loads(json.dumps(report.to_dict()))
     SCHEMA.validate(document)

@@ -14,24 +14,24 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.journal import history as reading
-from pytest_crmeval.journal.history import Played, history
-from pytest_crmeval.journal.writer import Journal
+from pytest_crmeval.journal.history import PastTrial, history
+from pytest_crmeval.journal.writer import JournalWriter
 from tests.fakes import planned, trial
 
 USAGE = Usage(input=900, cached=400, output=100, calls=3)
 TURN = TurnOutcome(tool="create_quote", called=True, replied=True, steps=2, errors=0)
-PLAYED = Played(case=("crm", "one", "f00d"), spec="oracle", turns=2, usage=USAGE, seconds=0.5)
+PLAYED = PastTrial(case=("crm", "one", "f00d"), spec="oracle", turns=2, usage=USAGE, seconds=0.5)
 
 
 def asked(case: str = "one", verdict: Verdict = Verdict.PASSED, calls: int = 3) -> Trial:
     """Return a trial in which a model was asked."""
-    return replace(trial(case, verdict), turns=[TURN, TURN], bill=Bill(usage=replace(USAGE, calls=calls), cost=0.5))
+    return replace(trial(case, verdict), turns=(TURN, TURN), bill=Bill(usage=replace(USAGE, calls=calls), cost=0.5))
 
 
 def run(folder: Path, name: str, *trials: Trial, age: int = 0) -> Path:
     """Leave the journal of a run behind."""
     path = folder / name / "trials.jsonl"
-    book = Journal.open(path)
+    book = JournalWriter.open(path)
     book.part({"started": "2026-11-16T02:18:47+00:00"}, [each.planned for each in trials])
     for each in trials:
         book.trial(each)
@@ -40,7 +40,7 @@ def run(folder: Path, name: str, *trials: Trial, age: int = 0) -> Path:
     return path
 
 
-def cases(found: Sequence[Played]) -> list[str]:
+def cases(found: Sequence[PastTrial]) -> list[str]:
     """Return the names of the cases."""
     return [played.case[1] for played in found]
 
@@ -62,7 +62,7 @@ def test_a_replayed_trial_took_no_time(tmp_path: Path) -> None:
 
 def test_what_a_judge_took_is_remembered_apart(tmp_path: Path) -> None:
     """Unless it was cached: then nobody was asked."""
-    judgement = Judgement(grades=[Grade(goal=1.0, process=1.0)], bill=Bill(usage=USAGE, cost=1.0))
+    judgement = Judgement(grades=(Grade(goal=1.0, process=1.0),), bill=Bill(usage=USAGE, cost=1.0))
     cached = replace(judgement, bill=None, cached=True)
     run(tmp_path, "mine", replace(asked("one"), judgement=judgement), replace(asked("two"), judgement=cached))
 
@@ -71,7 +71,7 @@ def test_what_a_judge_took_is_remembered_apart(tmp_path: Path) -> None:
 
 def test_the_judge_of_an_agent_that_asks_no_model_is_remembered(tmp_path: Path) -> None:
     """The oracle has no bill of its own."""
-    judgement = Judgement(grades=[Grade(goal=1.0, process=1.0)], bill=Bill(usage=USAGE, cost=1.0))
+    judgement = Judgement(grades=(Grade(goal=1.0, process=1.0),), bill=Bill(usage=USAGE, cost=1.0))
     cached = replace(judgement, bill=None, cached=True)
     run(tmp_path, "mine", replace(trial("one"), judgement=judgement), replace(trial("two"), judgement=cached))
 
@@ -88,7 +88,7 @@ def test_what_was_not_played_to_its_end_says_nothing(tmp_path: Path) -> None:
 def test_a_model_at_another_address_is_another_model(tmp_path: Path) -> None:
     """The environment sets the address: a custom server takes other tokens and time."""
     path = tmp_path / "mine" / "trials.jsonl"
-    book = Journal.open(path)
+    book = JournalWriter.open(path)
     gpt = replace(asked(), planned=replace(planned("one"), spec="openai:gpt-4.1"))
     for part in ({"addresses": {"openai": "http://127.0.0.1:8000/v1"}}, {}):
         book.part({"started": "2026-11-16T02:18:47+00:00", **part}, [gpt.planned])

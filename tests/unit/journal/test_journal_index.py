@@ -14,7 +14,7 @@ from pytest_crmeval.domain.usage import Bill
 from pytest_crmeval.journal.index import NoSuchRunError, folder_of, is_only_report, point, run_of, runs_in, tasks_of
 from pytest_crmeval.journal.jobs import Job, State, Task, write_job
 from pytest_crmeval.journal.locks import Lock
-from pytest_crmeval.journal.writer import Journal
+from pytest_crmeval.journal.writer import JournalWriter
 from pytest_crmeval.report import files as reports
 from tests.fakes import planned, trial
 
@@ -26,7 +26,7 @@ COUNTED = {"total": 3, "passed": 1, "failed": 1, "cost": 0.75}
 
 def journalled(folder: Path, trials: Sequence[Trial] = TRIALS) -> None:
     """Leave the journal of a run behind."""
-    journal = Journal.open(folder / "trials.jsonl")
+    journal = JournalWriter.open(folder / "trials.jsonl")
     journal.part({"started": STARTED}, CASES)
     for each in trials:
         journal.trial(each)
@@ -73,7 +73,7 @@ def test_one_unknown_price_makes_a_cost_unknown(tmp_path: Path) -> None:
 def test_what_is_being_repeated_is_not_done(tmp_path: Path) -> None:
     """As ``crmeval status`` tells it."""
     journalled(tmp_path, [trial("one", Verdict.ERRORED), trial("two")])
-    journal = Journal.open(tmp_path / "trials.jsonl")
+    journal = JournalWriter.open(tmp_path / "trials.jsonl")
     journal.part({"started": STARTED}, [CASES[0], CASES[2]])
     journal.close()
 
@@ -257,7 +257,7 @@ def test_the_latest_run_is_the_one_that_was_begun_last(tmp_path: Path) -> None:
     ("asked", "told"),
     [
         ("nihgtly", "there is no run 'nihgtly' in {}; did you mean nightly?"),
-        ("xyz", "there is no run 'xyz' in {}; there is smoke, nightly"),
+        ("xyz", "there is no run 'xyz' in {}; latest runs: smoke, nightly"),
     ],
 )
 def test_a_run_that_is_not_there(tmp_path: Path, asked: str, told: str) -> None:
@@ -285,7 +285,7 @@ def test_a_run_that_was_resumed_and_killed_is_not_what_its_old_report_says(tmp_p
     Lock.take(folder).close()
     os.utime(tmp_path / "plain.json", (1.9e9, 1.9e9))
     before = run_of(folder)
-    journal = Journal.open(folder / "trials.jsonl")
+    journal = JournalWriter.open(folder / "trials.jsonl")
     journal.part({"started": "2031-01-01T00:00:00+00:00"}, [*CASES, planned("four")])
     journal.close()
     os.utime(folder / "lock", (2e9, 2e9))

@@ -87,12 +87,12 @@ def test_programs_read_counts_and_status(tmp_path: Path) -> None:
 def test_task_of_an_ended_run_is_not_running(task: Task, state: State, status: str) -> None:
     """Only a running run has running tasks."""
     assert status == task.status(state)
-    assert status == task.to_dict(state)["status"]
+    assert status == task.in_run(state)["status"]
 
 
 def test_task_without_samples_from_an_older_version_is_read() -> None:
     """A job.json of an older version has none."""
-    assert TASK == Task.from_dict(TASK.to_dict(State.RUNNING))
+    assert TASK == Task.from_dict(TASK.in_run(State.RUNNING))
 
 
 def test_errored_and_invalid_cases_are_not_in_the_pass_rate() -> None:

@@ -40,10 +40,10 @@ def test_a_run_is_found(reports: Path, given: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ("other", "'other': there is neither a run of this id in "),
-        ("reports/other", "'reports/other': there is neither"),
-        ("reports", "'reports': the folder has no journal (trials.jsonl); name the folder of a run"),
-        ("x" * 300, "there is neither"),
+        ("other", "has no run with this id, and there is no such file or folder"),
+        ("reports/other", "'reports/other': "),
+        ("reports", "'reports': the folder has no journal (trials.jsonl); give the folder of a run"),
+        ("x" * 300, "there is no such file or folder"),
         ("", "the folder has no journal"),
         ("..", "the folder has no journal"),
     ],

@@ -6,21 +6,23 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import convert
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.interval import clustered, wilson
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.journal.progress import LEAST, RECENT, Group, Outcome, Pace, Progress, Tally
+from pytest_crmeval.journal.progress import LEAST, RECENT, CountedTrial, Group, Pace, Progress, ProgressCounter
+from pytest_crmeval.journal.reader import RecordedTrial, counted_trial
 from tests.fakes import planned, trial
 
 ORACLE = ("crm", "oracle")
 MODEL = ("crm", "gpt-4.1")
 
 
-def outcome(key: str, verdict: Verdict = Verdict.PASSED, group: Group = ORACLE, **facts: Any) -> Outcome:  # noqa: ANN401
+def outcome(key: str, verdict: Verdict = Verdict.PASSED, group: Group = ORACLE, **facts: Any) -> CountedTrial:  # noqa: ANN401
     """Return how a case went."""
-    return Outcome(key=key, group=group, verdict=str(verdict), **facts)
+    return CountedTrial(key=key, group=group, verdict=str(verdict), **facts)
 
 
 def paid(cost: float | None, *, tokens: int = 100, retries: int = 0, replayed: bool = False) -> Bill:
@@ -28,19 +30,28 @@ def paid(cost: float | None, *, tokens: int = 100, retries: int = 0, replayed: b
     return Bill(usage=Usage(input=tokens, output=10, calls=2, retries=retries), cost=cost, replayed=replayed)
 
 
-def tallied(*outcomes: Outcome, keys: Sequence[str] = ("one", "two", "three")) -> Tally:
+def tallied(*outcomes: CountedTrial, keys: Sequence[str] = ("one", "two", "three")) -> ProgressCounter:
     """Return a tally of a run that plans so many cases for the oracle, of which some were tried."""
-    tally = Tally()
+    tally = ProgressCounter()
     tally.begin(dict.fromkeys(keys, ORACLE))
     for number, each in enumerate(outcomes):
         tally.take(each, 100.0 + number)
     return tally
 
 
-def only(tally: Tally, now: float = 110.0) -> Progress:
+def only(tally: ProgressCounter, now: float = 110.0) -> Progress:
     """Return the only row."""
     (row,) = tally.rows(now)
     return row
+
+
+def test_checkpoints_are_listed_by_their_steps() -> None:
+    """However their folders are called."""
+    names = ("step_100", "checkpoint-9", "global_step20")
+    tally = ProgressCounter()
+    tally.begin({name: ("checkpoints", name) for name in names})
+
+    assert ["checkpoint-9", "global_step20", "step_100"] == [row.subject for row in tally.rows(1.0)]
 
 
 def test_every_verdict_is_counted_apart() -> None:
@@ -101,7 +112,7 @@ def test_what_the_next_part_plans_has_still_to_be_done() -> None:
 
 def test_each_subject_in_each_suite_has_a_row() -> None:
     """In the order of their names."""
-    tally = Tally()
+    tally = ProgressCounter()
     tally.begin({"a": ("crm", "oracle"), "b": ("crm", "mute"), "c": ("browse", "oracle")})
 
     rows = [(row.suite, row.subject) for row in tally.rows(0.0)]
@@ -152,7 +163,7 @@ def test_in_flight_is_what_is_played_and_not_done() -> None:
 
 def test_all_together_is_the_sum() -> None:
     """Of counts and money; its pace is that of all trials."""
-    tally = Tally()
+    tally = ProgressCounter()
     tally.begin({"one": ORACLE, "two": MODEL, "three": MODEL})
     tally.take(outcome("one", seconds=10.0), 10.0)
     tally.take(outcome("two", group=MODEL, seconds=10.0, bill=paid(0.5)), 10.0)
@@ -170,11 +181,13 @@ def test_an_outcome_is_read_from_what_a_trial_is_written_as(judged: bool) -> Non
     if judged:
         record["judgement"] = {"bill": paid(0.2).to_dict()}
 
-    found = Outcome.from_dict(record)
+    found = counted_trial(convert(record, RecordedTrial))
 
     judge = paid(0.2) if judged else None
     key = played.planned.key
-    told = Outcome(key=key, group=MODEL, verdict="passed", seconds=2.5, bill=paid(0.1), judge=judge, unit=played.unit)
+    told = CountedTrial(
+        key=key, group=MODEL, verdict="passed", seconds=2.5, bill=paid(0.1), judge=judge, unit=played.unit
+    )
     assert told == found
 
 
@@ -261,7 +274,7 @@ def test_a_clock_that_was_put_back_does_no_harm() -> None:
 
 def test_trials_of_an_unknown_time_have_no_pace() -> None:
     """As in journals that were written before it was kept."""
-    tally = Tally()
+    tally = ProgressCounter()
     tally.take(outcome("one"))
 
     assert (1, None) == (only(tally).done, only(tally).rate)

@@ -15,7 +15,7 @@ from pytest_crmeval.domain.solution import (
 )
 from pytest_crmeval.journal.solutions.places import found_before, place_of, run_of
 from pytest_crmeval.journal.solutions.records import OUTPUT, REASON, record_of
-from pytest_crmeval.journal.solutions.results import Earlier, Results, ResultsError, earlier
+from pytest_crmeval.journal.solutions.results import EarlierResults, ResultsError, ResultsWriter, earlier
 from pytest_crmeval.render.solution_results import write_text
 
 HEAD: JsonObject = {"fingerprint": "f", "checkpoint": "checkpoint-1", "lines": 4, "file": "s.jsonl"}
@@ -29,9 +29,9 @@ def judged(line: int, verdict: TestVerdict = TestVerdict.ACCEPTED, problem: str 
 
 def written(path: Path, *outcomes: SolutionOutcome | Ungradable, complete: bool = True, **head: str) -> Path:
     """Write results, to their end."""
-    results = Results.begin(path, {**HEAD, **head})
+    results = ResultsWriter.begin(path, {**HEAD, **head})
     for outcome in outcomes:
-        results.tell(outcome)
+        results.add(outcome)
     results.end({"complete": complete})
     return path
 
@@ -39,15 +39,15 @@ def written(path: Path, *outcomes: SolutionOutcome | Ungradable, complete: bool 
 def test_lines_are_there_as_soon_as_they_are_told_and_in_order_at_the_end(tmp_path: Path) -> None:
     """Whoever looks before that sees them as they came."""
     path = tmp_path / PLACE
-    results = Results.begin(path, HEAD)
+    results = ResultsWriter.begin(path, HEAD)
     for line in (2, 4, 1, 3):
-        results.tell(judged(line))
-        assert line == list(Earlier(path).lines())[-1]["line"]
-    assert "checkpoint-1 s: 4 of 4 judged" == Earlier(path).progress
+        results.add(judged(line))
+        assert line == list(EarlierResults(path).lines())[-1]["line"]
+    assert "checkpoint-1 s: 4 of 4 judged" == EarlierResults(path).progress
 
     results.end({"complete": True})
 
-    found = Earlier(path)
+    found = EarlierResults(path)
     assert [1, 2, 3, 4] == [record["line"] for record in found.records()]
     assert ({"complete": True}, "") == (found.end(), found.progress)
     assert ["eval_s.jsonl"] == [each.name for each in path.parent.iterdir()]
@@ -57,9 +57,9 @@ def test_what_the_judge_could_not_judge_is_not_kept(tmp_path: Path) -> None:
     """The rest is, and is counted as if it had been judged now."""
     bad = Ungradable(defect=Defect.TRUNCATED, line=3, detail="cut")
     broken, skipped = judged(2, TestVerdict.JUDGE_ERROR), judged(4, TestVerdict.SKIPPED)
-    first = Earlier(written(tmp_path / "a" / PLACE, judged(1), broken, bad, skipped, complete=False))
+    first = EarlierResults(written(tmp_path / "a" / PLACE, judged(1), broken, bad, skipped, complete=False))
 
-    second = Results.begin(tmp_path / "b" / PLACE, HEAD, first)
+    second = ResultsWriter.begin(tmp_path / "b" / PLACE, HEAD, first)
     second.close()
 
     assert {1, 3} == second.known()
@@ -70,11 +70,11 @@ def test_a_resumed_file_is_whole_at_every_moment(tmp_path: Path) -> None:
     """Its old results are there until the new ones have what is kept of them."""
     path = written(tmp_path / PLACE, judged(1), judged(2, TestVerdict.JUDGE_ERROR), complete=False)
 
-    results = Results.begin(path, HEAD, Earlier(path))
-    results.tell(judged(2))
+    results = ResultsWriter.begin(path, HEAD, EarlierResults(path))
+    results.add(judged(2))
     results.end({"complete": True})
 
-    assert ["AC", "AC"] == [record["verdict"] for record in Earlier(path).records()]
+    assert ["AC", "AC"] == [record["verdict"] for record in EarlierResults(path).records()]
 
 
 @pytest.mark.parametrize("rest", [b"", b"{", b"\0\0\0\n", b"[1]\n", b'{"line": 9'])
@@ -84,7 +84,7 @@ def test_results_end_where_they_are_torn(tmp_path: Path, rest: bytes) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:2]) + rest)
 
-    found = Earlier(path)
+    found = EarlierResults(path)
 
     assert ([1], None) == ([record["line"] for record in found.records()], found.end())
 
@@ -98,7 +98,7 @@ def test_what_is_no_results_is_passed_over(tmp_path: Path, content: bytes) -> No
     assert earlier(path) is None
     assert earlier(tmp_path / "gone.jsonl") is None
     with pytest.raises(ResultsError, match="not the results of a solution file"):
-        Earlier(path)
+        EarlierResults(path)
 
 
 def test_what_a_program_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
@@ -109,11 +109,13 @@ def test_what_a_program_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
         Ungradable(defect=Defect.UNSUPPORTED, line=2, problem=hostile, detail=hostile),
     ]
     head = {"problems": ["p.jsonl"], "sandbox": "paper"}
-    results = Results.begin(tmp_path / PLACE, {**HEAD, **head})
+    results = ResultsWriter.begin(tmp_path / PLACE, {**HEAD, **head})
     for outcome in outcomes:
-        results.tell(outcome)
+        results.add(outcome)
     results.end({"complete": False})
-    text = write_text(Earlier(results.path), results.count.outcome(step=1, results="r")).read_text(encoding="utf-8")
+    text = write_text(EarlierResults(results.path), results.count.outcome(step=1, results="r")).read_text(
+        encoding="utf-8"
+    )
 
     assert all(line.isprintable() for line in [*text.splitlines(), results.count.trouble])
     assert 4 == text.count(r"\x1b]0;mine\x07é\x1b[2J\u202e")
@@ -128,7 +130,7 @@ def test_outputs_and_reasons_are_cut(tmp_path: Path) -> None:
 
     assert len(record["reason"]) < REASON + 30
     assert len(record["output"]) < OUTPUT + 30
-    assert "p" == next(Earlier(written(tmp_path / PLACE, outcome)).records())["problem"]
+    assert "p" == next(EarlierResults(written(tmp_path / PLACE, outcome)).records())["problem"]
 
 
 def test_whole_results_are_found_before_newer_ones_that_are_not(tmp_path: Path) -> None:

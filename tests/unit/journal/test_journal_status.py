@@ -15,8 +15,8 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.journal.index import run_of
 from pytest_crmeval.journal.jobs import Job, State, Task, read_job, write_job
 from pytest_crmeval.journal.locks import Holder, Lock
-from pytest_crmeval.journal.status import Status, Watch
-from pytest_crmeval.journal.writer import Journal
+from pytest_crmeval.journal.status import RunWatcher, Status
+from pytest_crmeval.journal.writer import JournalWriter
 from pytest_crmeval.render.status import lines
 from pytest_crmeval.report.merge import merge
 from pytest_crmeval.report.sources import sources
@@ -50,7 +50,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def play(folder: Path, *verdicts: Verdict) -> None:
     """Leave the journal of a run behind that planned three cases, and played some."""
-    journal = Journal.open(folder / "trials.jsonl")
+    journal = JournalWriter.open(folder / "trials.jsonl")
     journal.part(PART, [planned(case) for case in CASES])
     for case, verdict in zip(CASES, verdicts, strict=False):
         journal.trial(trial(case, verdict, seconds=10.0))
@@ -90,7 +90,7 @@ def reported(folder: Path, after: float, *, complete: bool = False) -> None:
 
 def look(folder: Path) -> Status:
     """Look at it a minute after it began."""
-    return Watch(folder).look(NOW, BOOTED + 60.0)
+    return RunWatcher(folder).look(NOW, BOOTED + 60.0)
 
 
 def test_who_holds_the_lock_is_running(folder: Path) -> None:
@@ -120,8 +120,8 @@ def test_change_of_the_system_clock_affects_neither_pace_nor_eta(
     monkeypatch.setattr("pytest_crmeval.journal.writer.time.time", lambda: next(times))
     play(folder, Verdict.PASSED, Verdict.FAILED)
     with held(folder):
-        (here,) = Watch(folder).look(NOW + jump, BOOTED + 60.0).rows
-        (elsewhere,) = Watch(folder).look(NOW + jump).rows
+        (here,) = RunWatcher(folder).look(NOW + jump, BOOTED + 60.0).rows
+        (elsewhere,) = RunWatcher(folder).look(NOW + jump).rows
 
     assert [(2.0, 40.0)] * 2 == [(row.rate, row.eta) for row in (here, elsewhere)]
 
@@ -163,7 +163,7 @@ def test_a_run_that_nobody_submitted_is_lost_without_a_report(folder: Path, repo
 
 def test_an_empty_shard_is_finished_when_it_has_a_report(folder: Path) -> None:
     """There was nothing to do; how long that took nobody has noted."""
-    journal = Journal.open(folder / "trials.jsonl")
+    journal = JournalWriter.open(folder / "trials.jsonl")
     journal.part({**PART, "shard": {"index": 2, "of": 2}, "agents": {"oracle": "oracle"}}, [])
     journal.close()
     reported(folder, 1.0, complete=True)
@@ -190,7 +190,7 @@ def test_a_merged_run_is_resumed_by_pytest_if_it_has_all_shards(
         played = [trial(case, last)] if last else []
         keep(tmp_path, shard[0], played, parts=[part(shard)], not_run=[] if last else [case])
     merge(sources([shard[0] for shard in shards], tmp_path), tmp_path, "whole")
-    status = Watch(tmp_path / "whole").look(time.time() + 60.0)
+    status = RunWatcher(tmp_path / "whole").look(time.time() + 60.0)
 
     assert (*expected, None) == (status.state, status.resume, status.seconds)
     assert status.state is run_of(tmp_path / "whole").state
@@ -353,10 +353,10 @@ def test_the_document(folder: Path, snapshot: SnapshotAssertion) -> None:
 def test_that_time_goes_by_is_nothing_new(folder: Path) -> None:
     """A trial is."""
     play(folder, Verdict.PASSED)
-    watch = Watch(folder)
+    watch = RunWatcher(folder)
     with held(folder):
         first, second = watch.look(NOW), watch.look(NOW + 5)
-        journal = Journal.open(folder / "trials.jsonl")
+        journal = JournalWriter.open(folder / "trials.jsonl")
         journal.trial(trial("two"))
         journal.close()
         third = watch.look(NOW + 10)

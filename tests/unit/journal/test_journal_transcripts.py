@@ -13,7 +13,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import play, refer
+from pytest_crmeval.conversations.play import play, play_reference
 from pytest_crmeval.conversations.scorers.tool_calls import tool_calls
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import JsonObject
@@ -87,7 +87,7 @@ def test_a_transcript_can_be_scored_again(tmp_path: Path) -> None:
     transcript = play(CASE, Reciting(calls(call("write", name="Zoë")), says("Done.")), PaperCrm())
     loaded = transcripts.load(transcripts.write(tmp_path, told(transcript)))
 
-    reference = refer(CASE, Oracle(CASE), PaperCrm())
+    reference = play_reference(CASE, Oracle(CASE), PaperCrm())
     before, after = (Evidence(transcript=one, after={}, reference=reference) for one in (transcript, loaded))
     assert 0.5 == tool_calls(CASE, before).value
     assert tool_calls(CASE, before) == tool_calls(CASE, after)
@@ -174,7 +174,7 @@ def test_secrets_are_not_written(tmp_path: Path) -> None:
         ("{}", "KeyError('schema')"),
         ('{"schema": "crmeval.report/1"}', "unsupported schema 'crmeval.report/1'"),
         ('{"schema": "crmeval.transcript/1"}', "KeyError('turns')"),
-        ('{"schema": "crmeval.transcript/1", "turns": [{"messages": [{"speaker": "x"}]}]}', "nobody is called 'x'"),
+        ('{"schema": "crmeval.transcript/1", "turns": [{"messages": [{"speaker": "x"}]}]}', "unknown speaker 'x'"),
     ],
 )
 def test_what_is_no_transcript_is_named(tmp_path: Path, content: str, why: str) -> None:

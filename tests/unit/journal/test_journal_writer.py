@@ -17,8 +17,9 @@ from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.journal import writer as journal
-from pytest_crmeval.journal.writer import Journal, JournalError, Past
+from pytest_crmeval.journal import reader as journal
+from pytest_crmeval.journal.reader import JournalError, RunRecord
+from pytest_crmeval.journal.writer import JournalWriter
 from tests.fakes import planned, trial
 
 PART = {"started": "2026-11-16T02:18:47+00:00", "command": "pytest evals/ -n 3"}
@@ -31,9 +32,9 @@ def path(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Journal]:
+def opened(path: Path) -> Iterator[JournalWriter]:
     """Write a part of a run."""
-    writing = Journal.open(path)
+    writing = JournalWriter.open(path)
     try:
         yield writing
     finally:
@@ -81,7 +82,7 @@ def test_an_invalid_case_is_told_with_its_reason(path: Path) -> None:
 
 def test_a_journal_that_is_not_there_tells_nothing(path: Path) -> None:
     """A new run begins."""
-    assert Past() == journal.read(path)
+    assert RunRecord() == journal.read(path)
     assert not path.parent.exists()
 
 
@@ -128,7 +129,7 @@ def test_the_last_trial_of_a_case_wins(path: Path) -> None:
 def paid(case: str, cost: float | None, judge: float | None = None, verdict: Verdict = Verdict.PASSED) -> Trial:
     """Return a trial that has cost money."""
     bill = None if judge is None else Bill(usage=Usage(input=7, calls=3), cost=judge)
-    judgement = Judgement(grades=[Grade(goal=1.0, process=1.0)], bill=bill)
+    judgement = Judgement(grades=(Grade(goal=1.0, process=1.0),), bill=bill)
     return replace(trial(case, verdict), bill=Bill(usage=Usage(input=7, calls=1), cost=cost), judgement=judgement)
 
 
@@ -234,7 +235,7 @@ def test_what_is_no_file_is_no_journal(path: Path) -> None:
     path.mkdir(parents=True)
 
     with pytest.raises(JournalError, match="Is a directory"):
-        Journal.open(path)
+        JournalWriter.open(path)
     with pytest.raises(JournalError, match="Is a directory"):
         journal.read(path)
 
@@ -243,16 +244,16 @@ def test_a_folder_that_cannot_be_made_is_told_with_what_to_do(tmp_path: Path) ->
     """There is a file where the folder should be."""
     (tmp_path / "reports").write_text("a file", encoding="utf-8")
 
-    with pytest.raises(JournalError, match="choose a folder that can be written with crmeval_reports"):
-        Journal.open(tmp_path / "reports" / "mine" / "trials.jsonl")
+    with pytest.raises(JournalError, match="choose a writable folder with crmeval_reports"):
+        JournalWriter.open(tmp_path / "reports" / "mine" / "trials.jsonl")
 
 
 WRITER = """
 import sys
 from pathlib import Path
-from pytest_crmeval.journal.writer import Journal
+from pytest_crmeval.journal.writer import JournalWriter
 
-held = Journal.open(Path(sys.argv[1]))
+held = JournalWriter.open(Path(sys.argv[1]))
 print("open", flush=True)
 sys.stdin.read()
 """
@@ -274,7 +275,7 @@ def test_two_processes_do_not_write_one_journal(path: Path) -> None:
     written(path, trial("one"))
 
     with another_process(path), pytest.raises(JournalError) as caught:
-        Journal.open(path)
+        JournalWriter.open(path)
 
     assert f"{path}: another process is writing this run; wait for it, or stop it" == str(caught.value)
     assert [trial("one")] == list(journal.read(path).trials.values())
@@ -286,9 +287,9 @@ def test_what_another_process_wrote_meanwhile_is_noticed(path: Path) -> None:
     read = journal.read(path)
     written(path, trial("two"))
 
-    with pytest.raises(JournalError, match="another process has written this run meanwhile; start again"):
-        Journal.open(path, after=read.size)
-    Journal.open(path, after=journal.read(path).size).close()
+    with pytest.raises(JournalError, match="another process has written to this run in the meantime; start again"):
+        JournalWriter.open(path, after=read.size)
+    JournalWriter.open(path, after=journal.read(path).size).close()
 
 
 @pytest.mark.parametrize("changed", ["fingerprint", "spec"])
@@ -315,7 +316,7 @@ def test_a_writer_that_is_killed_lets_others_write(path: Path) -> None:
 def test_one_process_does_not_write_a_journal_twice(path: Path) -> None:
     """Until it is closed."""
     with opened(path), pytest.raises(JournalError, match="another process is writing this run"):
-        Journal.open(path)
+        JournalWriter.open(path)
 
     with opened(path) as again:
         again.trial(trial("one"))
@@ -329,7 +330,7 @@ def test_a_line_is_written_whole_by_a_disk_that_takes_it_in_pieces(path: Path) -
             return super().write(bytes(data)[:100])
 
     path.parent.mkdir(parents=True)
-    writing = Journal(Sluggish(path, "ab+"))
+    writing = JournalWriter(Sluggish(path, "ab+"))
 
     writing.trial(trial("one"))
     writing.trial(trial("two"))
@@ -362,7 +363,7 @@ def test_opening_a_journal_reads_only_its_end(path: Path) -> None:
     path.write_bytes(whole + b'{"trial": ' + b"x" * 100_000)
 
     tracemalloc.start()
-    Journal.open(path, after=len(whole)).close()
+    JournalWriter.open(path, after=len(whole)).close()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pytest_crmeval.domain.messages import Reply, Tool, ToolError, ToolResult, agent_says, crm_says, user_says
-from pytest_crmeval.domain.prompt import Asking, Completion, ModelIdentity, Prompt
+from pytest_crmeval.domain.prompt import Completion, ModelCall, ModelIdentity, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter
 from tests.fakes import call, calls, says
@@ -19,18 +19,18 @@ FOUND = crm_says(
 )
 
 
-def asking(*messages: Any, reply: Reply, system: str = "You are\nan agent.", **more: Any) -> Asking:  # noqa: ANN401 (fields)
+def asking(*messages: Any, reply: Reply, system: str = "You are\nan agent.", **more: Any) -> ModelCall:  # noqa: ANN401 (fields)
     """Return one exchange."""
     prompt = Prompt(system=system, messages=messages, tools=TOOLS, must_call=more.pop("must_call", ""))
     usage = Usage(input=900, cached=100, output=20, calls=1, retries=2)
     ending = "calls" if reply.calls else "said"
     completion = Completion(reply=reply, usage=usage, ending=ending)  # type: ignore[arg-type] # one of them
-    return Asking(identity=IDENTITY, prompt=prompt, completion=completion, seconds=1.5)
+    return ModelCall(identity=IDENTITY, prompt=prompt, completion=completion, seconds=1.5)
 
 
-def meter(*askings: Asking, purpose: CallPurpose = PURPOSE) -> UsageMeter:
+def meter(*calls: ModelCall, purpose: CallPurpose = PURPOSE) -> UsageMeter:
     """Return the meter of a trial that is over."""
-    return UsageMeter(purpose=purpose, askings=list(askings))
+    return UsageMeter(purpose=purpose, calls=list(calls))
 
 
 TWO_STEPS = (asking(ASKED, reply=LOOKED), asking(ASKED, agent_says(LOOKED), FOUND, reply=says("She is here.")))

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from math import inf
 
+from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import Feedback
-from pytest_crmeval.models.limits.caps import Cap
-from pytest_crmeval.models.limits.queues import Lanes, Moment, Ticket
+from pytest_crmeval.models.limits.queues import ModelQueues, Moment, Ticket
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 BRIEFLY = 1e-6
@@ -44,7 +44,7 @@ class Rush:
 
     def run(self) -> Sequence[Arrival]:
         """Let time pass; return what arrived in it."""
-        self._lanes = Lanes([Cap.parse(text) for text in self.caps])
+        self._lanes = ModelQueues([Cap.parse(text) for text in self.caps])
         self._taken: dict[int, int] = {}
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_says, crm_says, user_says
-from pytest_crmeval.domain.prompt import Asking, Completion, ModelIdentity, Prompt
+from pytest_crmeval.domain.prompt import Completion, ModelCall, ModelIdentity, Prompt
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.usage import Bill
 from pytest_crmeval.models import cassettes
-from pytest_crmeval.models.cassettes import Replaying
+from pytest_crmeval.models.cassettes import ReplayingModel
 from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.fakes import call, calls, says
@@ -24,9 +24,9 @@ from tests.unit.models.recordings import ASKED, FILE, IDENTITY, PURPOSE, TOOLS, 
 FIRST, SECOND = TWO_STEPS
 
 
-def model(folder: Path, identity: ModelIdentity = IDENTITY) -> Replaying:
+def model(folder: Path, identity: ModelIdentity = IDENTITY) -> ReplayingModel:
     """Return a model whose tokens are a cent each call."""
-    return Replaying(identity, folder, lambda usage: 0.01 * usage.calls)
+    return ReplayingModel(identity, folder, lambda usage: 0.01 * usage.calls)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def replayed(folder: Path, *prompts: Prompt, purpose: CallPurpose = PURPOSE) -> 
     return books
 
 
-def complaint(folder: Path, *prompts: Prompt, purpose: CallPurpose = PURPOSE) -> str:
+def refusal(folder: Path, *prompts: Prompt, purpose: CallPurpose = PURPOSE) -> str:
     """Ask again; return what is said about the last request."""
     with pytest.raises(ModelError) as caught:
         replayed(folder, *prompts, purpose=purpose)
@@ -56,9 +56,9 @@ def test_a_recording_answers_as_the_model_did(tape: Path) -> None:
     """In words and calls, with the same tokens; what had to be tried again is forgotten."""
     books = replayed(tape, FIRST.prompt, SECOND.prompt)
 
-    assert [FIRST.completion.reply, SECOND.completion.reply] == [one.completion.reply for one in books.askings]
+    assert [FIRST.completion.reply, SECOND.completion.reply] == [one.completion.reply for one in books.calls]
     assert [("calls", 20), ("said", 20)] == [
-        (one.completion.ending, one.completion.usage.output) for one in books.askings
+        (one.completion.ending, one.completion.usage.output) for one in books.calls
     ]
 
 
@@ -74,9 +74,9 @@ def test_a_replayed_answer_is_on_the_books(tape: Path) -> None:
 def test_a_model_without_a_price_has_none_when_it_is_replayed(tape: Path) -> None:
     """Which is not zero."""
     with opened(UsageMeter(purpose=PURPOSE)) as books:
-        Replaying(IDENTITY, tape, lambda _: None).complete(FIRST.prompt)
+        ReplayingModel(IDENTITY, tape, lambda _: None).complete(FIRST.prompt)
 
-    assert books.bill == Bill(usage=books.askings[0].completion.usage, cost=None, replayed=True)
+    assert books.bill == Bill(usage=books.calls[0].completion.usage, cost=None, replayed=True)
 
 
 def test_a_recording_that_is_recorded_again_is_the_same(tape: Path) -> None:
@@ -121,7 +121,7 @@ def test_requests_are_found_in_any_order(tape: Path) -> None:
     """By what they ask."""
     books = replayed(tape, SECOND.prompt, FIRST.prompt)
 
-    assert [SECOND.completion.reply, FIRST.completion.reply] == [one.completion.reply for one in books.askings]
+    assert [SECOND.completion.reply, FIRST.completion.reply] == [one.completion.reply for one in books.calls]
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def opinions(tmp_path: Path) -> Path:
 
 def words(books: UsageMeter) -> Sequence[str]:
     """Return what was answered."""
-    return [one.completion.reply.text for one in books.askings]
+    return [one.completion.reply.text for one in books.calls]
 
 
 def test_the_same_request_gets_its_answers_in_their_order(opinions: Path) -> None:
@@ -146,7 +146,7 @@ def test_the_same_request_gets_its_answers_in_their_order(opinions: Path) -> Non
 
 def test_an_answer_is_given_once(opinions: Path) -> None:
     """A fourth was not recorded."""
-    said = complaint(opinions, *[FIRST.prompt] * 4)
+    said = refusal(opinions, *[FIRST.prompt] * 4)
 
     assert "request 4 is not in" in said
     assert "the recording ends before it" in said
@@ -160,7 +160,7 @@ def test_an_answer_is_given_once_although_several_ask_at_the_same_time(opinions:
         answers = {one.result().reply.text for one in done}
 
     assert {"a", "b", "c"} == answers
-    assert 3 == len(books.askings)
+    assert 3 == len(books.calls)
 
 
 def test_two_accounts_in_turn_are_not_mixed_up(opinions: Path) -> None:
@@ -180,14 +180,14 @@ def test_a_file_is_read_once_in_a_trial(tape: Path) -> None:
         (tape / FILE).unlink()
         model(tape).complete(SECOND.prompt)
 
-    assert 2 == len(books.askings)
+    assert 2 == len(books.calls)
 
 
 def test_every_trial_has_its_own_recording(tape: Path) -> None:
     """A second attempt is another question."""
     second = replace(PURPOSE, trial=2)
 
-    assert f"{tape / FILE} has no trial 2; it has 1" in complaint(tape, FIRST.prompt, purpose=second)
+    assert f"{tape / FILE} has no trial 2; it has 1" in refusal(tape, FIRST.prompt, purpose=second)
     cassettes.write(tape, meter(asking(ASKED, reply=says("Again.")), purpose=second))
     assert ["Again."] == words(replayed(tape, FIRST.prompt, purpose=second))
 
@@ -203,7 +203,7 @@ def test_what_the_judge_said_is_not_what_the_agent_said(tape: Path) -> None:
 
 def test_a_case_without_a_cassette_says_so(tape: Path) -> None:
     """And how to get one."""
-    said = complaint(tape, FIRST.prompt, purpose=replace(PURPOSE, case="quote-0002"))
+    said = refusal(tape, FIRST.prompt, purpose=replace(PURPOSE, case="quote-0002"))
 
     missing = tape / "crm/gpt-4.1/quote-0002.jsonl"
     assert f"there is no {missing}\nrecord it with --crmeval-record {tape}" == said
@@ -214,14 +214,14 @@ def test_a_broken_cassette_is_named(tape: Path) -> None:
     with (tape / FILE).open("a", encoding="utf-8") as file:
         file.write("=======\n")
 
-    assert f"{tape / FILE}:4: not an exchange" in complaint(tape, FIRST.prompt)
+    assert f"{tape / FILE}:4: not an exchange" in refusal(tape, FIRST.prompt)
 
 
 def test_a_request_that_was_recorded_less_often_says_so(tape: Path) -> None:
     """Nothing differs."""
-    said = complaint(tape, SECOND.prompt, SECOND.prompt)
+    said = refusal(tape, SECOND.prompt, SECOND.prompt)
 
-    assert "it is the same as a recorded one, but was recorded less often than it is asked" in said
+    assert "it equals a recorded request, but is sent more often than it was recorded" in said
 
 
 NEW_TOOLS = (replace(TOOLS[0], description="Find a client or a company."),)
@@ -276,7 +276,7 @@ def test_a_request_that_was_not_recorded_shows_what_differs(
     tape: Path, prompt: Prompt, what: str, lines: list[str]
 ) -> None:
     """From the one that was recorded in its place, and how to record it again."""
-    said = complaint(tape, FIRST.prompt, prompt)
+    said = refusal(tape, FIRST.prompt, prompt)
 
     assert said.startswith(f"request 2 is not in {tape / FILE}: {what}\n--- recorded\n+++ asked\n")
     assert set(lines) <= set(said.splitlines())
@@ -302,24 +302,24 @@ def test_a_recording_that_lost_its_prompts_still_tells_what_differs(tape: Path) 
     for path in (tape / "prompts").iterdir():
         path.unlink()
 
-    said = complaint(tape, replace(FIRST.prompt, system="Another."))
+    said = refusal(tape, replace(FIRST.prompt, system="Another."))
 
     assert "the system prompt or the tools differ from what was recorded (prompts/" in said
-    assert ["calls"] == [one.completion.ending for one in replayed(tape, FIRST.prompt).askings]
+    assert ["calls"] == [one.completion.ending for one in replayed(tape, FIRST.prompt).calls]
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "line\n" * 20_000, "\n".join(map(str, range(20_000)))])
 def test_a_complaint_is_short(tape: Path, text: str) -> None:
     """However long the messages are."""
-    assert 2_000 >= len(complaint(tape, replace(FIRST.prompt, messages=[user_says(text)], system=text)))
-    assert 2_000 >= len(complaint(tape, replace(FIRST.prompt, messages=[user_says(text)])))
+    assert 2_000 >= len(refusal(tape, replace(FIRST.prompt, messages=[user_says(text)], system=text)))
+    assert 2_000 >= len(refusal(tape, replace(FIRST.prompt, messages=[user_says(text)])))
 
 
 def test_a_difference_at_the_end_of_a_long_text_is_seen(tmp_path: Path) -> None:
     """The beginning, which is the same, is not shown."""
     cassettes.write(tmp_path, meter(asking(user_says("x" * 50_000 + "old"), reply=says("Yes."))))
 
-    said = complaint(tmp_path, replace(FIRST.prompt, messages=[user_says("x" * 50_000 + "new")]))
+    said = refusal(tmp_path, replace(FIRST.prompt, messages=[user_says("x" * 50_000 + "new")]))
 
     assert ["-", "+"] == [line[0] for line in said.splitlines() if line.endswith(('old"', 'new"'))]
 
@@ -348,7 +348,7 @@ def test_odd_answers_lead_to_the_same_requests(tmp_path: Path, odd: Reply) -> No
 
 
 CANARY = "canary-4711"
-HIDDEN = "what was recorded holds a secret, which was not recorded; record it again without"
+HIDDEN = "the recorded exchange contains a secret, which was not recorded; record it again without the secret"
 
 
 @pytest.mark.parametrize(
@@ -358,7 +358,7 @@ def test_an_answer_that_lost_a_secret_is_not_played(tmp_path: Path, leak: Reply)
     """It is not what the model has said."""
     cassettes.write(tmp_path, meter(asking(ASKED, reply=leak)), Redactor([CANARY]))
 
-    assert f"request 1 is not in {tmp_path / FILE}: {HIDDEN}" == complaint(tmp_path, FIRST.prompt)
+    assert f"request 1 is not in {tmp_path / FILE}: {HIDDEN}" == refusal(tmp_path, FIRST.prompt)
 
 
 def test_a_question_that_lost_a_secret_is_not_found(tmp_path: Path) -> None:
@@ -368,7 +368,7 @@ def test_a_question_that_lost_a_secret_is_not_found(tmp_path: Path) -> None:
 
     for redactor in (Redactor(), Redactor([CANARY])):
         with opened(UsageMeter(purpose=PURPOSE)), pytest.raises(ModelError) as caught:
-            Replaying(IDENTITY, tmp_path, lambda _: None, redactor).complete(asked.prompt)
+            ReplayingModel(IDENTITY, tmp_path, lambda _: None, redactor).complete(asked.prompt)
 
         assert f"request 1 is not in {tmp_path / FILE}: {HIDDEN}" == caught.value.args[0]
 
@@ -377,7 +377,7 @@ def test_a_complaint_shows_no_secret(tape: Path) -> None:
     """Not even one that nobody has recorded."""
     prompt = replace(FIRST.prompt, messages=[user_says("x" * 90 + CANARY)])
     with opened(UsageMeter(purpose=PURPOSE)), pytest.raises(ModelError) as caught:
-        Replaying(IDENTITY, tape, lambda _: None, Redactor([CANARY])).complete(prompt)
+        ReplayingModel(IDENTITY, tape, lambda _: None, Redactor([CANARY])).complete(prompt)
 
     assert "message 1 of 1 differs" in caught.value.args[0]
     assert "canary" not in caught.value.args[0]
@@ -403,7 +403,7 @@ def test_an_older_cassette_that_lost_something_is_not_played(tmp_path: Path) -> 
     cassettes.write(tmp_path, meter(asking(ASKED, reply=says("Basic [redacted] Ltd"))))
     with_keys(tmp_path / FILE)
 
-    assert complaint(tmp_path, FIRST.prompt).endswith(HIDDEN)
+    assert refusal(tmp_path, FIRST.prompt).endswith(HIDDEN)
 
 
 class CountedTools(Sequence[Any]):
@@ -434,13 +434,13 @@ def test_tools_are_looked_at_once(tape: Path) -> None:
     assert 1 == tools.looks
 
 
-def transcript(folder: Path, askings: Sequence[Asking], trial: int = 1, **more: Any) -> None:  # noqa: ANN401 (JSON)
+def transcript(folder: Path, calls: Sequence[ModelCall], trial: int = 1, **more: Any) -> None:  # noqa: ANN401 (JSON)
     """Write what a run writes of a trial."""
     path = folder / f"crm/gpt-4.1/quote-0001{'' if trial == 1 else f'.{trial}'}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    document = {"schema": "crmeval.transcript/1", "exchanges": cassettes.lines_of(askings, trial), **more}
+    document = {"schema": "crmeval.transcript/1", "exchanges": cassettes.lines_of(calls, trial), **more}
     path.write_text(json.dumps(document), encoding="utf-8")
-    cassettes.write_prompts(folder, askings)
+    cassettes.write_prompts(folder, calls)
 
 
 def test_the_transcripts_of_a_run_are_cassettes(tmp_path: Path) -> None:
@@ -458,7 +458,7 @@ def test_a_transcript_that_lost_a_secret_is_not_played(tmp_path: Path) -> None:
     """Nor what was taken out of it afterwards."""
     transcript(tmp_path, [asking(ASKED, reply=says("Authorization: Bearer [redacted]"))])
 
-    assert complaint(tmp_path, FIRST.prompt).endswith(HIDDEN)
+    assert refusal(tmp_path, FIRST.prompt).endswith(HIDDEN)
 
 
 @pytest.mark.parametrize(
@@ -475,7 +475,7 @@ def test_a_transcript_without_a_judge_says_so(tmp_path: Path, record: dict[str, 
     """There is nothing that could be recorded into it."""
     transcript(tmp_path, TWO_STEPS, record=record)
 
-    said = complaint(tmp_path, FIRST.prompt, purpose=replace(PURPOSE, role="judge"))
+    said = refusal(tmp_path, FIRST.prompt, purpose=replace(PURPOSE, role="judge"))
 
     path = tmp_path / FILE.replace(".jsonl", ".json")
     assert f"{path}: {why}\nplay it again without --crmeval-replay" == said
@@ -485,7 +485,7 @@ def test_a_transcript_is_not_recorded_again(tmp_path: Path) -> None:
     """It tells what happened."""
     transcript(tmp_path, TWO_STEPS)
 
-    said = complaint(tmp_path, replace(FIRST.prompt, system="You are\na robot."))
+    said = refusal(tmp_path, replace(FIRST.prompt, system="You are\na robot."))
 
     assert "+a robot." in said.splitlines()
     assert said.endswith("play it again without --crmeval-replay")
@@ -507,7 +507,7 @@ def test_a_document_that_is_no_transcript_is_named(tmp_path: Path, content: str,
     path = tmp_path / FILE.replace(".jsonl", ".json")
     path.write_text(content, encoding="utf-8")
 
-    said = complaint(tmp_path, FIRST.prompt)
+    said = refusal(tmp_path, FIRST.prompt)
 
     assert said.startswith(f"{path}: not a transcript with exchanges (")
     assert why in said

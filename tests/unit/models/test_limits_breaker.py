@@ -5,18 +5,18 @@ from datetime import UTC, datetime
 
 from pytest_crmeval.models.control import Feedback
 from pytest_crmeval.models.limits.breaker import BACKOFF
-from pytest_crmeval.models.limits.queues import Lanes, Moment, Ticket
+from pytest_crmeval.models.limits.queues import ModelQueues, Moment, Ticket
 
 GPT, MINI = "openai:gpt-4.1", "openai:gpt-4.1-mini"
 DOWN = Feedback(ok=False, trouble="server error: 500")
 
 
 class Road:
-    """Lanes with a breaker that opens after two failures, and a fake clock."""
+    """ModelQueues with a breaker that opens after two failures, and a fake clock."""
 
     def __init__(self, failures: int = 2) -> None:
         self.now = 0.0
-        self.lanes = Lanes([], failures)
+        self.lanes = ModelQueues([], failures)
 
     def join(self, calls: int = 1, model: str = GPT) -> Sequence[Ticket]:
         """Have calls stand in line."""

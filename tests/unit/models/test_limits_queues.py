@@ -5,20 +5,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import Feedback
-from pytest_crmeval.models.limits.caps import Cap
-from pytest_crmeval.models.limits.queues import Lanes, Moment, Ticket
+from pytest_crmeval.models.limits.queues import ModelQueues, Moment, Ticket
 
 GPT, MINI, CLAUDE = "openai:gpt-4.1", "openai:gpt-4.1-mini", "anthropic:claude"
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
 class Hall:
-    """Lanes, and a clock on the wall."""
+    """ModelQueues, and a clock on the wall."""
 
     def __init__(self, *caps: str) -> None:
         self.now = 0.0
-        self._lanes = Lanes([Cap.parse(text) for text in caps])
+        self._lanes = ModelQueues([Cap.parse(text) for text in caps])
 
     def join(self, model: str = GPT, *, calls: int = 1, tokens: int = 100, again: bool = False) -> Sequence[Ticket]:
         """Have calls stand in line."""

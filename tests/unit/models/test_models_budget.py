@@ -117,6 +117,24 @@ def test_answer_without_a_known_cost_counts_with_the_reserved_amount() -> None:
     assert pytest.approx(0.2) == budget.spent
 
 
+@pytest.mark.parametrize("limit", [None, 5.0], ids=["no budget", "budget"])
+def test_call_whose_worker_died_counts_with_its_expected_cost(limit: float | None) -> None:
+    """It may be billed; without a budget the mean of the recent calls is expected. It is known to be an estimate."""
+    budget = Budget(limit)
+    for cost in (0.1, 0.3):
+        number = budget.reserve(M, Charge(most=0.3))
+        assert number
+        budget.settle(number, cost)
+    lost = budget.reserve(M, Charge(most=0.3))
+    assert lost
+    budget.lose(lost)
+    budget.lose(lost)
+
+    expected = 0.3 if limit else 0.2
+    assert pytest.approx(expected) == budget.estimated
+    assert pytest.approx(0.4 + expected) == budget.spent
+
+
 def test_reservation_of_a_lost_call_is_released() -> None:
     """Otherwise other calls would wait for ever."""
     budget = known(0.25)

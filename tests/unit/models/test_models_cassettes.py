@@ -14,7 +14,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.messages import Reply, ToolCall, agent_says, user_says
-from pytest_crmeval.domain.prompt import Asking
+from pytest_crmeval.domain.prompt import ModelCall
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models import cassettes
@@ -157,7 +157,7 @@ def test_odd_arguments_survive(tmp_path: Path, arguments: Any) -> None:  # noqa:
 
 @pytest.mark.parametrize("value", [float("nan"), deep(70), deep(900), deep(50_000), "\ud83d\ude00"])
 def test_a_cassette_that_is_read_and_written_is_the_same(tmp_path: Path, value: Any) -> None:  # noqa: ANN401 (JSON)
-    """Also where a value had to be spelled out or cut."""
+    """Also where a value had to be thoughts_text out or cut."""
     odd = calls(call("search", name=value))
     steps = [asking(ASKED, reply=odd), asking(ASKED, agent_says(odd), reply=says("?"))]
     cassettes.write(tmp_path, meter(*steps))
@@ -199,7 +199,7 @@ SECRETS = CANARY, BASIC, JWT, NAMED = (
     ],
 )
 def test_an_exchange_that_a_secret_was_taken_out_of_says_so(
-    tmp_path: Path, told: Sequence[Asking], marks: list[bool]
+    tmp_path: Path, told: Sequence[ModelCall], marks: list[bool]
 ) -> None:
     """Both to people and to those who play it again."""
     cassettes.write(tmp_path, meter(*told), Redactor([CANARY]))
@@ -263,7 +263,7 @@ def test_a_line_that_is_no_exchange_is_named(tmp_path: Path, content: str, line:
 
     assert str(caught.value).startswith(f"{path}:{line}: not an exchange (")
     assert why in str(caught.value)
-    assert str(caught.value).endswith("restore the file, or take it away and record it again")
+    assert str(caught.value).endswith("restore the file, or delete it and record it again")
 
 
 def test_a_field_of_another_type_is_no_exchange(tmp_path: Path) -> None:

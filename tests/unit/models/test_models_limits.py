@@ -8,8 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import Feedback
-from pytest_crmeval.models.limits import Cap, Limits, LimitsClosed
+from pytest_crmeval.models.limits import Limits, LimitsClosed
 from tests.permits import permit_of
 
 GPT, CLAUDE = "openai:gpt-4.1", "anthropic:claude"

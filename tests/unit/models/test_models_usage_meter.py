@@ -55,7 +55,7 @@ def test_threads_that_are_billed_at_the_same_time_are_all_billed() -> None:
     meter = UsageMeter()
     with ThreadPoolExecutor(8) as threads:
         for _ in range(2_000):
-            threads.submit(meter.take_useless, Usage(calls=1), 0.5)
+            threads.submit(meter.record_useless, Usage(calls=1), 0.5)
 
     assert meter.bill is not None
     assert (2_000, 1_000.0) == (meter.bill.usage.calls, meter.bill.cost)

@@ -2,105 +2,76 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from threading import Barrier
 
-from pytest_crmeval.controller.queue import JobQueue
-from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.player.slots import Seat, Slots
+from pytest_crmeval.channel import Finished, Take
+from pytest_crmeval.controller.messages import LocalChannel
+from pytest_crmeval.controller.queue import NOTHING
+from pytest_crmeval.player.slots import PlayCase, Slots
+from tests.channels import Controller, controller
 
 SOON = 60.0
+Play = Callable[[str], Finished]
 
 
-@dataclass
-class Table:
-    """A seat."""
-
-    play: Callable[[str], JsonObject]
-
-    def __call__(self, key: str) -> JsonObject:
-        """Play."""
-        return self.play(key)
+def finished(key: str) -> Finished:
+    """Return the outcome of a case."""
+    return Finished(key, (key.encode(), b""))
 
 
-def seats(play: Callable[[str], JsonObject], *, missing: int = 0) -> Callable[[int], AbstractContextManager[Seat]]:
+def seats(play: Play, *, missing: int = 0) -> Callable[[int], AbstractContextManager[PlayCase]]:
     """Return what lends seats, except for the first few numbers."""
 
     @contextmanager
-    def lend(number: int) -> Iterator[Seat]:
+    def lend(number: int) -> Iterator[PlayCase]:
         if number <= missing:
             raise ConnectionError("sorry, too many clients already")
-        yield Table(play)
+        yield play
 
     return lend
 
 
-def played(key: str) -> JsonObject:
-    """Return what is told of a case."""
-    return {"trial": None, "key": key}
+def played(run: Controller, cases: int, slots: int, play: Play = finished, *, missing: int = 0) -> LocalChannel:
+    """Play cases to their end."""
+    channel = LocalChannel(run.loop, run.handler)
+    run.loop.call(run.queue.open, {f"c{number}": 1.0 for number in range(cases)}, at_once=4)
+    threads = Slots(slots, channel, seats(play, missing=missing))
+    threads.start()
+    threads.drain()
+    return channel
 
 
-def begun(count: int) -> tuple[JobQueue, list[JsonObject]]:
-    """Return an open queue, and what it records."""
-    recorded: list[JsonObject] = []
-    queue = JobQueue(recorded.append)
-    queue.open({f"c{number}": 1.0 for number in range(count)}, at_once=4)
-    return queue, recorded
-
-
-def test_so_many_are_in_flight() -> None:
+def test_as_many_cases_as_slots_are_played_at_the_same_time() -> None:
     """Each waits until all four are there."""
     together = Barrier(4, timeout=SOON)
-    queue, recorded = begun(8)
 
-    def meet(key: str) -> JsonObject:
+    def meet(key: str) -> Finished:
         together.wait()
-        return played(key)
+        return finished(key)
 
-    slots = Slots(4, queue, "gw0", seats(meet))
-    slots.start()
-    slots.drain()
+    with controller() as run:
+        played(run, 8, 4, meet)
 
-    assert 8 == len(recorded)
+        assert 8 == len(run.run.recorded)
 
 
-def test_a_slot_without_a_desk_is_told_of_and_the_others_go_on() -> None:
+def test_slot_without_a_seat_is_reported_and_the_others_go_on() -> None:
     """A server has only so many connections."""
-    queue, recorded = begun(5)
-    slots = Slots(3, queue, "gw0", seats(played, missing=2))
-    slots.start()
-    slots.drain()
+    with controller() as run:
+        played(run, 5, 3, missing=2)
 
-    assert 5 == len(recorded)
-    assert "gw0: sorry, too many clients already" == queue.lacking
+        assert 5 == len(run.run.recorded)
+        assert "main: sorry, too many clients already" == run.queue.shortage
 
 
-def test_a_case_whose_play_breaks_is_left_to_its_item() -> None:
-    """Nobody waits for it for ever."""
-    queue, recorded = begun(1)
+def test_case_that_a_slot_can_not_play_is_left_to_its_item() -> None:
+    """A fault of ours, for example; no item waits for ever."""
 
-    def broken(_: str) -> JsonObject:
+    def broken(_: str) -> Finished:
         raise RuntimeError("a fault of ours")
 
-    slots = Slots(1, queue, "gw0", seats(broken))
-    slots.start()
-    slots.drain()
+    with controller() as run:
+        channel = played(run, 1, 1, broken)
 
-    assert ("alone", None) == queue.take("c0", "gw0", patient=True)
-    assert ([], "gw0: a fault of ours") == (recorded, queue.lacking)
-
-
-def test_a_case_that_cannot_be_told_is_left_to_its_item() -> None:
-    """Whatever an agent has put into it."""
-    queue = JobQueue(_refuse)
-    queue.open({"c0": 1.0}, at_once=1)
-    slots = Slots(1, queue, "gw0", seats(played))
-    slots.start()
-    slots.drain()
-
-    assert ("alone", None) == queue.take("c0", "gw0", patient=True)
-    assert "gw0: no JSON" == queue.lacking
-
-
-def _refuse(_: JsonObject) -> None:
-    raise TypeError("no JSON")
+        assert ("alone", NOTHING) == channel.ask(Take("c0", patient=True))
+        assert ([], "main: a fault of ours") == (run.run.recorded, run.queue.shortage)

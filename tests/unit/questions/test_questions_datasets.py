@@ -9,10 +9,9 @@ import pytest
 from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.questions.datasets import index
-from pytest_crmeval.questions.graders.named import graded
-from pytest_crmeval.questions.oracle import QuestionOracle
-from pytest_crmeval.questions.question import Grader
-from tests.asked import CANARY, browsecomp, lines, record, table
+from pytest_crmeval.questions.graders import graded
+from pytest_crmeval.questions.question import Grader, QuestionOracle
+from tests.questions import CANARY, browsecomp, lines, record, table
 
 File = Callable[..., Path]
 """Writes a file."""
@@ -177,13 +176,13 @@ def test_a_file_that_is_gone_is_told(file: File) -> None:
         ({"grader": "choice", "choices": ["a"]}, "choices: there must be 2 to 26 of them, found 1"),
         (
             {"grader": "choice", "choices": ["a", "A."], "answer": "A"},
-            "choices: must be told apart: one is empty, or two are the same",
+            "choices: must be different: one is empty, or two are the same",
         ),
         ({"grader": "choice", "choices": ["x", "y"], "answer": "C"}, "answer: must be a letter from A to B"),
         ({"grader": "choice", "choices": ["x", "y"], "answer": "AB"}, "answer: must be a letter from A to B"),
         (
             {"grader": "choice", "choices": ["x", "y"], "answer": "A", "aliases": ["B"]},
-            "aliases: one letter is right, and no other",
+            "aliases: are of no use with the grader choice: one letter is right",
         ),
         ({"grader": "numeric", "answer": "many"}, "answer: must be one number, in digits"),
         ({"grader": "numeric", "answer": "3 or 4"}, "answer: must be one number, in digits"),
@@ -193,7 +192,7 @@ def test_a_file_that_is_gone_is_told(file: File) -> None:
         ),
         ({"tolerance": 1}, "tolerance: is of no use with the grader exact"),
         ({"grader": "numeric", "answer": 1, "tolerance": -1}, "tolerance: Expected `float` >= 0.0"),
-        ({"may_abstain": True}, "may_abstain: only a judge tells not to know apart from being wrong"),
+        ({"may_abstain": True}, "may_abstain: only a judge can distinguish not knowing from being wrong"),
         ({"split": "dev"}, "split: Invalid enum value 'dev'"),
     ],
     ids=str,
@@ -209,9 +208,9 @@ def test_what_nobody_can_answer_is_refused(file: File, change: dict[str, Any], w
         ("", "s.csv: the file is empty; a table begins with its columns"),
         ("metadata,problem,answer\n", "s.csv: the file has no question; write one JSON object per line, or a table"),
         ("metadata,problem,answer\n,Who?\n", "s.csv:2: row: has 2 cells, and there are 3 columns"),
-        ('metadata,problem,answer\n,"Who?,x\n', "s.csv:2: this is no table (CSV): unexpected end of data"),
+        ('metadata,problem,answer\n,"Who?,x\n', "s.csv:2: this is not a table (CSV): unexpected end of data"),
         ("metadata,problem,answer\n, ,x\n", "s.csv:2: problem: is empty"),
-        ("problem,answer,canary\nQUJD!,QUJD,c\n", "s.csv:2: problem: can't be decrypted: it is no base64"),
+        ("problem,answer,canary\nQUJD!,QUJD,c\n", "s.csv:2: problem: can't be decrypted: not base64"),
     ],
     ids=repr,
 )
@@ -253,7 +252,7 @@ def test_a_table_of_another_canary_is_no_text(file: File) -> None:
     """The key of each row is in it."""
     rows = browsecomp(("Who on earth is that?", "Adaäöü" * 9)).replace(CANARY, "another one")
 
-    assert "can't be decrypted: it was not encrypted with this canary" in told(file(rows, "b.csv"))
+    assert "can't be decrypted: not encrypted with this canary" in told(file(rows, "b.csv"))
 
 
 def test_the_bundled_questions_have_every_grader() -> None:

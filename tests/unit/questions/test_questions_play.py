@@ -5,7 +5,7 @@ import pytest
 from pytest_crmeval.agents.scripted import Scripted
 from pytest_crmeval.domain.messages import Message, Reply, ToolCall
 from pytest_crmeval.questions.play import ask, prompt_of
-from tests.asked import asked
+from tests.questions import asked
 
 
 def test_the_agent_is_asked_for_an_answer_that_can_be_graded() -> None:

@@ -179,7 +179,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = page.write(report, tmp_path)
     before = path.read_bytes()
     broken = replace(report, run={**report.run, "versions": {}}, standings=[replace(report.standings[0], by=None)])  # type: ignore[arg-type] # broken
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError):
         page.write(broken, tmp_path)
 
     assert before == path.read_bytes()

@@ -50,7 +50,7 @@ def test_columns_are_those_that_say_something() -> None:
 def test_a_checkpoint_is_told_by_what_it_solves() -> None:
     """With its interval, beside the share of all lines."""
     found = report()
-    figures = {"pass@1": Figure(value=0.5, low=0.43, high=0.57), "solved_of_all": Figure(value=0.4)}
+    figures = {"pass@1": Figure(value=0.5, interval=(0.43, 0.57)), "solved_of_all": Figure(value=0.4)}
     page = report_page(replace(found, standings=[replace(found.standings[0], figures=figures)]))
 
     assert ["pass@1 (95 %)", "solved_of_all (95 %)"] == heads(page)[8:10]

@@ -11,20 +11,20 @@ from syrupy.assertion import SnapshotAssertion
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
-from pytest_crmeval.render import summary
+from pytest_crmeval.render import checkpoints, summary
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.gate import Gate
 from pytest_crmeval.report.gating import judge
-from pytest_crmeval.report.report import Report, Standing
+from pytest_crmeval.report.report import Report, SubjectSummary
 from tests.fakes import planned, trial
 
 REPORT = Report(
     run={"id": "mine"},
     standings=[
-        Standing(suite="browsecomp", subject="oracle", errored=3),
-        Standing(suite="crm", subject="gpt-4.1-mini", passed=996, failed=4, errored=1, not_run=1234),
-        Standing(suite="crm", subject="mute", failed=12),
-        Standing(suite="crm", subject="oracle", passed=12),
+        SubjectSummary(suite="browsecomp", subject="oracle", errored=3),
+        SubjectSummary(suite="crm", subject="gpt-4.1-mini", passed=996, failed=4, errored=1, not_run=1234),
+        SubjectSummary(suite="crm", subject="mute", failed=12),
+        SubjectSummary(suite="crm", subject="oracle", passed=12),
     ],
     trials=[],
 )
@@ -37,7 +37,7 @@ def test_the_table(snapshot: SnapshotAssertion) -> None:
 
 def test_invalid_cases_have_a_column_when_there_are_any(snapshot: SnapshotAssertion) -> None:
     """Of one subject, in one suite: then it is there for all. Most runs have none, and a smaller table."""
-    some = Standing(suite="crm", subject="parrot", passed=1, failed=2, errored=3, invalid=81, not_run=4)
+    some = SubjectSummary(suite="crm", subject="parrot", passed=1, failed=2, errored=3, invalid=81, not_run=4)
 
     assert snapshot == "\n".join(summary.table(replace(REPORT, standings=[*REPORT.standings, some])))
 
@@ -124,7 +124,7 @@ def talked(
 ) -> Trial:
     """Return a trial of a conversation, which passes when its turns do."""
     verdict = Verdict.PASSED if all(turn.passed for turn in turns) else Verdict.FAILED
-    labels = Labels(complexity=complexity, category=category, tags=tags)
+    labels = Labels(complexity=complexity, category=category, tags=tuple(tags))
     return replace(trial(planned(case, subject=subject), verdict), turns=turns, labels=labels)
 
 
@@ -218,3 +218,17 @@ def test_a_line_tells_how_questions_were_answered() -> None:
 def test_the_details_of_questions(snapshot: SnapshotAssertion) -> None:
     """A row per figure."""
     assert snapshot == "\n".join(summary.details(questions()))
+
+
+def test_the_weakest_sandbox_of_a_run_is_named_if_its_parts_used_several() -> None:
+    """A run that is resumed elsewhere may be isolated less strongly; one sandbox is in the header already."""
+    strong, weak = "local (namespaces + seccomp)", "local (seccomp: programs can read what this user can read)"
+    middle = "local (Landlock + seccomp; no namespaces: not permitted)"
+
+    def notes(*sandboxes: str) -> list[str]:
+        parts = [{"sandbox": each} for each in sandboxes]
+        return list(checkpoints.notes(Report(run={"parts": parts}, standings=[], trials=[])))
+
+    assert [] == notes(strong, strong)
+    assert [f"programs ran in 3 sandboxes; the weakest: {weak}"] == notes(strong, weak, middle)
+    assert [f"programs ran in 2 sandboxes; the weakest: {middle}"] == notes(middle, strong)

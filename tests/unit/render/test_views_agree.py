@@ -15,7 +15,7 @@ from pytest_crmeval.domain.checkpoints import FileOutcome
 from pytest_crmeval.domain.interval import Interval, clustered, wilson
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial
-from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.journal import reader as journal
 from pytest_crmeval.render import summary
 from pytest_crmeval.render.page.suites import suites_of
 from pytest_crmeval.render.progress_table import sheet
@@ -47,9 +47,9 @@ def conversations(subject: str) -> Iterator[Trial]:
 def files() -> Iterator[Trial]:
     """Yield four files of a checkpoint: passed, failed by its threshold, errored half way, nothing to judge."""
     outcomes = {
-        Verdict.PASSED: FileOutcome(step=49, verdicts={"AC": 3, "WA": 1}, samples={(1, 1): 3, (1, 0): 1}),
-        Verdict.FAILED: FileOutcome(step=49, verdicts={"WA": 2}, samples={(1, 0): 2}),
-        Verdict.ERRORED: FileOutcome(step=49, verdicts={"AC": 1, "WA": 1, "JE": 2}, samples={(1, 1): 1, (1, 0): 1}),
+        Verdict.PASSED: FileOutcome(step=49, verdicts={"AC": 3, "WA": 1}, samples=((1, 0, 1), (1, 1, 3))),
+        Verdict.FAILED: FileOutcome(step=49, verdicts={"WA": 2}, samples=((1, 0, 2),)),
+        Verdict.ERRORED: FileOutcome(step=49, verdicts={"AC": 1, "WA": 1, "JE": 2}, samples=((1, 0, 1), (1, 1, 1))),
         Verdict.INVALID: FileOutcome(step=49, ungradable={"truncated": 12}),
     }
     for verdict, outcome in outcomes.items():
@@ -243,7 +243,7 @@ def test_list(run: Run, checkpoint: bool) -> None:  # noqa: FBT001 (a parameter)
 
 def test_page(kept: Report) -> None:
     """The first table of each suite."""
-    places = {place.standing.subject: place for suite in suites_of(kept) for place in suite.places}
+    places = {place.summary.subject: place for suite in suites_of(kept) for place in suite.places}
 
     for (_, subject), (value, interval) in EXPECTED:
         place = places[subject]

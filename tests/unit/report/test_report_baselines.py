@@ -60,7 +60,7 @@ def test_the_project_says_where_its_baseline_is(committed: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ("nowhere", "neither a run of this id"),
+        ("nowhere", "has no run with this id"),
         ("git:", "write git:REF or git:REF:PATH"),
         ("git:--output=x", "write git:REF or git:REF:PATH"),
         ("git:nobranch", "git:nobranch"),

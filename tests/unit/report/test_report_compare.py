@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from numpy import array
+from scipy.stats import fisher_exact
 
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
@@ -103,7 +105,7 @@ def test_several_suites_are_corrected_and_say_so() -> None:
     """Six lost in one suite are significant alone, and not beside another suite."""
 
     def suite(name: str, lost: int) -> list[Trial]:
-        return [trial(planned(str(n), suite=name), FAILED if n < lost else PASSED) for n in range(20)]
+        return [trial(planned(str(n), suite=name, subject="mine"), FAILED if n < lost else PASSED) for n in range(20)]
 
     alone = compare(of(*suite("crm", 6)), of(*suite("crm", 0)))
     both = compare(of(*suite("crm", 6), *suite("q", 0)), of(*suite("crm", 0), *suite("q", 0)))
@@ -112,6 +114,18 @@ def test_several_suites_are_corrected_and_say_so() -> None:
     assert ("Holm over 2 contrasts", False) == (both.correction, both.contrasts[0].significant)
     assert [0.03125, 1.0] == [contrast.p for contrast in both.contrasts]
     assert [0.0625, 1.0] == [contrast.p_holm for contrast in both.contrasts]
+
+
+def test_controls_are_not_counted_in_the_correction() -> None:
+    """Their result is known beforehand; their p-value is not corrected."""
+
+    def suite(subject: str, lost: int) -> list[Trial]:
+        return [trial(planned(str(n), subject=subject), FAILED if n < lost else PASSED) for n in range(20)]
+
+    found = compare(of(*suite("mine", 6), *suite("oracle", 7)), of(*suite("mine", 0), *suite("oracle", 0)))
+
+    assert "" == found.correction
+    assert [("mine", 0.03125), ("oracle", 0.015625)] == [(each.subject, each.p_holm) for each in found.contrasts]
 
 
 def test_repeats_are_no_more_cases() -> None:
@@ -128,26 +142,30 @@ def test_repeats_are_no_more_cases() -> None:
 
     assert (2, "permutation of signs") == (contrast.paired, contrast.test)
     assert pytest.approx([1, 2 / 3]) == [contrast.before, contrast.after]
-    assert [1.0, 1.0] == [each.before for each in contrast.newly_failing]
+    assert [1.0, 1.0] == [each.before for each in contrast.passes_less_often]
 
 
 @pytest.mark.parametrize(
     ("before", "after", "name"),
     [
-        (3, 2, "newly_failing"),
-        (3, 0, "newly_failing"),
-        (2, 1, "passes_less_often"),
-        (2, 0, "passes_less_often"),
-        (1, 2, "passes_more_often"),
-        (0, 1, "newly_passing"),
+        (5, 1, "newly_failing"),
+        (5, 0, "newly_failing"),
+        (5, 2, "passes_less_often"),
+        (4, 1, "passes_less_often"),
+        (1, 4, "passes_more_often"),
+        (0, 4, "newly_passing"),
         (2, 2, ""),
     ],
 )
-def test_case_that_failed_before_is_not_newly_failing(before: int, after: int, name: str) -> None:
-    """Three trials of a case, of which so many passed and pass."""
+def test_repeats_are_newly_failing_or_passing_only_if_the_change_is_significant(
+    before: int, after: int, name: str
+) -> None:
+    """Five trials of a case, of which so many passed and pass. By scipy's test of Fisher, 5 and 1 have p = 0.048."""
+    table = [[before, 5 - before], [after, 5 - after]]
+    assert name.startswith("newly") == (fisher_exact(array(table)).pvalue < 0.05)
 
     def tried(passed: int) -> list[Trial]:
-        verdicts = [PASSED] * passed + [FAILED] * (3 - passed)
+        verdicts = [PASSED] * passed + [FAILED] * (5 - passed)
         return [
             replace(trial("a", verdict), planned=replace(planned("a"), trial=n)) for n, verdict in enumerate(verdicts)
         ]
@@ -156,7 +174,7 @@ def test_case_that_failed_before_is_not_newly_failing(before: int, after: int, n
 
     assert [name] * bool(name) == [each for each in LISTS if getattr(contrast, each)]
     for change in getattr(contrast, name, ()):
-        assert pytest.approx([before / 3, after / 3]) == [change.before, change.after]
+        assert pytest.approx([before / 5, after / 5]) == [change.before, change.after]
 
 
 def test_what_only_one_has_is_told() -> None:

@@ -13,16 +13,16 @@ from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.judge_agreement import Agreement
 from pytest_crmeval.report.learning_curve import Learning
-from pytest_crmeval.report.report import Report, Standing
+from pytest_crmeval.report.report import Report, SubjectSummary
 from tests.fakes import trial
 
 USAGE = Usage(
     input=1_234_567, cached=987_654, cache_written=4_321, output=45_678, reasoning=1_200, calls=540, retries=12
 )
-GPT = Standing(suite="crm", subject="gpt-4.1", passed=80, failed=40, bill=Bill(usage=USAGE, cost=3.1234))
-ORACLE = Standing(suite="crm", subject="oracle", passed=120)
+GPT = SubjectSummary(suite="crm", subject="gpt-4.1", passed=80, failed=40, bill=Bill(usage=USAGE, cost=3.1234))
+ORACLE = SubjectSummary(suite="crm", subject="oracle", passed=120)
 UNPRICED = Bill(usage=Usage(input=77, output=7, calls=2), cost=None)
-VLLM = Standing(suite="crm", subject="vllm", failed=2, bill=UNPRICED)
+VLLM = SubjectSummary(suite="crm", subject="vllm", failed=2, bill=UNPRICED)
 AGREEMENT = Agreement(
     both_pass=70,
     both_fail=20,
@@ -35,19 +35,19 @@ AGREEMENT = Agreement(
 )
 
 
-def report(*standings: Standing, **run: float) -> Report:
+def report(*summaries: SubjectSummary, **run: float) -> Report:
     """Return the report of a run."""
-    return Report(run={"id": "mine", **run}, standings=standings, trials=())
+    return Report(run={"id": "mine", **run}, standings=summaries, trials=())
 
 
-def lines(*standings: Standing, **run: float) -> list[str]:
+def lines(*summaries: SubjectSummary, **run: float) -> list[str]:
     """Return what is said below the table."""
-    return list(bills.lines(report(*standings, **run)))
+    return list(bills.lines(report(*summaries, **run)))
 
 
 def paid(spent: float, *, subject: Bill | None = None, judge: Bill | None = None) -> list[str]:
     """Return what is said of a run with one trial."""
-    judged = Judgement(grades=[Grade(goal=1.0, process=1.0)], bill=judge) if judge else None
+    judged = Judgement(grades=(Grade(goal=1.0, process=1.0),), bill=judge) if judge else None
     played = replace(trial("one"), bill=subject, judgement=judged)
     run: JsonObject = {"id": "mine", "spent": spent}
     return list(bills.lines(reports.build(run, {played.planned.key: played}, [])))
@@ -88,9 +88,7 @@ def test_without_models_nothing_is_said() -> None:
     """As before there were any."""
     assert [] == lines(ORACLE, spent=0.0)
     assert [] == list(bills.details("crm", [ORACLE]))
-    assert "suite  subject  cases  passed  failed  errored  not run  pass rate  95 % interval" == next(
-        summary.table(report(ORACLE))
-    )
+    assert next(summary.table(report(ORACLE))).endswith("  not run  pass rate  95 % interval")
 
 
 def test_the_total_of_a_run_is_one_line() -> None:

@@ -8,15 +8,15 @@ from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.journal.history import Played
-from pytest_crmeval.models.limits import Cap
+from pytest_crmeval.journal.history import PastTrial
+from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.report.estimate import Estimate, Forecast, Judging, Pricing, estimate, lines
-from pytest_crmeval.report.loads import CaseSize, Load, Pace
-from pytest_crmeval.report.role_costs import Cast
+from pytest_crmeval.report.loads import CaseSize, Throughput, UsageEstimate
+from pytest_crmeval.report.role_costs import LearnerRoles
 from tests.fakes import planned
 
 GPT, CLAUDE = "openai:gpt-4.1", "anthropic:claude-sonnet-4-5"
-TWO = Pace(at_once=2)
+TWO = Throughput(at_once=2)
 JUDGE = "openai:judge"
 
 
@@ -25,10 +25,10 @@ def case(name: str, spec: str = GPT, subject: str = "gpt", suite: str = "crm") -
     return replace(planned(name, subject=subject, suite=suite), spec=spec)
 
 
-def played(name: str, spec: str = GPT, *, turns: int = 2, calls: int = 4, seconds: float | None = 8.0) -> Played:
+def played(name: str, spec: str = GPT, *, turns: int = 2, calls: int = 4, seconds: float | None = 8.0) -> PastTrial:
     """Return what an earlier trial took: 1,000 tokens in with each call, half of them cached, and 100 out."""
     usage = Usage(input=1_000 * calls, cached=500 * calls, output=100 * calls, calls=calls, retries=1)
-    return Played(case=("crm", name, "f00d"), spec=spec, turns=turns, usage=usage, seconds=seconds)
+    return PastTrial(case=("crm", name, "f00d"), spec=spec, turns=turns, usage=usage, seconds=seconds)
 
 
 def dollar_per_call(usage: Usage) -> float | None:
@@ -49,14 +49,18 @@ def price(spec: str) -> Pricing | None:
 
 
 def estimated(
-    cases: Sequence[PlannedCase], *history: Played, turns: int = 3, pace: Pace = TWO, judge: Judging | None = None
+    cases: Sequence[PlannedCase],
+    *history: PastTrial,
+    turns: int = 3,
+    pace: Throughput = TWO,
+    judge: Judging | None = None,
 ) -> Estimate:
     """Return the estimate of cases of so many turns."""
     sizes = {each.key: CaseSize(turns=turns, characters=400) for each in cases}
     return estimate(cases, history, sizes, price, overhead=4_000, pace=pace, judge=judge)
 
 
-def forecast(cases: Sequence[PlannedCase], *history: Played, turns: int = 3) -> Forecast:
+def forecast(cases: Sequence[PlannedCase], *history: PastTrial, turns: int = 3) -> Forecast:
     """Return the estimate of one subject."""
     (found,) = estimated(cases, *history, turns=turns).forecasts
     return found
@@ -147,13 +151,13 @@ def test_an_agent_that_asks_no_model_takes_nothing() -> None:
     """Neither calls nor money."""
     found = forecast([planned("one"), planned("two")], played("one"))
 
-    assert (2, Load(), 0.0, {}) == (found.cases, found.load, found.cost, found.grounds)
+    assert (2, UsageEstimate(), 0.0, {}) == (found.cases, found.load, found.cost, found.grounds)
 
 
 @pytest.mark.parametrize(("at_once", "seconds"), [(1, 16.0), (2, 8.0), (48, 8.0)])
 def test_time_passes_for_several_at_once(at_once: int, seconds: float) -> None:
     """But not for more of them than there are."""
-    found = estimated([case("one"), case("two")], played("one"), played("two"), pace=Pace(at_once=at_once))
+    found = estimated([case("one"), case("two")], played("one"), played("two"), pace=Throughput(at_once=at_once))
 
     assert seconds == found.elapsed()
 
@@ -171,7 +175,7 @@ def test_time_passes_for_several_at_once(at_once: int, seconds: float) -> None:
 def test_a_cap_makes_it_last(rate: str, seconds: float) -> None:
     """Eight calls of 1,100 tokens take as long as the caps of their model say, and never less than the models need."""
     found = estimated(
-        [case("one"), case("two")], played("one"), played("two"), pace=Pace(at_once=2, caps=[Cap.parse(rate)])
+        [case("one"), case("two")], played("one"), played("two"), pace=Throughput(at_once=2, caps=[Cap.parse(rate)])
     )
 
     assert seconds == found.elapsed()
@@ -181,7 +185,7 @@ def test_a_cap_holds_for_the_judge_by_its_model() -> None:
     """Whatever name the judge was given."""
     judge = Judging(name="strict", spec=f"{JUDGE}?temperature=0", samples=1, price=dollar_per_call)
 
-    found = estimated([planned("one")], judge=judge, pace=Pace(at_once=1, caps=[Cap.parse(f"{JUDGE} 1rpm")]))
+    found = estimated([planned("one")], judge=judge, pace=Throughput(at_once=1, caps=[Cap.parse(f"{JUDGE} 1rpm")]))
 
     assert 60.0 == found.elapsed()
 
@@ -191,14 +195,14 @@ def test_who_is_held_by_no_cap_goes_on_meanwhile(rate: str, whole: float) -> Non
     """Subjects are played side by side, and a cap that speaks of several of them is shared."""
     cases = [case("one"), case("one", CLAUDE, "claude")]
 
-    found = estimated(cases, played("one"), pace=Pace(at_once=1, caps=[Cap.parse(rate)]))
+    found = estimated(cases, played("one"), pace=Throughput(at_once=1, caps=[Cap.parse(rate)]))
 
     assert whole == found.elapsed()
 
 
 def test_a_replay_takes_neither_money_nor_time() -> None:
     """Also of a model with a cap, or without a price."""
-    pace = Pace(at_once=1, caps=[Cap.parse("openai:* 1rpm")], replayed=True)
+    pace = Throughput(at_once=1, caps=[Cap.parse("openai:* 1rpm")], replayed=True)
 
     found = estimated([case("one"), case("one", CLAUDE, "claude")], played("one"), pace=pace)
 
@@ -222,7 +226,9 @@ def test_the_time_of_a_replayed_trial_is_that_of_the_newest_live_one() -> None:
 
 def test_a_judged_trial_of_who_asks_no_model_tells_of_its_judge_only() -> None:
     """No model is taken to be like the oracle."""
-    judged = Played(case=("crm", "one", "f00d"), spec="oracle", turns=2, seconds=0.1, judged=Usage(calls=3, input=600))
+    judged = PastTrial(
+        case=("crm", "one", "f00d"), spec="oracle", turns=2, seconds=0.1, judged=Usage(calls=3, input=600)
+    )
     judge = Judging(name="judge", spec=JUDGE, samples=5, price=dollar_per_call)
 
     agent, opinions = estimated([case("one")], judged, judge=judge).forecasts
@@ -253,7 +259,7 @@ def test_a_judge_that_was_never_asked_is_guessed() -> None:
 
 def test_nothing_to_play_takes_nothing() -> None:
     """Everything was done in an earlier part."""
-    assert Estimate(forecasts=[], pace=Pace(at_once=1)) == estimated([])
+    assert Estimate(forecasts=[], pace=Throughput(at_once=1)) == estimated([])
     assert "total: about 0 calls, 0 tokens in, 0 out, $0.00, 0 s" in lines(estimated([]))
 
 
@@ -267,7 +273,7 @@ def test_the_lines(snapshot: SnapshotAssertion) -> None:
     history = [played(str(number), calls=number % 7 + 1) for number in range(812)]
     judge = Judging(name="gpt-4.1-mini", spec="openai:gpt-4.1-mini", samples=3, price=dollar_per_call)
 
-    assert snapshot == "\n".join(lines(estimated(cases, *history, pace=Pace(at_once=48), judge=judge)))
+    assert snapshot == "\n".join(lines(estimated(cases, *history, pace=Throughput(at_once=48), judge=judge)))
 
 
 def test_the_lines_of_a_guess_name_what_was_assumed(snapshot: SnapshotAssertion) -> None:
@@ -278,7 +284,7 @@ def test_the_lines_of_a_guess_name_what_was_assumed(snapshot: SnapshotAssertion)
 QUESTION = CaseSize(turns=1, characters=400, asked_once=True, overhead=800, judged=False)
 
 
-def asked(*history: Played, judge: Judging | None = None, **changes: bool) -> Estimate:
+def asked(*history: PastTrial, judge: Judging | None = None, **changes: bool) -> Estimate:
     """Return the estimate of one question and one conversation of three turns."""
     cases = [case("q", suite="q"), case("c")]
     sizes = {cases[0].key: replace(QUESTION, **changes), cases[1].key: CaseSize(turns=3, characters=400)}
@@ -317,7 +323,7 @@ def test_a_judge_is_asked_only_about_what_it_grades() -> None:
 
 
 LEARNER = "atlas?student=openai:s&teacher=openai:t"
-CAST = Cast(
+CAST = LearnerRoles(
     specs={
         "student": "openai:s",
         "teacher": "openai:t",
@@ -330,7 +336,7 @@ CAST = Cast(
 )
 
 
-def taught(name: str, *, held_out: bool = False) -> Played:
+def taught(name: str, *, held_out: bool = False) -> PastTrial:
     """Return what an earlier conversation of a learner took."""
     calls = {"student": 4} if held_out else {"student": 4, "teacher": 2, "reward": 3, "learner": 1}
     roles = {role: Usage(input=1_000 * count, output=100 * count, calls=count) for role, count in calls.items()}
@@ -338,7 +344,7 @@ def taught(name: str, *, held_out: bool = False) -> Played:
     return replace(found, learning_seconds=0.0 if held_out else 6.0)
 
 
-def learning(*history: Played, cast: Cast = CAST, names: Sequence[str] = ("one", "two", "held")) -> Estimate:
+def learning(*history: PastTrial, cast: LearnerRoles = CAST, names: Sequence[str] = ("one", "two", "held")) -> Estimate:
     """Return the estimate of two conversations of a learner, and a third one that is held out."""
     cases = [case(name, LEARNER, "atlas") for name in names]
     sizes = {each.key: CaseSize(turns=2, characters=400, held_out=each.case == "held") for each in cases}
@@ -394,15 +400,15 @@ def of_file(name: str, subject: str) -> PlannedCase:
     return replace(planned(name, subject=subject, suite="code"), spec="checkpoint")
 
 
-def judged_file(name: str, solutions: int, seconds: float) -> Played:
+def judged_file(name: str, solutions: int, seconds: float) -> PastTrial:
     """Return how long a solution file took."""
-    return Played(case=("code", name, "f00d"), spec="checkpoint", turns=1, solutions=solutions, seconds=seconds)
+    return PastTrial(case=("code", name, "f00d"), spec="checkpoint", turns=1, solutions=solutions, seconds=seconds)
 
 
-def estimated_files(cases: Sequence[PlannedCase], *history: Played, workers: int = 1) -> Estimate:
+def estimated_files(cases: Sequence[PlannedCase], *history: PastTrial, workers: int = 1) -> Estimate:
     """Return the estimate of files of ten solutions each."""
     sizes = {each.key: CaseSize(turns=1, characters=0, judged=False, solutions=10) for each in cases}
-    pace = Pace(at_once=8 * workers, workers=workers)
+    pace = Throughput(at_once=8 * workers, workers=workers)
     return estimate(cases, history, sizes, lambda _: None, overhead=0, pace=pace)
 
 

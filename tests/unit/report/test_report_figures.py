@@ -19,7 +19,7 @@ from pytest_crmeval.report.figures import figures_of
 from pytest_crmeval.report.metrics import metrics_of
 from pytest_crmeval.report.resampling import ratio_interval
 from tests.fakes import planned, trial
-from tests.steady import STEADY
+from tests.hypothesis_settings import DETERMINISTIC
 
 PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
 RIGHT = TurnOutcome(tool="client_search", called=True, replied=True, steps=2, errors=0)
@@ -126,7 +126,8 @@ def test_interval_of_turns_agrees_with_a_bootstrap_of_cases() -> None:
     dice = Random(11)  # noqa: S311 (no secret)
     wrong = replace(RIGHT, called=False)
     trials = [
-        replace(trial(str(n)), turns=[RIGHT if dice.random() < 0.95 else wrong for _ in range(20)]) for n in range(50)
+        replace(trial(str(n)), turns=tuple(RIGHT if dice.random() < 0.95 else wrong for _ in range(20)))
+        for n in range(50)
     ]
 
     figure = figures_of(trials)["tool_success"]
@@ -238,7 +239,7 @@ print([name for name in ("scipy", "numpy") if name in sys.modules])
     assert "[]\n" == told.stdout
 
 
-@STEADY
+@DETERMINISTIC
 @given(st.lists(st.lists(st.sampled_from(list(Verdict)), min_size=1, max_size=1), min_size=1, max_size=30))
 def test_a_value_lies_within_its_interval(verdicts: Sequence[Sequence[Verdict]]) -> None:
     """Whatever happened; and shares stay between 0 and 1."""

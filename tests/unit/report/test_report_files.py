@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Grade, Judgement
-from pytest_crmeval.domain.learning import Lesson, Opinion, Reward, Use
+from pytest_crmeval.domain.learning import EntryUse, Lesson, Reward, RewardOpinion
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
@@ -116,7 +116,7 @@ def test_every_planned_case_counts_once() -> None:
 
 def test_the_counts_add_up() -> None:
     """Five trials and two cases that were not played."""
-    assert 7 == sum(standing.planned for standing in build().standings)
+    assert 7 == sum(summary.planned for summary in build().standings)
 
 
 def test_a_trial_of_an_earlier_part_counts() -> None:
@@ -136,7 +136,7 @@ def test_trials_are_in_the_order_of_their_keys() -> None:
 
 
 def test_a_run_of_nothing_is_a_report_of_nothing() -> None:
-    """No standing, no trial."""
+    """No summary, no trial."""
     assert Report(run=RUN, standings=[], trials=[]) == build([], [])
 
 
@@ -162,12 +162,12 @@ def test_a_report_of_models_is_written_as_documented(tmp_path: Path) -> None:
 def test_a_report_of_learners_is_written_as_documented(tmp_path: Path) -> None:
     """Lessons, playbooks, roles, the student before and after, and what the run began with."""
     book = playbook(entry(), teacher_notes="Look twice.")
-    opinion = Opinion(score=0.9, uncertainty=0.1, reason="done")
+    opinion = RewardOpinion(score=0.9, uncertainty=0.1, reason="done")
     lesson = Lesson(
         key="crm/atlas",
         position=1,
         student="openai:m",
-        uses={"p1.1": Use(hits=1)},
+        uses={"p1.1": EntryUse(hits=1)},
         reviews={"approved": 1},
         guidance=("Mind the status.",),
         reward=Reward(samples=(opinion,), arbiter=opinion),
@@ -188,7 +188,7 @@ def test_a_report_of_learners_is_written_as_documented(tmp_path: Path) -> None:
 
     path = reports.write(report, tmp_path)
 
-    assert any(standing.learning and standing.learning.comparison for standing in report.standings)
+    assert any(summary.learning and summary.learning.comparison for summary in report.standings)
     schema().validate(json.loads(path.read_text(encoding="utf-8")))
     assert report == reports.load(path)
 
@@ -291,7 +291,7 @@ def test_a_report_from_before_there_were_metrics_can_be_loaded(tmp_path: Path) -
 
     assert {("crm", "oracle"): (1, 1, 0, 0, 0)} == counts(report)
     assert trials == list(report.trials)
-    assert [{}] == [standing.metrics.to_dict() for standing in report.standings]
+    assert [{}] == [summary.metrics.to_dict() for summary in report.standings]
 
 
 def test_letters_stay_readable(tmp_path: Path) -> None:

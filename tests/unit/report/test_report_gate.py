@@ -17,19 +17,19 @@ from pytest_crmeval.report.gate import (
     GateSyntaxError,
     concerned,
 )
-from pytest_crmeval.report.report import Report, Standing
+from pytest_crmeval.report.report import Report, SubjectSummary
 
 PARTIAL: JsonObject = {"partial": True}
 
 
-def report(*standings: Standing) -> Report:
+def report(*summaries: SubjectSummary) -> Report:
     """Return the report of a run."""
-    return Report(run={"id": "mine"}, standings=standings, trials=())
+    return Report(run={"id": "mine"}, standings=summaries, trials=())
 
 
-def crm(subject: str = "oracle", **counts: Any) -> Standing:  # noqa: ANN401 (whole numbers)
-    """Return a standing in the suite ``crm``."""
-    return Standing(suite="crm", subject=subject, **counts)
+def crm(subject: str = "oracle", **counts: Any) -> SubjectSummary:  # noqa: ANN401 (whole numbers)
+    """Return a summary in the suite ``crm``."""
+    return SubjectSummary(suite="crm", subject=subject, **counts)
 
 
 def test_a_gate_is_a_suite_a_metric_a_comparison_and_a_number() -> None:
@@ -140,8 +140,8 @@ def test_a_gate_that_cannot_be_read_points_at_the_place(text: str, wanted: str, 
 
 def concerning(*texts: str, parts: Sequence[JsonObject]) -> tuple[list[str], list[str]]:
     """Return which gates a run of the suites crm and q has to pass, and which say nothing about it."""
-    standings = [Standing(suite=suite, subject="s", passed=1) for suite in ("crm", "q")]
-    report = Report(run={"parts": parts}, standings=standings, trials=[])
+    summaries = [SubjectSummary(suite=suite, subject="s", passed=1) for suite in ("crm", "q")]
+    report = Report(run={"parts": parts}, standings=summaries, trials=[])
     judged, idle = concerned([Gate.parse(text) for text in texts], report)
     return [gate.suite for gate in judged], [gate.suite for gate in idle]
 
@@ -192,8 +192,8 @@ def test_who_asks_for_agents_by_name_is_not_judged_by_gates_of_others() -> None:
     by_default: JsonObject = {"agents": {"s": "s"}}
 
     def subjects(*parts: JsonObject) -> list[str]:
-        standings = [Standing(suite="crm", subject="s", passed=1)]
-        report = Report(run={"parts": parts}, standings=standings, trials=[])
+        summaries = [SubjectSummary(suite="crm", subject="s", passed=1)]
+        report = Report(run={"parts": parts}, standings=summaries, trials=[])
         return [gate.subject for gate in concerned([Gate.parse(text) for text in texts], report)[0]]
 
     assert ["s"] == subjects(chosen)
@@ -210,8 +210,11 @@ def test_a_gate_of_another_agent_is_idle_only_beside_another() -> None:
 
 def test_a_checkpoint_that_is_missing_is_a_breach() -> None:
     """It is no agent: nobody could have asked for it by name."""
-    standings = [Standing(suite="checkpoints", subject="checkpoint-49", passed=1), Standing(suite="crm", subject="s")]
+    summaries = [
+        SubjectSummary(suite="checkpoints", subject="checkpoint-49", passed=1),
+        SubjectSummary(suite="crm", subject="s"),
+    ]
     run: JsonObject = {"parts": [{"chosen": True, "agents": {"s": "s"}}]}
     gates = [Gate.parse("checkpoints[checkpoint-196].pass@1 > 0"), Gate.parse("crm.passed > 0")]
 
-    assert [] == concerned(gates, Report(run=run, standings=standings, trials=[]))[1]
+    assert [] == concerned(gates, Report(run=run, standings=summaries, trials=[]))[1]

@@ -1,8 +1,10 @@
 """Gates held against a report, and against its baseline."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,29 +16,29 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill
 from pytest_crmeval.report import files as reports
-from pytest_crmeval.report.gate import COUNTS, MONEY, Gate
+from pytest_crmeval.report.gate import COUNTS, MONEY, Gate, concerned, has_unjudged_oracle
 from pytest_crmeval.report.gating import judge
 from pytest_crmeval.report.paired import bonett_price
-from pytest_crmeval.report.report import Report, Standing
+from pytest_crmeval.report.report import Report, SubjectSummary
 from pytest_crmeval.report.ruling import Ruling
 from tests.fakes import planned, trial
 
 PASSED, FAILED = Verdict.PASSED, Verdict.FAILED
 
 
-def report(*standings: Standing) -> Report:
+def report(*summaries: SubjectSummary) -> Report:
     """Return the report of a run, with trials that are as many as it counts."""
-    counted = [(each, verdict) for each in standings for verdict in Verdict for _ in range(getattr(each, verdict))]
+    counted = [(each, verdict) for each in summaries for verdict in Verdict for _ in range(getattr(each, verdict))]
     trials = [
         trial(planned(str(n), subject=each.subject, suite=each.suite), verdict)
         for n, (each, verdict) in enumerate(counted)
     ]
-    return Report(run={"id": "mine", "started": "now"}, standings=standings, trials=trials)
+    return Report(run={"id": "mine", "started": "now"}, standings=summaries, trials=trials)
 
 
-def crm(subject: str = "oracle", **counts: Any) -> Standing:  # noqa: ANN401 (whole numbers)
-    """Return a standing in the suite ``crm``."""
-    return Standing(suite="crm", subject=subject, **counts)
+def crm(subject: str = "oracle", **counts: Any) -> SubjectSummary:  # noqa: ANN401 (whole numbers)
+    """Return a summary in the suite ``crm``."""
+    return SubjectSummary(suite="crm", subject=subject, **counts)
 
 
 def ruled(text: str, found: Report, baseline: Report | None = None) -> Ruling:
@@ -59,7 +61,7 @@ def of(*trials: Trial) -> Report:
 
 @pytest.mark.parametrize("metric", [*COUNTS, *MONEY, "pass_rate", "strict_success", "latency_p95", "score:state"])
 def test_every_metric_can_be_gated(metric: str) -> None:
-    """Each name is really a figure of a standing, or of its trials."""
+    """Each name is really a figure of a summary, or of its trials."""
     assert ruled(f"crm.{metric} >= 0", of(*played(1, 1))).holds
 
 
@@ -94,16 +96,30 @@ def test_a_pass_rate_just_at_the_bound_holds() -> None:
     assert ruled("crm.pass_rate >= 0.7", report(crm(passed=7, failed=3))).holds
 
 
-def test_all_subjects_of_a_suite_are_judged_together() -> None:
-    """One good and one bad agent are one suite of half passed cases."""
-    good, bad = crm("oracle", passed=4), crm("mute", failed=4)
+def test_a_gate_without_a_subject_is_judged_for_each_that_is_not_a_control() -> None:
+    """A good control must not hide a bad agent, and an agent not another."""
+    found = report(crm("a", passed=4), crm("b", failed=4), crm("mute", failed=4), crm("oracle", passed=4))
 
-    assert "pass_rate is 0.5" == ruled("crm.pass_rate >= 0.6", report(good, bad)).explanation
+    rulings = judge([Gate.parse("crm.pass_rate >= 0.6")], found)
+
+    assert [("a", True), ("b", False)] == [(ruling.subject, ruling.holds) for ruling in rulings]
+
+
+def test_a_gate_without_a_subject_is_judged_for_controls_if_there_is_nothing_else() -> None:
+    """A first run has only the oracle."""
+    assert ruled("crm.pass_rate >= 0.6", report(crm("oracle", passed=4))).holds
+
+
+def test_counts_and_costs_without_a_subject_are_added_up() -> None:
+    """Of all subjects that are not controls."""
+    found = report(crm("a", failed=1), crm("b", failed=2), crm("mute", failed=4))
+
+    assert "failed is 3" == ruled("crm.failed <= 3", found).explanation
 
 
 def test_another_suite_does_not_count() -> None:
     """A gate looks at its own suite only."""
-    other = Standing(suite="browsecomp", subject="oracle", failed=9)
+    other = SubjectSummary(suite="browsecomp", subject="oracle", failed=9)
 
     assert ruled("crm.pass_rate >= 1", report(crm(passed=1), other)).holds
 
@@ -153,8 +169,8 @@ def test_money_can_be_gated() -> None:
 
 
 def test_what_a_passed_case_costs_can_be_gated() -> None:
-    """Failed ones have to be paid, too: twelve dollars for eight cases."""
-    assert (True, "cost_per_pass is 1.5") == costs("crm.cost_per_pass < 2", Bill(cost=5.0), Bill(cost=7.0))
+    """Failed ones have to be paid, too: six dollars for four cases."""
+    assert (True, "cost_per_pass is 1.5") == costs("crm.cost_per_pass < 2", Bill(cost=6.0))
 
 
 def test_who_asks_no_model_costs_nothing() -> None:
@@ -168,7 +184,8 @@ def test_an_unknown_price_is_a_breach(metric: str) -> None:
     """Which is not a price of zero."""
     expected = (False, "the price of a model is unknown: give it with ?price=")
 
-    assert expected == costs(f"crm.{metric} <= 1000", Bill(cost=1.0), Bill(cost=None))
+    assert expected == costs(f"crm.{metric} <= 1000", Bill(cost=None))
+    assert expected == costs("crm.cost <= 1000", Bill(cost=1.0), Bill(cost=None))
 
 
 def test_a_cost_per_pass_where_nothing_passed_is_a_breach() -> None:
@@ -323,7 +340,7 @@ def test_repeats_are_not_taken_for_cases_by_a_gate_that_wants_to_be_sure() -> No
 def test_solutions_of_a_checkpoint_are_as_sure() -> None:
     """By problems; and what a kind has counted for itself."""
     case = planned("f", subject="c", suite="checkpoints")
-    solved = FileOutcome(verdicts={"AC": 82, "WA": 82}, samples={(1, 1): 82, (1, 0): 82})
+    solved = FileOutcome(verdicts={"AC": 82, "WA": 82}, samples=((1, 0, 82), (1, 1, 82)))
     low = binomtest(82, 164).proportion_ci(0.9).low
 
     for found in (replace(trial(case), solutions=solved), replace(trial(case), tallies={"pass@1": (82, 164)})):
@@ -356,7 +373,7 @@ def test_a_gate_on_the_baseline_looks_at_the_cases_that_both_have() -> None:
     ruling = ruled("crm.pass_rate >= baseline", after, before)
     assert not ruling.holds
     assert pytest.approx(-0.01) == ruling.margin
-    assert "pass_rate is 0.59 and was 0.6, over 100 cases that both runs have" == ruling.explanation
+    assert ruling.explanation.startswith("pass_rate is 0.59 and was 0.6, over 100 cases that both runs have; an ")
 
 
 def test_what_has_changed_is_not_compared() -> None:
@@ -380,9 +397,10 @@ def test_a_baseline_of_others_says_whom_it_has(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["crm.pass_rate >= baseline", "crm.pass_rate not worse than baseline"])
 def test_who_is_not_in_the_baseline_is_named(text: str) -> None:
-    """Of two agents that are judged together the new one is held against nothing."""
+    """Of two agents only the one that the baseline has is compared with it."""
     ruling = ruled(text, of(*played(8, 0, "new"), *played(8, 0, "old")), of(*played(8, 0, "old")))
 
+    assert "old" == ruling.subject
     assert "over 8 cases that both runs have, without new, not in the baseline" in ruling.explanation
 
 
@@ -392,26 +410,89 @@ def lost(count: int, of_all: int = 40) -> tuple[Report, Report]:
     return replace(before, run={**before.run, "id": "before"}), of(*played(of_all - count, count))
 
 
-@pytest.mark.parametrize(("count", "holds"), [(0, True), (5, True), (6, False)])
+@pytest.mark.parametrize(("count", "holds"), [(0, True), (4, True), (5, False)])
 def test_a_gate_on_being_worse_wants_to_be_shown(count: int, *, holds: bool) -> None:
-    """Five of five lost have p = 0.0625, six of six 0.03125: exact McNemar, two-sided."""
+    """Four of four lost have p = 0.0625, five of five 0.03125: exact McNemar, one-sided."""
     before, after = lost(count)
     ruling = ruled("crm.pass_rate not worse than baseline", after, before)
 
-    assert (holds, 1.0 if not count else 2 * 0.5**count) == (ruling.holds, ruling.p)
+    assert (holds, 1.0 if not count else 0.5**count) == (ruling.holds, ruling.p)
+
+
+def breaches(better: int, worse: int, cases: int, text: str) -> bool:
+    """Whether a gate is breached by a run in which so many cases became better and worse."""
+    verdicts = [(FAILED, PASSED)] * better + [(PASSED, FAILED)] * worse + [(PASSED, PASSED)] * (cases - better - worse)
+    before, after = (of(*(trial(planned(str(n)), pair[side]) for n, pair in enumerate(verdicts))) for side in (0, 1))
+    return not ruled(text, after, replace(before, run={**before.run, "id": "before"})).holds
+
+
+@pytest.mark.parametrize(("share_worse", "one_sided", "two_sided"), [(0.5, 0.05, 0.05), (0.8, 0.55, 0.40)])
+def test_a_gate_on_being_worse_has_few_false_alarms_and_more_power_than_a_test_of_both_sides(
+    share_worse: float, one_sided: float, two_sided: float
+) -> None:
+    """All outcomes of 14 cases that change, by their probability, each for worse with so much chance.
+
+    An unchanged agent (0.5) is found worse in at most 5 % of runs. One that really is worse (0.8) is found in more than
+    55 %, by a two-sided test in less than 50 %.
+    """
+    alarms = [breaches(14 - worse, worse, 40, "crm.pass_rate not worse than baseline") for worse in range(15)]
+    both = [worse > 7 and binomtest(worse, 14).pvalue < 0.05 for worse in range(15)]
+    found, before = (
+        sum(binom.pmf(worse, 14, share_worse) for worse, alarm in enumerate(each) if alarm) for each in (alarms, both)
+    )
+
+    if share_worse == 0.5:
+        assert before < found <= one_sided
+    else:
+        assert two_sided < before < one_sided < found
+
+
+def test_a_gate_with_an_offset_says_how_often_it_fires_by_chance() -> None:
+    """Computed for as many cases, of which as many change: here by drawing runs of an unchanged agent."""
+    text = "crm.pass_rate >= baseline - 0.02"
+    verdicts = [(FAILED, PASSED)] * 10 + [(PASSED, FAILED)] * 10 + [(PASSED, PASSED)] * 80
+    before, after = (of(*(trial(planned(str(n)), pair[side]) for n, pair in enumerate(verdicts))) for side in (0, 1))
+    told = ruled(text, after, replace(before, run={**before.run, "id": "before"})).explanation
+    shown = re.search(r"an unchanged agent breaches this gate in (\d+)% of runs with 100 cases", told)
+    assert shown
+
+    draw = Random(20261118)  # noqa: S311 (a simulation)
+    share = 21 / 102
+    runs = [sum(draw.choice((-1, 1)) for _ in range(100) if draw.random() < share) for _ in range(20_000)]
+    drawn = sum(net / 100 < -0.02 - 1e-9 for net in runs) / len(runs)
+
+    assert pytest.approx(drawn, abs=0.015) == int(shown[1]) / 100
+    assert "prefer 'not worse than baseline'" in told
+
+
+@pytest.mark.parametrize("text", ["crm.pass_rate >= baseline - 0.3", "crm.pass_rate <= baseline + 0.01"])
+def test_a_gate_that_rarely_fires_by_chance_has_no_warning(text: str) -> None:
+    """Nor one in the other direction."""
+    assert "unchanged" not in ruled(text, of(*played(59, 41)), of(*played(60, 40))).explanation
+
+
+def test_controls_are_not_counted_in_the_correction_of_gates() -> None:
+    """Five lost are significant alone, and also beside the oracle."""
+    before = of(*played(40, 0, "mine"), *played(40, 0, "oracle"))
+    after = of(*played(35, 5, "mine"), *played(40, 0, "oracle"))
+
+    rulings = judge([Gate.parse("crm[*].pass_rate not worse than baseline")], after, before)
+
+    assert [("mine", False, 0.03125), ("oracle", True, 1.0)] == [(each.subject, each.holds, each.p) for each in rulings]
+    assert not any("Holm" in each.explanation for each in rulings)
 
 
 def test_a_gate_on_being_worse_says_how_many_more_cases_would_settle_it() -> None:
-    """Five of forty lost: six of 48 would be significant. So would four gained and ten lost, if there were more."""
-    before, after = lost(5)
+    """Four of forty lost: five of 50 would be significant. So would four gained and ten lost, if there were more."""
+    before, after = lost(4)
     ruling = ruled("crm.pass_rate not worse than baseline", after, before)
-    assert (True, 8) == (ruling.holds, ruling.needed)
+    assert (True, 10) == (ruling.holds, ruling.needed)
 
     was, now = of(*played(90, 10)), of(*played(80, 10), *renumbered(played(4, 6), 90))
     split = ruled("crm.pass_rate not worse than baseline", now, was)
     assert split.needed
     scale = (100 + split.needed) / 100
-    assert binomtest(round(4 * scale), round(14 * scale)).pvalue < 0.05
+    assert binomtest(round(4 * scale), round(14 * scale), alternative="less").pvalue < 0.05
 
 
 @pytest.mark.parametrize("count", [0, 6])
@@ -423,18 +504,18 @@ def test_a_settled_gate_on_being_worse_needs_no_more(count: int) -> None:
 
 
 def test_several_gates_on_being_worse_need_more() -> None:
-    """Five lost: alone six are enough, beside another rule seven: 0.5⁶ is less than half of 0.05, 0.5⁵ is not."""
+    """Five lost: alone they are enough, beside another rule six: 0.5⁶ is less than half of 0.05, 0.5⁵ is not."""
     before = of(*played(40, 0), *played(40, 0, suite="q"))
     after = of(*played(35, 5), *played(40, 0, suite="q"))
     gates = [Gate.parse(f"{suite}.pass_rate not worse than baseline") for suite in ("crm", "q")]
 
-    assert 16 == judge(gates, after, before)[0].needed
+    assert 8 == judge(gates, after, before)[0].needed
 
 
 def test_a_gate_that_can_not_show_anything_is_not_corrected_for() -> None:
-    """As in a comparison: beside six lost cases, a suite of five says nothing, and does not hold."""
-    before = of(*played(6, 0), *played(5, 0, suite="q"))
-    after = of(*played(0, 6), *played(0, 5, suite="q"))
+    """As in a comparison: beside five lost cases, a suite of four says nothing, and does not hold."""
+    before = of(*played(5, 0), *played(4, 0, suite="q"))
+    after = of(*played(0, 5), *played(0, 4, suite="q"))
     gates = [Gate.parse(f"{suite}.pass_rate not worse than baseline") for suite in ("crm", "q")]
     rulings = judge(gates, after, before)
 
@@ -471,9 +552,9 @@ def test_who_is_better_is_not_worse() -> None:
 
 
 def test_several_gates_on_being_worse_are_corrected() -> None:
-    """Six lost are significant alone; beside another rule p = 0.03125 counts twice."""
+    """Five lost are significant alone; beside another rule p = 0.03125 counts twice."""
     before = of(*played(40, 0), *played(40, 0, suite="q"))
-    after = of(*played(34, 6), *played(40, 0, suite="q"))
+    after = of(*played(35, 5), *played(40, 0, suite="q"))
     texts = ("crm.pass_rate not worse than baseline", "q.pass_rate not worse than baseline")
 
     rulings = judge([Gate.parse(text) for text in texts], after, before)
@@ -482,20 +563,20 @@ def test_several_gates_on_being_worse_are_corrected() -> None:
     assert "Holm over 2 gates" in rulings[0].explanation
 
 
-@pytest.mark.parametrize("lost_of_five", [0, 5])
-def test_a_gate_on_too_few_cases_can_not_be_judged_and_does_not_hold(lost_of_five: int) -> None:
-    """Five that are lost have p = 0.0625, and never less: such a rule would pass whatever happens.
+@pytest.mark.parametrize("lost_of_four", [0, 4])
+def test_a_gate_on_too_few_cases_can_not_be_judged_and_does_not_hold(lost_of_four: int) -> None:
+    """Four that are lost have p = 0.0625, and never less: such a rule would pass whatever happens.
 
     Nor are others corrected for it.
     """
-    before = of(*played(40, 0), *played(5, 0, suite="q"))
-    after = of(*played(34, 6), *played(5 - lost_of_five, lost_of_five, suite="q"))
+    before = of(*played(40, 0), *played(4, 0, suite="q"))
+    after = of(*played(35, 5), *played(4 - lost_of_four, lost_of_four, suite="q"))
     gates = [Gate.parse(f"{suite}.pass_rate not worse than baseline") for suite in ("crm", "q")]
 
     enough, few = judge(gates, after, before)
 
     assert (False, 0.03125) == (enough.holds, enough.p)
-    told = "only 5 of the six cases that can show a run to be worse are in both runs"
+    told = "both runs share 4 cases; at least 5 are needed"
     assert (False, None, told) == (few.holds, few.p, few.explanation)
 
 
@@ -514,7 +595,7 @@ def test_turns_can_be_compared_too() -> None:
 
 
 def test_repeats_are_averaged_before_they_are_compared() -> None:
-    """Six cases that fail one of three trials now: by signs, p = 0.03125, as six that fail would have."""
+    """Five cases that fail one of three trials now: by signs, p = 0.03125, as five that fail would have."""
 
     def repeated(trials: Sequence[Trial], failing: int) -> list[Trial]:
         found = []
@@ -524,7 +605,7 @@ def test_repeats_are_averaged_before_they_are_compared() -> None:
                 found.append(replace(trial(each.planned, verdict), planned=replace(each.planned, trial=n)))
         return found
 
-    before, after = of(*repeated(played(40, 0), 0)), of(*repeated(played(40, 0), 6))
+    before, after = of(*repeated(played(40, 0), 0)), of(*repeated(played(40, 0), 5))
     ruling = ruled("crm.pass_rate not worse than baseline", after, before)
 
     assert (False, 0.03125) == (ruling.holds, ruling.p)
@@ -559,9 +640,28 @@ def test_what_is_just_equal_has_no_margin_below_nothing() -> None:
     assert "+0" == f"{ruled('crm.errored == 0', of(*played(1, 0))).margin:+.3g}"
 
 
-def test_several_subjects_settle_a_gate_by_cases() -> None:
-    """One passes all 41 cases, the other none: 93 cases with a half each are what it takes."""
-    trials = [*played(41, 0, "good"), *played(0, 41, "bad")]
+def concerning(text: str, found: Report, *known: str) -> bool:
+    """Whether a gate is judged for a report."""
+    return bool(concerned([Gate.parse(text)], found, known)[0])
 
-    assert 93 - 41 == ruled("crm.pass_rate >= 0.4", of(*trials)).needed
-    assert (wilson(92 / 2, 92) or (0,))[0] < 0.4 < (wilson(93 / 2, 93) or (0,))[0]
+
+def test_a_gate_on_an_agent_that_is_not_in_the_run_is_not_judged_where_it_can_not_be_misspelt() -> None:
+    """A run of controls checks the harness; an agent with a known name is evaluated by others."""
+    controls, agent = of(*played(1, 0, "oracle"), *played(0, 1, "mute")), of(*played(1, 0, "other"))
+
+    assert not concerning("crm[mine].pass_rate >= 0.6", controls)
+    assert not concerning("crm[mine].pass_rate >= 0.6", agent, "mine")
+    assert concerning("crm[mien].pass_rate >= 0.6", agent, "mine")
+    assert concerning("crm.pass_rate >= 0.6", controls)
+
+
+def test_an_oracle_that_fails_unjudged_is_not_forgiven() -> None:
+    """Gates on others may hold, but the harness or a case is wrong."""
+    found = of(*played(1, 1, "oracle"), *played(2, 0, "mine"))
+
+    def judged(text: str) -> Report:
+        return replace(found, rulings=judge([Gate.parse(text)], found))
+
+    assert has_unjudged_oracle(judged("crm[mine].pass_rate >= 0.6"))
+    assert not has_unjudged_oracle(judged("crm[*].pass_rate >= 0.6"))
+    assert not has_unjudged_oracle(of(*played(1, 0, "oracle")))

@@ -12,7 +12,7 @@ from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.journal.writer import Journal
+from pytest_crmeval.journal.writer import JournalWriter
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.render import learning as curves
 from pytest_crmeval.report.learning import inherited_in, playbooks_of, suited
@@ -42,7 +42,7 @@ def books(reports: Path, learning_from: str = "") -> RunPlaybooks:
 
 def keep(reports: Path, *trials: Trial) -> None:
     """Leave the journal of an earlier run."""
-    journal = Journal.open(reports / "earlier" / "trials.jsonl")
+    journal = JournalWriter.open(reports / "earlier" / "trials.jsonl")
     journal.part({"started": "2026-01-01"}, [each.planned for each in trials])
     for each in trials:
         journal.trial(each)
@@ -105,7 +105,7 @@ def test_another_run_may_be_gone_on_with(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("learning_from", "spec", "told"),
     [
-        ("nowhere", "atlas", "there is neither a run of this id"),
+        ("nowhere", "atlas", "has no run with this id"),
         ("earlier", "atlas", "nobody has learnt anything in this run"),
         ("", "atlas?learning=frozen", "nothing that could be frozen"),
     ],

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.interval import wilson
-from pytest_crmeval.domain.learning import Lesson, Use
+from pytest_crmeval.domain.learning import EntryUse, Lesson
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.report.files import build
-from pytest_crmeval.report.learning_curve import Comparison, Learning, Share, learning_of
-from pytest_crmeval.report.report import Standing
+from pytest_crmeval.report.learning_curve import Learning, PlaybookEffect, Share, learning_of
+from pytest_crmeval.report.report import SubjectSummary
 from tests.fakes import planned, trial
 
 P, F, E = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED
@@ -46,9 +46,9 @@ def test_success_is_told_along_the_stream() -> None:
     found = figures([*stream, taught(13, E)])
 
     assert [(1, 5, 0, 5), (6, 10, 5, 5), (11, 12, 2, 2)] == [
-        (window.first, window.last, window.share.passed, window.share.scored) for window in found.windows
+        (window.first, window.last, window.passed, window.scored) for window in found.windows
     ]
-    assert [(1, 6, 1), (7, 12, 6)] == [(half.first, half.last, half.share.passed) for half in found.halves]
+    assert [(1, 6, 1), (7, 12, 6)] == [(half.first, half.last, half.passed) for half in found.halves]
 
 
 def test_a_long_stream_has_ten_windows() -> None:
@@ -114,8 +114,10 @@ def test_uses_and_reviews_are_added_up() -> None:
     """And conversations with and without an intervention are told apart."""
     found = figures(
         [
-            taught(1, F, reviews={"corrected": 2, "approved": 1}, uses={"p": Use(hits=2, adoptions=1, failures=1)}),
-            taught(2, P, reviews={"approved": 1}, uses={"p": Use(hits=1, adoptions=1)}),
+            taught(
+                1, F, reviews={"corrected": 2, "approved": 1}, uses={"p": EntryUse(hits=2, adoptions=1, failures=1)}
+            ),
+            taught(2, P, reviews={"approved": 1}, uses={"p": EntryUse(hits=1, adoptions=1)}),
             taught(3, P),
         ]
     )
@@ -143,8 +145,8 @@ def test_the_student_is_held_against_himself(others: Sequence[Trial]) -> None:
     """On the cases that are held out, one by one."""
     found = figures([taught(9, P), *HELD_OUT], m=others).comparison
 
-    assert Comparison(alone="m", both=1, only_frozen=3, neither=1) == found
-    assert (0.8, 0.2, 0.25) == (found.frozen_share.rate, found.alone_share.rate, found.p_value)
+    assert PlaybookEffect(alone="m", both=1, only_frozen=3, neither=1) == found
+    assert (0.8, 0.2, 0.25) == (found.with_playbook.rate, found.without.rate, found.p_value)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_nobody_else_is_the_student_alone(others: Sequence[Trial]) -> None:
 @pytest.mark.parametrize(("frozen", "without", "p_value"), [(0, 0, 1.0), (1, 1, 1.0), (5, 0, 0.0625), (9, 1, 0.021484)])
 def test_chance_is_told(frozen: int, without: int, p_value: float) -> None:
     """By McNemar's exact test, two-sided."""
-    assert p_value == pytest.approx(Comparison(alone="m", only_frozen=frozen, only_alone=without).p_value, abs=1e-6)
+    assert p_value == pytest.approx(PlaybookEffect(alone="m", only_frozen=frozen, only_alone=without).p_value, abs=1e-6)
 
 
 def test_roles_are_paid_apart() -> None:
@@ -190,7 +192,7 @@ def test_a_report_has_it_and_is_read_as_it_was_written() -> None:
     assert learner.learning
     assert learner.learning.comparison
     assert (4, None) == (learner.learning.comparison.only_frozen, model.learning)
-    assert learner == Standing.from_dict(learner.to_dict())
+    assert learner == SubjectSummary.from_dict(learner.to_dict())
     assert None is learning_of([alone(1, P)], {})
 
 
@@ -200,4 +202,4 @@ def test_pairs_are_made_of_first_trials() -> None:
     repeats = [alone(1, F), alone(1, P, trial=2)]
     found = figures([frozen], m=repeats).comparison
 
-    assert Comparison(alone="m", only_frozen=1) == found
+    assert PlaybookEffect(alone="m", only_frozen=1) == found

@@ -18,7 +18,7 @@ from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.shard import deal
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
-from pytest_crmeval.journal import writer as journal
+from pytest_crmeval.journal import reader as journal
 from pytest_crmeval.journal.transcripts import path_of, write
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report import merge as merging

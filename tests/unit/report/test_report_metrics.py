@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from msgspec import convert
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.interval import clustered, wilson
@@ -17,7 +18,6 @@ from pytest_crmeval.report.metrics import (
     Breakdown,
     Group,
     Metrics,
-    breakdown_from,
     breakdown_of,
     metrics_of,
     reading_order,
@@ -261,7 +261,7 @@ def test_what_was_written_can_be_read(trials: list[Trial]) -> None:
     metrics, by = metrics_of(trials), breakdown_of(trials)
 
     assert metrics == Metrics.from_dict(json.loads(json.dumps(metrics.to_dict())))
-    assert by == breakdown_from(json.loads(json.dumps(written(by))))
+    assert by == convert(json.loads(json.dumps(written(by))), Breakdown)
 
 
 def test_fields_that_are_not_known_yet_are_passed_over() -> None:
@@ -286,7 +286,7 @@ def test_junk_is_no_metrics(junk: Any) -> None:  # noqa: ANN401 (JSON)
 def test_junk_is_no_breakdown(junk: Any) -> None:  # noqa: ANN401 (JSON)
     """Neither."""
     with pytest.raises((TypeError, ValueError)):
-        breakdown_from(junk)
+        convert(junk, Breakdown)
 
 
 def test_ratings_are_read_from_the_easy_to_the_hard() -> None:

@@ -10,7 +10,7 @@ from pytest_crmeval.domain.usage import Bill
 from pytest_crmeval.render import intervals as certainty
 from pytest_crmeval.report.figures import figures_of
 from pytest_crmeval.report.outliers import alike, dearest, reason_of, reasons_of, slowest
-from pytest_crmeval.report.report import Standing
+from pytest_crmeval.report.report import SubjectSummary
 from tests.fakes import trial
 
 FAILED = Verdict.FAILED
@@ -33,10 +33,19 @@ def wrong(case: str, *scores: Score) -> Trial:
         ("quote Q-0042 was touched", "quote Q-7 was touched"),
         ("sent to ada@ada.example", "sent to bob@firm.example"),
         ("two  spaces\there", "two spaces here"),
+        (
+            "state: clients: missing: name='Ada', email=None",
+            "state: clients: missing: name='Bob', amount=-3.5, lost=True",
+        ),
+        ("state: clients: missing: name='Ada'", "state: clients: missing: name='Bob', phone='1', em…"),
+        (
+            "clients Ada (Clone) (3f2b8a4e-1c2d-4e5f-8a9b-0123456789ab): owner expected 'Ada', actual None",
+            "clients Bob (00000000-0000-0000-0000-000000000000): owner expected 'Bob', actual 'Eve'",
+        ),
     ],
 )
 def test_reasons_that_differ_in_names_and_numbers_are_alike(one: str, other: str) -> None:
-    """Quotes, ids, dates, amounts, addresses, space."""
+    """Quotes, ids, dates, amounts, addresses, space, fields of records, and the records' names."""
     assert alike(one) == alike(other)
 
 
@@ -44,6 +53,9 @@ def test_reasons_of_other_kinds_are_not_alike() -> None:
     """What is left still says what went wrong."""
     assert alike("state: clients: 1 row is missing") != alike("state: quotes: 1 row is missing")
     assert "turn #: expected …, found …" == alike("turn 3: expected 'Ada', found \"Bob\"")
+    assert "state: clients …: owner expected …, actual …" == alike(
+        "state: clients Ada Ltd (3f2b8a4e-1c2d-4e5f-8a9b-0123456789ab): owner expected 'Ada', actual None"
+    )
 
 
 def test_a_trial_has_one_reason() -> None:
@@ -89,8 +101,8 @@ def test_the_slowest_and_the_dearest_come_first() -> None:
 def test_figures_and_reasons_in_a_terminal() -> None:
     """A column per subject; a dash for what one of them has not."""
     trials = [trial("a"), wrong("b", Score(name="state", value=0.0, reason="a row is missing"))]
-    one = Standing(suite="crm", subject="x", figures=figures_of(trials), reasons=reasons_of(trials))
-    other = Standing(suite="crm", subject="y")
+    one = SubjectSummary(suite="crm", subject="x", figures=figures_of(trials), reasons=reasons_of(trials))
+    other = SubjectSummary(suite="crm", subject="y")
 
     head, first, *_ = certainty.figures("crm", [one, other])
     assert ("crm with 95 % intervals", "x", "y") == head

@@ -16,7 +16,7 @@ from pytest_crmeval.report.paired import (
     holm,
     mean_difference,
 )
-from tests.steady import STEADY
+from tests.hypothesis_settings import DETERMINISTIC
 
 
 def pairs(*values: tuple[float, float], chain: str = "") -> list[Pair]:
@@ -61,7 +61,7 @@ def test_holm_is_the_one_of_the_textbooks() -> None:
     assert [] == holm([])
 
 
-@STEADY
+@DETERMINISTIC
 @given(st.lists(st.floats(0, 1), max_size=8))
 def test_holm_corrects_upwards_in_order_and_at_most_as_bonferroni(chances: list[float]) -> None:
     """Whatever the p-values are."""

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytest_crmeval.domain.learning import Lesson
-from pytest_crmeval.journal.writer import Journal, JournalError
+from pytest_crmeval.journal.reader import JournalError
+from pytest_crmeval.journal.writer import JournalWriter
 from pytest_crmeval.report.files import ReportError, build
 from pytest_crmeval.report.sources import SourceError, source_of
 from tests.fakes import planned, trial
@@ -33,7 +34,7 @@ def test_a_run_that_was_killed_has_no_report(tmp_path: Path) -> None:
 def test_a_run_that_is_still_written_is_refused(tmp_path: Path) -> None:
     """It would be joined without its end."""
     keep(tmp_path, "mine", [trial("one")])
-    book = Journal.open(tmp_path / "mine" / "trials.jsonl")
+    book = JournalWriter.open(tmp_path / "mine" / "trials.jsonl")
 
     with pytest.raises(SourceError, match="mine: another process is writing this run"):
         source_of("mine", tmp_path)

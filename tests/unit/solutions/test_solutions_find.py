@@ -1,9 +1,9 @@
 """Solution files are found wherever they are, once each, in the order in which a model was trained."""
 
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +11,7 @@ from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.domain.fingerprints import WHOLE, quick, whole
 from pytest_crmeval.domain.solution import Checkpoint, SolutionFile
 from pytest_crmeval.solutions.files import SolutionRef, digest, find
-from pytest_crmeval.solutions.files.patterns import expanded
+from pytest_crmeval.solutions.files.sources import expanded
 
 Tree = Callable[..., Path]
 """Makes files."""
@@ -30,6 +30,34 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
         return tmp_path
 
     return make
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("checkpoint-49", 49),
+        ("checkpoint_49", 49),
+        ("step_49", 49),
+        ("step-49-merged", 49),
+        ("global_step49", 49),
+        ("global_step_00049", 49),
+        ("checkpoint-final", None),
+        ("stepson", None),
+        ("checkpoint-49b", None),
+    ],
+)
+def test_the_step_is_read_from_the_name_of_the_folder(tree: Tree, name: str, step: int | None) -> None:
+    """As trainers write it."""
+    (ref,) = find([tree(f"runs/{name}/s.jsonl") / "runs"])
+
+    assert Checkpoint(name=name, step=step) == ref.checkpoint
+
+
+def test_a_step_inside_a_checkpoint_is_not_another_checkpoint(tree: Tree) -> None:
+    """DeepSpeed writes checkpoint-49/global_step49."""
+    refs = find([tree("runs/checkpoint-49/global_step49/s.jsonl", "runs/step_100/s.jsonl", "runs/step_20/s.jsonl")])
+
+    assert [("step_20", "s"), ("checkpoint-49", "global_step49/s"), ("step_100", "s")] == told(refs)
 
 
 def told(refs: list[SolutionRef]) -> list[tuple[str, str]]:
@@ -147,13 +175,13 @@ def test_braces() -> None:
 @pytest.mark.parametrize(
     ("source", "pattern", "message"),
     [
-        ("nowhere", "", "nowhere: there is nothing; give a folder, a glob, a .jsonl file, or a file that lists some"),
+        ("nowhere", "", "nowhere: not found; give a folder, a glob, a .jsonl file, or a file that lists some"),
         ("empty", "", "empty: there is no .jsonl file; solutions are JSON Lines, one object per line"),
         ("no*", "", "no*: there is no .jsonl file; solutions are JSON Lines, one object per line"),
         ("runs", "checkpoint-3", "no checkpoint matches 'checkpoint-3'; there are checkpoint-1, checkpoint-2"),
-        ("list.txt", "", "list.txt:2: nowhere: there is nothing"),
-        ("lists.txt", "", "lists.txt:1: list.txt is no .jsonl file; a list names no other list"),
-        ("blob.bin", "", "blob.bin: this is no list of folders and files"),
+        ("list.txt", "", "list.txt:2: nowhere: not found"),
+        ("lists.txt", "", "lists.txt:1: list.txt is not a .jsonl file; a list can't name another list"),
+        ("blob.bin", "", "blob.bin: this is not a list of folders and files"),
     ],
 )
 def test_where_there_is_nothing(tree: Tree, source: str, pattern: str, message: str) -> None:
@@ -169,17 +197,43 @@ def test_where_there_is_nothing(tree: Tree, source: str, pattern: str, message: 
     assert str(refused.value).startswith(message)
 
 
-def test_a_pipe_is_not_waited_for(tree: Tree) -> None:
-    """Nobody may ever write into it."""
-    os.mkfifo(tree("runs/checkpoint-1/a.jsonl") / "runs/checkpoint-1/b.jsonl")
-    # Where it is waited for, this lets it end, and nothing is refused.
-    writer = threading.Timer(5.0, lambda: Path("runs/checkpoint-1/b.jsonl").write_text("", encoding="utf-8"))
-    writer.daemon = True
-    writer.start()
+def test_what_can_not_be_read_stops_no_other_file(tree: Tree) -> None:
+    """A pipe or a device would be read for ever; an empty checkpoint is there as well."""
+    root = tree("runs/checkpoint-1/a.jsonl", "runs/checkpoint-2/readme.txt", "runs/global_step3/inner/s.jsonl")
+    os.mkfifo(root / "runs/checkpoint-1/fifo.jsonl")
+    (root / "runs/checkpoint-1/gone.jsonl").symlink_to("nowhere")
+    (root / "runs/checkpoint-1/loop.jsonl").symlink_to("loop.jsonl")
+    (root / "runs/checkpoint-1/null.jsonl").symlink_to("/dev/zero")
 
-    with pytest.raises(DatasetError, match=r"b\.jsonl: this is a pipe"):
-        find(["runs"])
-    writer.cancel()
+    found = {f"{ref.checkpoint.name} {ref.id}": ref.read().broken for ref in find(["runs"])}
+
+    pipe = "this is a pipe, a device or a socket; a solution file is read more than once"
+    assert {
+        "checkpoint-1 a": "",
+        "checkpoint-1 fifo": pipe,
+        "checkpoint-1 gone": "No such file or directory; make it readable, or remove it",
+        "checkpoint-1 loop": "Too many levels of symbolic links; make it readable, or remove it",
+        "checkpoint-1 null": pipe,
+        "checkpoint-2 empty": "there is no .jsonl file in this folder",
+        "global_step3 inner/s": "",
+    } == found
+
+
+def test_a_folder_that_can_not_be_read_stops_no_other(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Permissions do not bind root, so the system call is replaced."""
+    root = tree("runs/checkpoint-1/a.jsonl", "runs/checkpoint-2/b.jsonl")
+    scandir = os.scandir
+
+    def refuse(path: str) -> Any:  # noqa: ANN401 (as os.scandir)
+        if Path(path).name == "checkpoint-2":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+
+    found = {ref.checkpoint.name: ref.broken for ref in find([root / "runs"])}
+
+    assert {"checkpoint-1": "", "checkpoint-2": "Permission denied; make it readable, or remove it"} == found
 
 
 def test_no_source_at_all() -> None:

@@ -14,8 +14,8 @@ from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.domain.problem import (
     CheckerStyle,
     Compare,
-    Comparison,
     Examples,
+    OutputComparison,
     Problem,
     Sizes,
     TestChoice,
@@ -23,7 +23,7 @@ from pytest_crmeval.domain.problem import (
 )
 from pytest_crmeval.domain.program import Language
 from pytest_crmeval.solutions import problems
-from pytest_crmeval.solutions.problems import check, opened, schema
+from pytest_crmeval.solutions.problems import HOW_TO_GIVE, WITHOUT_GENERATED, check, opened, schema
 
 SCHEMA: dict[str, Any] = json.loads(Path(schema.__file__).with_name("problem.schema.json").read_text(encoding="utf-8"))
 TEST = {"input": "1\r\n2\r\n", "output": "3\r\n"}
@@ -78,8 +78,36 @@ def test_our_own_with_everything(tmp_path: Path) -> None:
     assert (CheckerStyle.KATTIS, Language.CPP) == (problem.checker.style, problem.checker.program.language)
     assert (900, ("dp",), "") == (problem.rating, problem.tags, problem.unsupported)
     other = got(tmp_path / "p.jsonl", "q")
-    assert Comparison(mode=Compare.EXACT, tolerance=0.1) == other.comparison
+    assert OutputComparison(mode=Compare.EXACT, tolerance=0.1) == other.comparison
     assert (2.0, 256 * 2**20) == (other.time_limit, other.memory_limit)
+
+
+def test_a_validator_gets_the_headers_that_it_includes(tmp_path: Path) -> None:
+    """Each once, nested ones as well: a sandbox compiles one file."""
+    source = '#include "validate.h"\n#include <iostream>\n#include "validate.h"\nint main() { return ok(); }'
+    files = {"validate.h": '#include "codes.h"\nint ok() { return AC; }', "codes.h": "enum { AC = 42 };"}
+    checker = {"style": "kattis", "language": "cpp", "source": source, "files": files}
+    problem = got(lines(tmp_path / "p.jsonl", ours(checker=checker)), "p")
+
+    assert problem.checker is not None
+    assert (
+        "enum { AC = 42 };\nint ok() { return AC; }\n#include <iostream>\n\nint main() { return ok(); }"
+        == problem.checker.program.source
+    )
+
+
+def test_a_problem_whose_validator_is_not_given_is_unsupported(tmp_path: Path) -> None:
+    """It is not compared instead, which would reject right answers."""
+    problem = got(lines(tmp_path / "p.jsonl", ours(checker={"style": "kattis", "language": "cpp"})), "p")
+
+    assert "its checker (style kattis) is not given: add checker.source" == problem.unsupported
+
+
+def test_open_r1_compares_words(tmp_path: Path) -> None:
+    """Its own rule: no tolerance, and yes and no in any case."""
+    problem = got(lines(tmp_path / "p.jsonl", row()), "852/A")
+
+    assert OutputComparison(mode=Compare.WORDS) == problem.comparison
 
 
 def test_a_published_row(tmp_path: Path) -> None:
@@ -97,7 +125,7 @@ def test_a_published_row(tmp_path: Path) -> None:
     [
         ({"interaction_format": "Ask."}, "it is interactive"),
         ({"official_tests": []}, "it has no tests"),
-        ({"input_mode": "telepathy"}, "nobody knows its input_mode 'telepathy'"),
+        ({"input_mode": "telepathy"}, "unknown input_mode 'telepathy'"),
         ({"interaction_format": None}, ""),
     ],
 )
@@ -139,18 +167,20 @@ def test_a_table_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "p.parquet").write_bytes(b"no table")
     parquet.write_table(pa.table({"id": ["a"]}), tmp_path / "q.parquet")
 
-    assert told(tmp_path / "p.parquet").startswith("p.parquet: this is no parquet file that can be read")
-    assert told(tmp_path / "q.parquet").startswith("q.parquet: there is no column official_tests; id")
+    assert told(tmp_path / "p.parquet").startswith("p.parquet: this is not a readable parquet file")
+    assert told(tmp_path / "q.parquet").startswith(
+        "q.parquet: none of the known formats; a table of problems has the columns official_tests or "
+    )
 
 
 @pytest.mark.parametrize(
     ("record", "message"),
     [
         (ours(tetss=[]), "p.jsonl:1: line: Object contains unknown field `tetss`"),
-        (ours(tests=[]), "p.jsonl:1: tests: there is none; without tests nobody can be judged"),
+        (ours(tests=[]), "p.jsonl:1: tests: there is none; a problem needs at least one test"),
         (ours(time_limit=0), "p.jsonl:1: time_limit: Expected `float` > 0.0"),
         (ours(input_file="../x"), "p.jsonl:1: input_file: Expected `str` matching"),
-        (ours(tolerance=1, checker={"style": "stdout", "source": "x"}), "p.jsonl:1: tolerance: is of no use"),
+        (ours(tolerance=1, checker={"style": "stdout", "source": "x"}), "p.jsonl:1: tolerance: has no effect"),
         (ours(checker={"style": "own", "source": "x"}), "p.jsonl:1: checker.style: Invalid enum value 'own'"),
         ({"id": "p"}, "p.jsonl:1: line: Object missing required field `tests`"),
         ({"official_tests": []}, "p.jsonl:1: id: there is neither id, nor contest_id and index"),
@@ -295,15 +325,40 @@ def test_generated_tests(folder: Path) -> None:
     assert share != generated(folder, share=0.25, seed=2)
 
 
+def test_a_problem_without_its_generated_tests_is_unsupported_unless_its_official_ones_are_complete(
+    tmp_path: Path,
+) -> None:
+    """It is never judged by fewer tests without saying so."""
+    path = lines(
+        tmp_path / "p.jsonl", row(generated_tests=5), row("1/A", generated_tests=5, official_tests_complete=True)
+    )
+    everything = TestChoice(max_generated=None)
+
+    promised, complete = got(path, "852/A", everything), got(path, "1/A", everything)
+
+    assert (f"its generated tests are not given: {HOW_TO_GIVE}", "") == (promised.unsupported, promised.note)
+    assert ("", WITHOUT_GENERATED) == (complete.unsupported, complete.note)
+
+
+def test_a_problem_with_some_of_its_generated_tests_is_unsupported(folder: Path, tmp_path: Path) -> None:
+    """A part of a download is not the whole."""
+    path = lines(tmp_path / "p.jsonl", row(generated_tests=21))
+
+    problem = got(path, "852/A", TestChoice(generated=folder, max_generated=None))
+
+    assert f"20 of its 21 generated tests are in {folder}" == problem.unsupported
+
+
 def test_no_generated_tests_unless_they_are_wanted(tmp_path: Path) -> None:
     """And those that are promised and not there are missed."""
     (tmp_path / "none").mkdir()
     path = lines(tmp_path / "p.jsonl", row(generated_tests=5))
 
-    assert "" == got(path, "852/A", TestChoice(generated=tmp_path / "none")).unsupported
+    chosen = got(path, "852/A", TestChoice(generated=tmp_path / "none"))
+    assert ("", WITHOUT_GENERATED) == (chosen.unsupported, chosen.note)
     wanted = got(path, "852/A", TestChoice(generated=tmp_path / "none", max_generated=None))
-    assert f"its generated tests are missing in {tmp_path / 'none'}" == wanted.unsupported
-    with pytest.raises(DatasetError, match="there is no such folder of generated tests"):
+    assert f"0 of its 5 generated tests are in {tmp_path / 'none'}" == wanted.unsupported
+    with pytest.raises(DatasetError, match="no such folder of generated tests"):
         opened([path], TestChoice(generated=tmp_path / "gone", max_generated=1))
 
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_crmeval.domain.program import Language, Program
 from pytest_crmeval.domain.solution import Defect, Extraction
-from pytest_crmeval.solutions.files.fences import blocks
-from pytest_crmeval.solutions.files.programs import Flaw, extracted, language_of
+from pytest_crmeval.solutions.files.programs import Flaw, blocks, extracted
 
 DRAFT, FINAL = "print('draft')", "print('a longer final one')"
 BOTH = f"First:\n```python\n{DRAFT}\n```\nNo, better:\n```python\n{FINAL}\n```\nDone."
@@ -138,29 +137,9 @@ def test_an_empty_block_is_no_program() -> None:
 
 def test_a_program_in_a_language_that_nobody_runs() -> None:
     """It is told which."""
-    found = flaw("```java\nclass Main {}\n```")
+    found = flaw("```scala\nobject Main\n```")
 
-    assert Flaw(defect=Defect.UNSUPPORTED, detail="programs in java can't be run") == found
-
-
-@pytest.mark.parametrize(
-    ("word", "language"),
-    [
-        ("python", Language.PYTHON),
-        ("Python 3", Language.PYTHON),
-        ("pypy3.10", Language.PYTHON),
-        ("py", Language.PYTHON),
-        ("cpp", Language.CPP),
-        ("C++17", Language.CPP),
-        ("GNU++20", Language.CPP),
-        ("c", None),
-        ("java", None),
-        ("", None),
-    ],
-)
-def test_the_names_of_languages(word: str, language: Language | None) -> None:
-    """With a version or without."""
-    assert language is language_of(word)
+    assert Flaw(defect=Defect.UNSUPPORTED, detail="programs in scala can't be run") == found
 
 
 def test_a_block_says_its_language_better_than_the_file() -> None:
@@ -168,6 +147,12 @@ def test_a_block_says_its_language_better_than_the_file() -> None:
     assert Language.CPP is program("```cpp\nint main() {}\n```").language
     assert Language.CPP is program("```\nint main() {}\n```", language=Language.CPP).language
     assert Language.PYTHON is program("```py\nprint()\n```", language=Language.CPP).language
+
+
+def test_the_version_that_a_block_names_is_kept() -> None:
+    """A program in C++20 is not one in any C++."""
+    assert (Language.CPP, "20") == (program("```c++20\n;\n```").language, program("```c++20\n;\n```").version)
+    assert Language.PYPY is program("```pypy3\nprint()\n```").language
 
 
 def test_a_fence_within_the_program_does_not_end_it() -> None:

@@ -77,7 +77,7 @@ def test_a_program(tmp_path: Path, record: dict[str, Any], problem: str, source:
         ({"id": "a", "raw_response": "No idea."}, Defect.NO_CODE),
         ({"id": "a", "raw_response": "```python\nprint("}, Defect.TRUNCATED),
         ({"id": "a", "code": "So:\n```python\nprint(", "raw_response": "So:\n```python\nprint("}, Defect.TRUNCATED),
-        ({"id": "a", "code": "x", "language": "rust"}, Defect.UNSUPPORTED),
+        ({"id": "a", "code": "x", "language": "scala"}, Defect.UNSUPPORTED),
     ],
 )
 def test_what_can_not_be_judged(tmp_path: Path, record: dict[str, Any] | bytes, defect: Defect) -> None:

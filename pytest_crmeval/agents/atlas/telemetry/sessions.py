@@ -14,14 +14,14 @@ from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.wire import encoded, written_call
-from pytest_crmeval.ports.learner import Attempt
+from pytest_crmeval.ports.learner import ReviewedProposal
 
 Event = tuple[str, str, Json]
-"""What happened to a playbook, to which entry, and what there is to know of it."""
+"""What happened to a playbook, to which entry, and details."""
 
 
 class SessionLog:
-    """Writes down what happens in one conversation, each thing when it happens."""
+    """Writes each event of one conversation when it happens."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class SessionLog:
         self._id = uuid4()
 
     def begun(self, lesson: Lesson) -> None:
-        """Note that it begins; an earlier attempt at the same case that was never finished is given up."""
+        """Write that it starts; an unfinished earlier attempt at the same case is marked as abandoned."""
         planned, place = self._planned, [self._run, self._key]
         self._execute(
             "UPDATE crmeval.sessions SET status = 'abandoned', ended = clock_timestamp() "
@@ -57,7 +57,7 @@ class SessionLog:
             ],
         )
 
-    def attempted(self, attempt: Attempt) -> None:
+    def attempted(self, attempt: ReviewedProposal) -> None:
         """Note a proposal and its review."""
         self._execute(
             "INSERT INTO crmeval.attempts (session_id, turn, attempt, calls, review, instead) "
@@ -70,7 +70,7 @@ class SessionLog:
         if attempt.guidance:
             self._execute(
                 "INSERT INTO crmeval.guidance (session_id, turn, note) VALUES (%s, %s, %s)",
-                [self._id, attempt.turn, self._text(attempt.guidance)],
+                [self._id, attempt.turn, str(_storable(self._redact(attempt.guidance)))],
             )
 
     def rewarded(self, reward: Reward) -> None:
@@ -82,7 +82,7 @@ class SessionLog:
         )
 
     def finished(self, lesson: Lesson, playbook: Playbook) -> None:
-        """Note what was learnt, and where learning stands now, at once."""
+        """Note what was learnt and the new playbook, in one transaction."""
         place = [self._run, self._key, lesson.position]
         with self._connection.transaction():
             for event, entry, content in events(lesson):
@@ -120,12 +120,9 @@ class SessionLog:
     def _json(self, value: Json) -> Jsonb:
         return Jsonb(_storable(self._redact(value)), dumps=encoded)
 
-    def _text(self, text: str) -> str:
-        return str(_storable(self._redact(text)))
-
 
 def events(lesson: Lesson) -> Iterator[Event]:
-    """Yield what a lesson does to a playbook."""
+    """Yield the changes of a playbook by a lesson."""
     for entry in lesson.added:
         yield "added", entry.id, entry.to_dict()
     for name, why in lesson.dropped.items():
@@ -139,9 +136,49 @@ def events(lesson: Lesson) -> Iterator[Event]:
 
 
 def _storable(value: Json) -> Json:
-    """Return what PostgreSQL takes: no NUL, and no half of a surrogate pair, which a model may have said."""
+    """Return what PostgreSQL accepts: without NUL and halves of surrogate pairs, which a model may have written."""
     if isinstance(value, str):
         return printable(value.replace("\0", "\\0"))
     if isinstance(value, dict):
         return {str(_storable(key)): _storable(item) for key, item in value.items()}
     return [_storable(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+class CarefulLog:
+    """Writes one conversation until the database fails; the conversation goes on, and the journal has the lesson."""
+
+    def __init__(self, opened: Callable[[], SessionLog]) -> None:
+        self._opened = opened
+        self._log: SessionLog | None = None
+        self.trouble = ""
+        """Why something could not be written; empty if everything was."""
+
+    def begun(self, lesson: Lesson) -> None:
+        """Note that it begins."""
+        self._write(lambda log: log.begun(lesson))
+
+    def attempted(self, attempt: ReviewedProposal) -> None:
+        """Note a proposal and its review."""
+        self._write(lambda log: log.attempted(attempt))
+
+    def rewarded(self, reward: Reward) -> None:
+        """Note what it was worth."""
+        self._write(lambda log: log.rewarded(reward))
+
+    def finished(self, lesson: Lesson, playbook: Playbook) -> None:
+        """Note what was learnt and the new playbook."""
+        self._write(lambda log: log.finished(lesson, playbook))
+
+    def broken(self) -> None:
+        """Note that it has broken off."""
+        self._write(SessionLog.broken)
+
+    def _write(self, write: Callable[[SessionLog], None]) -> None:
+        """Write, unless an earlier write failed: a row without those before it would mislead."""
+        if self.trouble:
+            return
+        try:
+            self._log = self._log or self._opened()
+            write(self._log)
+        except psycopg.Error as error:
+            self.trouble = f"telemetry is incomplete: {str(error).strip().partition(chr(10))[0]}"

@@ -1,27 +1,64 @@
-"""The tools that agents may call, by name. What is not listed here can't be called."""
+"""The tools that agents can call, by name."""
 
 from collections.abc import Mapping
 
-from pytest_crmeval.conversations.crm.tools import clients, deals, overview, papers
-from pytest_crmeval.conversations.crm.tools.kinds import Refusal, invalid
-from pytest_crmeval.conversations.crm.tools.registry import Entry, Taken, shown
-from pytest_crmeval.conversations.crm.tools.world import World
+from psycopg import sql
+
+from pytest_crmeval.conversations.crm.tools import clients, documents, opportunities
+from pytest_crmeval.conversations.crm.tools.definition import Arguments, ToolDefinition, shown
+from pytest_crmeval.conversations.crm.tools.entities import ENTITIES, Entity
+from pytest_crmeval.conversations.crm.tools.session import CrmSession
+from pytest_crmeval.conversations.crm.tools.value_types import Refusal, invalid
 from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
 
-TOOLS: Mapping[str, Entry] = {
-    entry.name: entry for entry in (*clients.ENTRIES, *deals.ENTRIES, *papers.ENTRIES, *overview.ENTRIES)
+_COUNTS = sql.SQL("SELECT {}").format(
+    sql.SQL(", ").join(
+        sql.SQL("(SELECT count(*) FROM {})").format(sql.Identifier(entity.table)) for entity in ENTITIES.values()
+    )
+)
+
+
+def summarize_counts(session: CrmSession, arguments: Arguments) -> ToolResult:
+    """Count the rows of every table."""
+    del arguments
+    (counts,) = session.query(_COUNTS)
+    return ToolResult(value=dict(zip((entity.table for entity in ENTITIES.values()), counts, strict=True)))
+
+
+def _list_tool(entity: Entity) -> ToolDefinition:
+    def list_rows(session: CrmSession, arguments: Arguments) -> ToolResult:
+        rows, note = session.rows(entity, arguments)
+        return ToolResult(value={row[entity.key]: row for row in rows}, note=note)
+
+    description = f"List all {entity.table}, by id."
+    return ToolDefinition(name=f"list_{entity.table}", description=description, handler=list_rows)
+
+
+TOOLS: Mapping[str, ToolDefinition] = {
+    definition.name: definition
+    for definition in (
+        *clients.DEFINITIONS,
+        *opportunities.DEFINITIONS,
+        *documents.DEFINITIONS,
+        *map(_list_tool, ENTITIES.values()),
+        ToolDefinition(
+            name="summarize_counts",
+            description="Count what the CRM holds: clients, contacts, opportunities and so on.",
+            handler=summarize_counts,
+        ),
+    )
 }
 
 
-def run(world: World, call: ToolCall) -> ToolResult:
-    """Do what a call asks, or raise a Refusal; nothing reaches SQL before all arguments are checked."""
-    entry, taken = _checked(call)
-    return entry.handler(world, taken)
+def run(session: CrmSession, call: ToolCall) -> ToolResult:
+    """Run a call, or raise a Refusal. All arguments are checked before any SQL is run."""
+    definition, arguments = _checked(call)
+    return definition.handler(session, arguments)
 
 
 def check(call: ToolCall) -> str:
-    """Return what is wrong with a call, whatever the CRM holds; empty if nothing is."""
+    """Return what is wrong with a call regardless of the rows in the CRM; empty if it is valid."""
     try:
         _checked(call)
     except Refusal as refusal:
@@ -29,21 +66,16 @@ def check(call: ToolCall) -> str:
     return ""
 
 
-def _checked(call: ToolCall) -> tuple[Entry, Taken]:
-    entry = TOOLS.get(call.tool) if isinstance(call.tool, str) else None
-    if entry is None:
-        told = f"There is no tool '{shown(call.tool)}'; the tools are: {', '.join(sorted(TOOLS))}."
-        raise Refusal("unknown_tool", told)
-    taken = entry.take(canonical(call).arguments)
-    if entry.changes:
-        _refuse_idle(call, taken, entry.changes.key)
-    return entry, taken
-
-
-def _refuse_idle(call: ToolCall, taken: Taken, key: str) -> None:
-    """Refuse a change that does not say what to change (V12), or that would change the id."""
-    updates = call.arguments.get("updates")
-    if taken.keys() == {key} and updates != {}:
-        raise invalid("Must provide either updates dict or keyword args")
-    if isinstance(updates, Mapping) and str(updates.get(key, taken[key])).lower() != taken[key].lower():
-        raise invalid(f"Unsupported fields for update: ['{key}'].")
+def _checked(call: ToolCall) -> tuple[ToolDefinition, Arguments]:
+    definition = TOOLS.get(call.tool) if isinstance(call.tool, str) else None
+    if definition is None:
+        known = ", ".join(sorted(TOOLS))
+        raise Refusal("unknown_tool", f"There is no tool '{shown(call.tool)}'; the tools are: {known}.")
+    arguments = definition.parse(canonical(call).arguments)
+    if definition.changes:
+        key, updates = definition.changes.key, call.arguments.get("updates")
+        if arguments.keys() == {key} and updates != {}:  # V12
+            raise invalid("Must provide either updates dict or keyword args")
+        if isinstance(updates, Mapping) and str(updates.get(key, arguments[key])).lower() != arguments[key].lower():
+            raise invalid(f"Unsupported fields for update: ['{key}'].")
+    return definition, arguments

@@ -1,10 +1,10 @@
-"""What the CRM holds: the columns of each entity, their kinds, and what may be done with them."""
+"""The entities of the CRM: their columns with types, and which of these can be changed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import LiteralString
 
-from pytest_crmeval.conversations.crm.tools.kinds import (
+from pytest_crmeval.conversations.crm.tools.value_types import (
     AMOUNT,
     DAY,
     EMAIL,
@@ -15,7 +15,7 @@ from pytest_crmeval.conversations.crm.tools.kinds import (
     PROBABILITY,
     TEXT,
     TEXTS,
-    Kind,
+    ValueType,
     choice,
 )
 from pytest_crmeval.domain.state import TABLES
@@ -23,32 +23,32 @@ from pytest_crmeval.domain.state import TABLES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """One kind of row."""
+    """A kind of record: one table."""
 
     name: str
-    columns: Mapping[str, Kind]
+    columns: Mapping[str, ValueType]
     required: Sequence[str]
-    """What a seeded row must have."""
+    """Columns that a seeded row must have."""
     defaults: Mapping[str, str] = field(default_factory=dict)
-    """What a seeded row has if it does not say otherwise."""
+    """Values of a seeded row that leaves these columns out."""
     changeable: Sequence[str] = ()
     order: LiteralString
-    """Leaves nothing open, on any server: the first row of a search is what later turns refer to."""
+    """A total order, the same on every server: later turns refer to the first row of a search."""
     clock: str | None = None
-    """The column that says when the row was made."""
+    """The column with the time at which the row was created."""
 
     @property
     def table(self) -> str:
-        """Where its rows are."""
+        """The table of its rows."""
         return TABLES[self.name][0]
 
     @property
     def key(self) -> str:
-        """What its rows are known by."""
+        """The primary key of its rows."""
         return TABLES[self.name][1]
 
-    def kinds(self, *names: str) -> dict[str, Kind]:
-        """Return some columns with their kinds."""
+    def types(self, *names: str) -> dict[str, ValueType]:
+        """Return some columns with their types."""
         return {name: self.columns[name] for name in names}
 
 
@@ -189,4 +189,4 @@ NOTE = Entity(
 ENTITIES: Mapping[str, Entity] = {
     entity.name: entity for entity in (CLIENT, COMPANY, CONTACT, OPPORTUNITY, QUOTE, CONTRACT, DOCUMENT, NOTE)
 }
-"""By name, in an order in which each row is known before it is referred to."""
+"""By name, in an order in which rows come before the rows that refer to them."""

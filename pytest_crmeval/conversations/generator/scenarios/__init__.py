@@ -1,37 +1,36 @@
-"""Everything that users want of the CRM."""
+"""All scenarios: the kinds of requests that users make."""
 
 from collections.abc import Sequence
 
 from pytest_crmeval.conversations.generator.intents import Scenario
 from pytest_crmeval.conversations.generator.scenarios import (
-    absence,
+    absent_records,
+    ambiguous_requests,
     client_questions,
     clients,
     companies,
     contacts,
     contracts,
-    corrections,
+    deal_calculations,
     deal_questions,
-    deal_sums,
     deals,
-    formats,
-    limits,
-    omissions,
-    papers,
-    questions_back,
+    follow_ups,
+    missing_details,
+    notes_and_files,
     quote_changes,
     quote_questions,
     quotes,
-    trouble,
-    unsettled,
+    refused_by_data,
+    refused_formats,
+    refused_values,
 )
 
 _MODULES = (
     *(clients, client_questions, contacts, companies),
-    *(deals, deal_sums, deal_questions),
-    *(quotes, quote_changes, quote_questions, contracts, papers),
-    *(trouble, limits, formats, questions_back, omissions, absence),
-    *(unsettled, corrections),
+    *(deals, deal_calculations, deal_questions),
+    *(quotes, quote_changes, quote_questions, contracts, notes_and_files),
+    *(refused_by_data, refused_values, refused_formats, ambiguous_requests, missing_details, absent_records),
+    follow_ups,
 )
-MOVES: Sequence[Scenario] = tuple(move for module in _MODULES for move in module.MOVES)
-"""In an order that must not change: chance goes by it."""
+SCENARIOS: Sequence[Scenario] = tuple(scenario for module in _MODULES for scenario in module.SCENARIOS)
+"""Their order must not change: random choices depend on it."""

@@ -1,17 +1,17 @@
-"""What users answer when they are asked which one they mean."""
+"""Answers to the question which record the user means."""
 
 from pytest_crmeval.conversations.generator.intents import Intent
 from pytest_crmeval.conversations.generator.naming import short_name
 from pytest_crmeval.conversations.generator.rows import Row
-from pytest_crmeval.conversations.generator.scenarios.unsettled import Unsettled, enact
+from pytest_crmeval.conversations.generator.scenarios.follow_ups import OpenRequest, apply_to_world
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.domain.state import TABLES
 
 ANSWERED = frozenset({"disambiguation"})
 
 
-def this_client(story: Story, last: Unsettled) -> Intent:
-    """Say which client is meant: by its name, or by the part that is its own."""
+def this_client(story: Story, last: OpenRequest) -> Intent:
+    """Name the client, or the distinctive part of its name."""
     row = story.chance.one_of(last.rows)
     own = row.full_name.removeprefix(str(last.args["name"])).strip()
     others = [other.full_name.casefold() for other in last.rows if other is not row]
@@ -21,8 +21,8 @@ def this_client(story: Story, last: Unsettled) -> Intent:
     return _meant(story, last, row, story.chance.one_of(choices))
 
 
-def this_person(story: Story, last: Unsettled) -> Intent:
-    """Say who is meant: by the full name, or by where they work."""
+def this_person(story: Story, last: OpenRequest) -> Intent:
+    """Name the contact in full, or by client or title."""
     row = story.chance.one_of(last.rows)
     client = story.world.client_of(row)
     choices = [row.full_name, row.full_name]
@@ -33,15 +33,15 @@ def this_person(story: Story, last: Unsettled) -> Intent:
     return _meant(story, last, row, story.chance.one_of(choices))
 
 
-def this_deal(story: Story, last: Unsettled) -> Intent:
-    """Say which deal is meant: by its name, or by its size."""
+def this_deal(story: Story, last: OpenRequest) -> Intent:
+    """Name the deal, or its size among the others."""
     row = story.chance.one_of(last.rows)
     choices = [row.full_name, f"the {row.full_name} one", f"the {row.full_name} deal", *_by_size(row, last)]
     return _meant(story, last, row, story.chance.one_of(choices))
 
 
-def this_quote(story: Story, last: Unsettled) -> Intent:
-    """Say which quote is meant: by its amount, or by its status."""
+def this_quote(story: Story, last: OpenRequest) -> Intent:
+    """Name the quote by its amount, size or status."""
     row = story.chance.one_of(last.rows)
     choices = [f"the one over {story.money(row['amount'])}", *_by_size(row, last)]
     if not any(other["status"] == row["status"] for other in last.rows if other is not row):
@@ -49,7 +49,7 @@ def this_quote(story: Story, last: Unsettled) -> Intent:
     return _meant(story, last, row, story.chance.one_of(choices))
 
 
-def _by_size(row: Row, last: Unsettled) -> list[str]:
+def _by_size(row: Row, last: OpenRequest) -> list[str]:
     others = [other["amount"] for other in last.rows if other is not row]
     if len(others) > 1:
         return ["the biggest one"] * (row["amount"] > max(others)) + ["the smallest one"] * (
@@ -58,15 +58,15 @@ def _by_size(row: Row, last: Unsettled) -> list[str]:
     return ["the bigger one"] * (row["amount"] > others[0]) + ["the smaller one"] * (row["amount"] < others[0])
 
 
-def _meant(story: Story, last: Unsettled, row: Row, choice: str) -> Intent:
-    """Return what was wanted all along, of one record."""
+def _meant(story: Story, last: OpenRequest, row: Row, choice: str) -> Intent:
+    """Return the original request for the record that the user chose."""
     key = (
         {"entity_type": row.entity, "entity_id": row.ref}
         if last.wanted == "add_note"
         else {TABLES[row.entity][1]: row.ref}
     )
     args = {**key, **last.given}
-    about = enact(story, last.wanted, args, row)
+    about = apply_to_world(story, last.wanted, args, row)
     return Intent(
         tool=last.wanted, args=args, slots={"choice": choice}, phrase="this_one", skills=ANSWERED, about=about
     )

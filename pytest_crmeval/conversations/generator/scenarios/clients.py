@@ -1,4 +1,4 @@
-"""What users want of clients."""
+"""New clients, and changes of clients."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,12 +8,13 @@ from pytest_crmeval.conversations.generator import vocabulary
 from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.mail import domain, domain_of
 from pytest_crmeval.conversations.generator.rows import Row
-from pytest_crmeval.conversations.generator.scenarios.particulars import Change, address, another, phone, told
+from pytest_crmeval.conversations.generator.scenarios.details import Change, address, change_of, in_words
+from pytest_crmeval.conversations.generator.scenarios.unused_names import phone
 from pytest_crmeval.conversations.generator.story import Story
 
 STATUSES = ("Active", "Prospect", "Inactive")
 KINDS: Mapping[str, str] = {"Active": "an active client", "Prospect": "a prospect", "Inactive": "an inactive client"}
-"""What a new client is said to be."""
+"""Status -> words for a new client that has it."""
 _ROOMS = (
     "info",
     "hello",
@@ -33,12 +34,12 @@ _TURNS: Mapping[tuple[str, str], str] = {
     ("Inactive", "Active"): "reactivate_client",
     ("Prospect", "Active"): "take_prospect_on",
 }
-"""Changes of status that have words of their own."""
+"""Changes of status that have their own wordings."""
 _EXTRAS = (("industry",), ("phone",), ("owner",), ("industry", "phone"), ("industry", "owner"), ("address",))
 
 
 def _taken(story: Story, core: str) -> bool:
-    """Whether a name is part of another one, or the other way round."""
+    """Whether a name contains an existing name or is part of one."""
     rows = [*story.world.of("Client"), *story.world.of("Company")]
     name = core.casefold()
     return any(name in row.full_name.casefold() or row.full_name.casefold() in name for row in rows)
@@ -52,7 +53,7 @@ def _new_name(story: Story) -> tuple[str, str, str]:
 
 
 def _new_email(story: Story, row: Row) -> str:
-    """Return an address that no client has, in the domain that the client is in."""
+    """Return an address in the client's domain that no client has."""
     where = domain_of(row["email"] or "") or domain(row["name"])
     used = {str(client["email"]).lower() for client in story.world.of("Client")}
     return story.chance.one_of([room for room in _addresses(where) if room not in used])
@@ -62,20 +63,8 @@ def _addresses(where: str) -> list[str]:
     return [f"{room}@{where}" for room in _ROOMS]
 
 
-def _new_owner(story: Story, row: Row) -> str:
-    return another(story.chance, vocabulary.owners(), row["owner"])
-
-
-def _new_industry(story: Story, row: Row) -> str:
-    return another(story.chance, [industry.name for industry in vocabulary.industries()], row["industry"])
-
-
-def _new_status(story: Story, row: Row) -> str:
-    return another(story.chance, STATUSES, row["status"])
-
-
 def _other_name(story: Story, row: Row) -> str:
-    """Return what a client may come to be called: often something that begins alike."""
+    """Return a new name for a client, often with the same beginning."""
     tails = [tail for industry in vocabulary.industries() if row.known_as in industry.cores for tail in industry.tails]
     names = [f"{row.known_as} {tail}" for tail in tails]
     free = [name for name in names if not _taken(story, name)]
@@ -89,29 +78,24 @@ _CHANGES: Mapping[str, Change] = {
         Change(column="email", thing="the e-mail address", draw=_new_email),
         Change(column="phone", thing="the phone number", draw=phone),
         Change(column="address", thing="the address", draw=address),
-        Change(column="industry", thing="the industry", draw=_new_industry),
-        Change(column="status", thing="the status", draw=_new_status),
-        Change(column="owner", thing="the owner", draw=_new_owner),
+        change_of("industry", "the industry", lambda: [industry.name for industry in vocabulary.industries()]),
+        change_of("status", "the status", lambda: STATUSES),
+        change_of("owner", "the owner", vocabulary.owners),
     )
 }
 
 
-def _particulars(story: Story, industry: str) -> dict[str, str]:
-    """Return what else may be known of a new client."""
-    nobody = Row(entity="Client", ref="", columns={})
-    columns = story.chance.one_of(_EXTRAS)
-    return {column: industry if column == "industry" else _CHANGES[column].draw(story, nobody) for column in columns}
-
-
 def add_client(story: Story) -> Intent:
-    """Add a client, perhaps with what else is known of it."""
+    """Add a client, perhaps with optional columns."""
     core, name, industry = _new_name(story)
     status = story.chance.weighted((("Prospect", 5.0), ("Active", 4.0), ("Inactive", 0.5)))
     args = {"name": name, "email": story.chance.one_of(_addresses(domain(name))), "status": status}
-    more = _particulars(story, industry) if story.chance.chance(0.55) else {}
+    empty = Row(entity="Client", ref="", columns={})
+    extras = story.chance.one_of(_EXTRAS) if story.chance.chance(0.55) else ()
+    more = {column: industry if column == "industry" else _CHANGES[column].draw(story, empty) for column in extras}
     slots = {"name": name, "email": args["email"], "kind": KINDS[status]}
     if more:
-        slots["details"] = told(story.chance, more)
+        slots["details"] = in_words(story.chance, more)
     row = story.world.create("Client", story.number, {**args, **more}, known_as=core)
     fixable = [column for column in ("email", "phone", "owner", "address") if row[column]]
     return Intent(
@@ -126,8 +110,9 @@ def add_client(story: Story) -> Intent:
 
 
 def ensure_client_exists(story: Story) -> Intent | None:
-    """Make sure that a client is there; whether it is, the user does not know."""
-    row = story.pick_unseen("Client", lambda client: bool(client["email"])) if story.chance.chance(0.5) else None
+    """Make sure that a client exists; the user does not know whether it does."""
+    known = story.chance.chance(0.5)
+    row = story.pick_or_none("Client", lambda row: row.ref not in story.seen and bool(row["email"])) if known else None
     if row is None:
         core, name, _ = _new_name(story)
         status = story.chance.one_of(("Prospect", "Active"))
@@ -143,10 +128,8 @@ def ensure_client_exists(story: Story) -> Intent | None:
 
 
 def set_client_status(story: Story) -> Intent | None:
-    """Set whether a client is active, inactive or yet to be won."""
+    """Set whether a client is active, inactive or a prospect."""
     row = story.pick("Client")
-    if row is None:
-        return None
     before = row["status"]
     intent = _CHANGES["status"].made(story, row)
     phrase = _TURNS.get((before, row["status"]))
@@ -155,41 +138,15 @@ def set_client_status(story: Story) -> Intent | None:
     return replace(intent, slots={"client": intent.slots["client"]}, phrase=phrase)
 
 
-def _changed(story: Story, column: str) -> Intent | None:
+def _change(story: Story, column: str) -> Intent | None:
+    """Change one column of a client."""
     row = story.pick("Client")
-    return _CHANGES[column].made(story, row) if row else None
-
-
-def change_client_phone(story: Story) -> Intent | None:
-    """Give a client another phone number, or its first."""
-    return _changed(story, "phone")
-
-
-def change_client_address(story: Story) -> Intent | None:
-    """Move a client."""
-    return _changed(story, "address")
-
-
-def change_client_email(story: Story) -> Intent | None:
-    """Give a client another e-mail address, which no other has."""
-    return _changed(story, "email")
-
-
-def change_client_owner(story: Story) -> Intent | None:
-    """Hand a client over to somebody else of ours."""
-    return _changed(story, "owner")
-
-
-def change_client_industry(story: Story) -> Intent | None:
-    """Put a client into another industry."""
-    return _changed(story, "industry")
+    return _CHANGES[column].made(story, row)
 
 
 def rename_client(story: Story) -> Intent | None:
-    """Call a client by another name."""
+    """Rename a client."""
     row = story.pick("Client")
-    if row is None:
-        return None
     intent = _CHANGES["name"].made(story, row)
     if row.known_as and row.known_as not in row.full_name:
         row.known_as = ""
@@ -198,14 +155,14 @@ def rename_client(story: Story) -> Intent | None:
 
 _write = partial(Scenario, entity="Client", tools=["modify_client"], joins=True)
 
-MOVES = (
+SCENARIOS = (
     Scenario(make=add_client, entity="Client", tools=["create_new_client"], weight=3.0),
     Scenario(make=ensure_client_exists, entity="Client", tools=["ensure_client"], weight=1.5),
     _write(make=set_client_status, weight=2.5),
-    _write(make=change_client_phone, weight=1.5),
-    _write(make=change_client_address),
-    _write(make=change_client_email),
-    _write(make=change_client_owner, weight=1.5),
-    _write(make=change_client_industry, weight=0.7),
+    _write(make=partial(_change, column="phone"), wordings="change_client_phone", weight=1.5),
+    _write(make=partial(_change, column="address"), wordings="change_client_address"),
+    _write(make=partial(_change, column="email"), wordings="change_client_email"),
+    _write(make=partial(_change, column="owner"), wordings="change_client_owner", weight=1.5),
+    _write(make=partial(_change, column="industry"), wordings="change_client_industry", weight=0.7),
     _write(make=rename_client, weight=0.7),
 )

@@ -1,23 +1,21 @@
-"""What users want to know about companies that are no clients."""
+"""Questions about companies that are not clients: partners, vendors, competitors."""
 
 from collections.abc import Mapping
 from functools import partial
 
 from pytest_crmeval.conversations.generator.intents import Intent, Scenario
-from pytest_crmeval.conversations.generator.scenarios.particulars import answered, found, listed, only
+from pytest_crmeval.conversations.generator.scenarios.details import answered, found, listed, only
 from pytest_crmeval.conversations.generator.story import Story
 
 TYPES: Mapping[str, str] = {"Partner": "partners", "Vendor": "vendors", "Competitor": "competitors"}
 ABSENT = 0.15
-"""How often one asks for companies of which there are none."""
+"""Probability of a question about a type of which there are no companies."""
 
 
 def find_company(story: Story) -> Intent | None:
-    """Ask what we have about a company."""
+    """Ask for all that is known about a company."""
     row = story.pick_unseen("Company")
-    if row is None:
-        return None
-    said = story.call(row)
+    said = story.refer_to(row)
     return listed(story, "company_search", only(story, row, said, {"name": row.full_name}), [row], {"company": said})
 
 
@@ -27,68 +25,46 @@ def companies_of_type(story: Story) -> Intent | None:
     known = [company["type"] for company in companies]
     missing = [type_ for type_ in TYPES if type_ not in known and type_ not in story.seen]
     if companies and missing and not any(row.ref in story.seen for row in companies) and story.chance.chance(ABSENT):
-        return _missed(story, story.chance.one_of(missing))
+        type_ = story.chance.one_of(missing)
+        story.seen.add(type_)
+        return Intent(
+            tool="company_search",
+            args={"type": type_},
+            slots={"kind": TYPES[type_]},
+            facts=["nothing"],
+            skills=frozenset({"lookup", "absence"}),
+        )
     row = story.pick_unseen("Company")
-    return _of_type(story, row["type"]) if row else None
-
-
-def _of_type(story: Story, type_: str) -> Intent | None:
-    rows = story.world.of("Company", type=type_)
-    return listed(story, "company_search", {"type": type_}, rows, {"kind": TYPES[type_]})
-
-
-def _missed(story: Story, type_: str) -> Intent:
-    """Ask for what there is none of; from then on it is known."""
-    story.seen.add(type_)
-    return Intent(
-        tool="company_search",
-        args={"type": type_},
-        slots={"kind": TYPES[type_]},
-        facts=["nothing"],
-        skills=frozenset({"lookup", "absence"}),
-    )
+    args = {"type": row["type"]}
+    return listed(story, "company_search", args, story.world.of("Company", **args), {"kind": TYPES[row["type"]]})
 
 
 def companies_in_industry(story: Story) -> Intent | None:
     """Ask for the companies of an industry."""
     row = story.pick_unseen("Company", lambda company: bool(company["industry"]))
-    args = {"industry": row["industry"]} if row else {}
-    return listed(story, "company_search", args, found(story, "Company", args), args) if row else None
+    args = {"industry": row["industry"]}
+    return listed(story, "company_search", args, found(story, "Company", args), args)
 
 
-def _asked(story: Story, column: str) -> Intent | None:
+def _ask(story: Story, column: str) -> Intent | None:
+    """Ask for one column of a company."""
     row = story.pick_unseen("Company", lambda company: bool(company[column]))
-    return answered(story, row, column, story.call(row), {"name": row.full_name}) if row else None
-
-
-def ask_company_address(story: Story) -> Intent | None:
-    """Ask where a company is."""
-    return _asked(story, "address")
-
-
-def ask_company_type(story: Story) -> Intent | None:
-    """Ask what a company is to us."""
-    return _asked(story, "type")
-
-
-def ask_company_industry(story: Story) -> Intent | None:
-    """Ask what industry a company is in."""
-    return _asked(story, "industry")
+    return answered(story, row, column, story.refer_to(row), {"name": row.full_name})
 
 
 def list_all_companies(story: Story) -> Intent | None:
-    """Ask for all companies that are no clients."""
+    """Ask for all companies that are not clients."""
     return listed(story, "list_companies", {}, story.world.of("Company"), {})
 
 
 _read = partial(Scenario, entity="Company", tools=["company_search"])
 
-MOVES = (
+SCENARIOS = (
     _read(make=find_company, weight=1.5),
     _read(make=companies_of_type, weight=2.0),
     _read(make=companies_in_industry),
-    _read(make=ask_company_address, weight=1.5),
-    _read(make=ask_company_type, weight=1.5),
-    _read(make=ask_company_industry),
+    _read(make=partial(_ask, column="address"), wordings="ask_company_address", weight=1.5),
+    _read(make=partial(_ask, column="type"), wordings="ask_company_type", weight=1.5),
+    _read(make=partial(_ask, column="industry"), wordings="ask_company_industry"),
     Scenario(make=list_all_companies, entity="Company", tools=["list_companies"], weight=1.0),
 )

@@ -1,8 +1,9 @@
-"""What users want of contracts."""
+"""New contracts, and questions about contracts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from pytest_crmeval.conversations.generator import days, figures
@@ -26,7 +27,7 @@ _PAIR = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """Part of what is agreed, and how it is said."""
+    """Some terms of a contract, and how they are said."""
 
     said: str
     columns: Mapping[str, Any] = field(default_factory=dict)
@@ -34,7 +35,7 @@ class Terms:
 
 
 def _range(story: Story) -> Terms:
-    """Return two days to the letter, whole months apart."""
+    """Return start and end written out, whole months apart."""
     start = story.now.date() + timedelta(days=story.chance.between(1, 120))
     start = start.replace(day=1) if story.chance.chance(0.5) and start.month != story.now.month else start
     end = days.months_on(start, story.chance.one_of(_LENGTHS)) - timedelta(days=1)
@@ -44,7 +45,7 @@ def _range(story: Story) -> Terms:
 
 
 def _span(story: Story) -> Terms:
-    """Return a first day, and how many months after it the last one is."""
+    """Return the start, and the number of months until the end."""
     start = story.day_ahead()
     if start.value.day > _SAFE:
         return _range(story)
@@ -61,7 +62,7 @@ def _start(story: Story) -> Terms:
 
 
 def _conditions(story: Story, client: Row) -> Iterator[Terms]:
-    """Yield what else is agreed; a second contract of a client has an end, by which it is told from the first."""
+    """Yield more terms; a second contract of a client has an end date, which distinguishes it from the first."""
     if story.chance.chance(0.35):
         status = story.chance.one_of(("Active", "Active", "Pending"))
         yield Terms(said=status.lower(), columns={"status": status})
@@ -75,22 +76,22 @@ def _conditions(story: Story, client: Row) -> Iterator[Terms]:
 
 
 def _agreed(story: Story, client: Row, terms: Sequence[Terms], slots: Mapping[str, Slot], **columns: Any) -> Intent:  # noqa: ANN401 (JSON)
-    """Write a contract; who does not say otherwise leaves it pending."""
-    told = {name: value for part in terms for name, value in part.columns.items()}
-    args = {"client_id": client.ref, **columns, **told}
+    """Create a contract; it is pending unless the terms have a status."""
+    agreed = {name: value for part in terms for name, value in part.columns.items()}
+    args = {"client_id": client.ref, **columns, **agreed}
     contract = story.world.create("Contract", story.number, {"status": "Pending", **args})
     return Intent(
         tool="create_contract",
         args=args,
         slots=slots,
-        skills=_CREATION | ({"date"} if "start_date" in told else frozenset()),
+        skills=_CREATION | ({"date"} if "start_date" in agreed else frozenset()),
         about=contract,
         relative=any(part.relative for part in terms),
     )
 
 
 def _may_sign(story: Story, client: Row) -> bool:
-    """Whether another contract of a client could still be told from the others."""
+    """Whether another contract of a client could be distinguished from the others."""
     return all(contract.seeded for contract in story.world.of("Contract", client_id=client.ref))
 
 
@@ -104,22 +105,18 @@ def _said(money: str, terms: Sequence[Terms]) -> str:
 
 
 def write_contract(story: Story) -> Intent | None:
-    """Write a contract with a client, about no deal."""
+    """Create a contract with a client, without a deal."""
     client = story.pick("Client", lambda client: _may_sign(story, client))
-    if client is None:
-        return None
-    said, terms = story.call(client), list(_conditions(story, client))
+    said, terms = story.refer_to(client), list(_conditions(story, client))
     value = figures.exact(figures.amount(story.chance, 5_000, 600_000))
     slots: dict[str, Slot] = {"client": said, "terms": _said(story.money(value), terms)}
     return replace(_agreed(story, client, terms, slots, value=value), looked_at=[client])
 
 
 def write_contract_for_deal(story: Story) -> Intent | None:
-    """Write a contract about a deal over a sum that is said."""
+    """Create a contract for a deal, with a value that the user says."""
     deal = story.pick("Opportunity", lambda deal: deal["stage"] != "Closed-Lost" and _has_none(story, deal))
-    if deal is None:
-        return None
-    client, said = story.world.client_of(deal), story.call(deal)
+    client, said = story.world.client_of(deal), story.refer_to(deal)
     terms = list(_conditions(story, client))
     value = figures.exact(figures.near(story.chance, deal["amount"]))
     slots: dict[str, Slot] = {"deal": said, "terms": _said(story.money(value), terms)}
@@ -128,11 +125,9 @@ def write_contract_for_deal(story: Story) -> Intent | None:
 
 
 def sign_won_deal(story: Story) -> Intent | None:
-    """Write the contract about a deal that was won, over what it is worth."""
+    """Create the contract for a deal that was won, with the deal's amount as its value."""
     deal = story.pick("Opportunity", lambda deal: deal["stage"] == "Closed-Won" and _has_none(story, deal))
-    if deal is None:
-        return None
-    said, terms = story.call(deal), _range(story)
+    said, terms = story.refer_to(deal), _range(story)
     intent = _agreed(
         story,
         story.world.client_of(deal),
@@ -145,15 +140,13 @@ def sign_won_deal(story: Story) -> Intent | None:
 
 
 def sign_approved_quote(story: Story) -> Intent | None:
-    """Write the contract about a deal over what its approved quote says."""
+    """Create the contract for a deal, with the amount of its approved quote as its value."""
 
     def fits(deal: Row) -> bool:
         return deal["stage"] != "Closed-Lost" and len(_approved(story, deal)) == 1 and _has_none(story, deal)
 
     deal = story.pick("Opportunity", fits)
-    if deal is None:
-        return None
-    said, terms = story.call(deal), _range(story)
+    said, terms = story.refer_to(deal), _range(story)
     (quote,) = _approved(story, deal)
     slots: dict[str, Slot] = {"deal": said, "dates": terms.said}
     columns = {"opportunity_id": deal.ref, "value": quote["amount"]}
@@ -171,7 +164,7 @@ def _values(contracts: Sequence[Row]) -> list[Any]:
 
 
 def _looked_up(story: Story, contracts: Sequence[Row], slots: Mapping[str, Slot], **filters: str) -> Intent:
-    """Ask what contracts there are."""
+    """Ask for contracts."""
     return Intent(
         tool="contract_search",
         args=filters,
@@ -190,24 +183,20 @@ def contracts_of_client(story: Story) -> Intent | None:
         return are_new(story, contracts or [client]) and are_news(story, contracts, "Contract")
 
     client = story.pick("Client", is_news)
-    if client is None:
-        return None
-    intent = _looked_up(story, _contracts(story, client), {"client": story.call(client)}, client_id=client.ref)
+    intent = _looked_up(story, _contracts(story, client), {"client": story.refer_to(client)}, client_id=client.ref)
     return replace(intent, about=client)
 
 
 def total_of_contracts(story: Story) -> Intent | None:
-    """Ask what the contracts of a client come to together."""
+    """Ask for the total value of a client's contracts."""
 
     def are_several(client: Row) -> bool:
         contracts = _contracts(story, client)
         return len(contracts) >= _PAIR and are_new(story, contracts)
 
     client = story.pick("Client", are_several)
-    if client is None:
-        return None
     contracts = _contracts(story, client)
-    intent = _looked_up(story, contracts, {"client": story.call(client)}, client_id=client.ref)
+    intent = _looked_up(story, contracts, {"client": story.refer_to(client)}, client_id=client.ref)
     total = figures.exact(round(sum(_values(contracts)), 2))
     return replace(intent, facts=[total], skills=_LOOKUP | {"aggregation"}, about=client)
 
@@ -217,54 +206,32 @@ def _contracts(story: Story, client: Row) -> list[Row]:
 
 
 def contract_of_deal(story: Story) -> Intent | None:
-    """Ask whether a deal has a contract, and over what."""
+    """Ask for the contract of a deal."""
 
     def is_news(deal: Row) -> bool:
         contracts = story.world.of("Contract", opportunity_id=deal.ref)
         return are_new(story, contracts or [deal]) and are_news(story, contracts, "Contract")
 
     deal = story.pick("Opportunity", is_news)
-    if deal is None:
-        return None
-    said, contracts = story.call(deal), story.world.of("Contract", opportunity_id=deal.ref)
+    said, contracts = story.refer_to(deal), story.world.of("Contract", opportunity_id=deal.ref)
     intent = _looked_up(story, contracts, {"deal": said}, opportunity_id=deal.ref)
     return replace(intent, about=deal, looked_at=[*intent.looked_at, *way_to_deal(story, deal, said)])
 
 
-def _asked(story: Story, column: str, word: str = "\n") -> Intent | None:
-    """Ask for a column of the only contract of a client, which is not called by that ``word``."""
+def _ask(story: Story, column: str, word: str = "\n") -> Intent | None:
+    """Ask for one column of the only contract of a client, without that ``word`` in the words for it."""
 
     def is_alone(contract: Row) -> bool:
         return len(story.world.of("Contract", client_id=contract["client_id"])) == 1 and bool(contract[column])
 
     contract = story.pick_unseen("Contract", is_alone)
-    said = contract and call_without(story, contract, word)
-    if not contract or not said:
+    said = call_without(story, contract, word)
+    if not said:
         return None
     client = story.world.client_of(contract)
     filters = {"contract_id": contract.ref} if contract.ref in said.object else {"client_id": client.ref}
     intent = _looked_up(story, [contract], {"contract": said}, **filters)
     return replace(intent, facts=[contract[column]], about=contract, looked_at=[contract, client])
-
-
-def ask_contract_value(story: Story) -> Intent | None:
-    """Ask what a contract is worth."""
-    return _asked(story, "value")
-
-
-def ask_contract_end(story: Story) -> Intent | None:
-    """Ask when a contract ends."""
-    return _asked(story, "end_date", "ends on")
-
-
-def ask_contract_start(story: Story) -> Intent | None:
-    """Ask when a contract began."""
-    return _asked(story, "start_date")
-
-
-def ask_contract_status(story: Story) -> Intent | None:
-    """Ask how a contract stands."""
-    return _asked(story, "status")
 
 
 def contracts_with_status(story: Story) -> Intent | None:
@@ -302,14 +269,22 @@ def list_all_contracts(story: Story) -> Intent | None:
     return replace(_looked_up(story, contracts, {}), tool="list_contracts")
 
 
-_CREATING = ((write_contract, 2.0), (write_contract_for_deal, 1.5), (sign_won_deal, 1.0), (sign_approved_quote, 1.0))
-_ASKING = (
-    *((contracts_of_client, 1.5), (total_of_contracts, 0.5), (contract_of_deal, 0.7), (ask_contract_value, 1.0)),
-    *((ask_contract_end, 1.0), (ask_contract_start, 0.4), (ask_contract_status, 0.8), (contracts_with_status, 0.8)),
-    *((count_contracts, 0.4), (first_contract_to_end, 0.4)),
-)
-MOVES = (
-    *(Scenario(make=make, entity="Contract", tools=["create_contract"], weight=weight) for make, weight in _CREATING),
-    *(Scenario(make=make, entity="Contract", tools=["contract_search"], weight=weight) for make, weight in _ASKING),
-    Scenario(make=list_all_contracts, entity="Contract", tools=["list_contracts"], weight=1.0),
+_write = partial(Scenario, entity="Contract", tools=["create_contract"])
+_read = partial(Scenario, entity="Contract", tools=["contract_search"])
+SCENARIOS = (
+    _write(make=write_contract, weight=2.0),
+    _write(make=write_contract_for_deal, weight=1.5),
+    _write(make=sign_won_deal),
+    _write(make=sign_approved_quote),
+    _read(make=contracts_of_client, weight=1.5),
+    _read(make=total_of_contracts, weight=0.5),
+    _read(make=contract_of_deal, weight=0.7),
+    _read(make=partial(_ask, column="value"), wordings="ask_contract_value"),
+    _read(make=partial(_ask, column="end_date", word="ends on"), wordings="ask_contract_end"),
+    _read(make=partial(_ask, column="start_date"), wordings="ask_contract_start", weight=0.4),
+    _read(make=partial(_ask, column="status"), wordings="ask_contract_status", weight=0.8),
+    _read(make=contracts_with_status, weight=0.8),
+    _read(make=count_contracts, weight=0.4),
+    _read(make=first_contract_to_end, weight=0.4),
+    Scenario(make=list_all_contracts, entity="Contract", tools=["list_contracts"]),
 )

@@ -1,9 +1,8 @@
-"""What users want to know of deals."""
+"""Questions about deals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from pytest_crmeval.conversations.generator import figures, vocabulary
 from pytest_crmeval.conversations.generator.intents import Intent, Scenario, Slot
@@ -12,17 +11,17 @@ from pytest_crmeval.conversations.generator.rows import CLOSED, STAGES, Row
 from pytest_crmeval.conversations.generator.story import Story
 
 MANY = 10
-"""Of more rows than this nobody wants to hear all."""
+"""The most deals that a question may find."""
 EQUAL = ("client_id", "stage")
-"""Filters that find what is equal; the others find what has them in it."""
+"""Filters that must be equal; for the others a part is enough."""
 LOOKUP = frozenset({"lookup"})
 _LONG = 5
-"""Letters of a word that is worth looking for."""
+"""Letters of a word that is long enough to search for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Some of the deals: what finds them, and how one speaks of them."""
+    """Some of the deals: the filters that find them, and the words for them."""
 
     filters: Mapping[str, str]
     rows: Sequence[Row]
@@ -36,16 +35,15 @@ class Scope:
 
 
 def _found(story: Story, filters: Mapping[str, str]) -> list[Row]:
-    """Return what the CRM finds."""
+    """Return the deals that the CRM finds."""
     return [
         deal
         for deal in story.world.of("Opportunity")
-        if all(_matches(deal[name], value, name in EQUAL) for name, value in filters.items())
+        if all(
+            deal[name] == value if name in EQUAL else value.lower() in (deal[name] or "").lower()
+            for name, value in filters.items()
+        )
     ]
-
-
-def _matches(value: str | None, wanted: str, equal: bool) -> bool:  # noqa: FBT001 (of our own)
-    return value == wanted if equal else wanted.lower() in (value or "").lower()
 
 
 def _key(tool: str, args: Mapping[str, str]) -> str:
@@ -53,9 +51,9 @@ def _key(tool: str, args: Mapping[str, str]) -> str:
 
 
 def _is_news(story: Story, tool: str, args: Mapping[str, str]) -> bool:
-    """Whether nobody knows the answer yet: it was not asked for, and it has to do with deals that nobody has seen.
+    """Whether the answer is unknown: it was not asked for, and some of the deals have not been seen.
 
-    That there are none can be known by whoever has seen all deals.
+    An agent that has seen all deals knows when there are none.
     """
     rows = _found(story, args) or story.world.of("Opportunity")
     return _key(tool, args) not in story.seen and any(row.ref not in story.seen for row in rows)
@@ -64,7 +62,7 @@ def _is_news(story: Story, tool: str, args: Mapping[str, str]) -> bool:
 def _search(
     story: Story, args: Mapping[str, str], slots: Mapping[str, Slot], phrase: str = "", *, client: Row | None = None
 ) -> Intent | None:
-    """Return a search that finds up to ten deals, or none; the reply has to name all."""
+    """Search for deals; the reply has to name all that are found, up to ten."""
     rows = _found(story, args)
     if len(rows) > MANY or not _is_news(story, "opportunity_search", args):
         return None
@@ -83,17 +81,15 @@ def _search(
     )
 
 
-def _ask(story: Story, *columns: str) -> Intent | None:
-    """Ask what is in columns of a deal that nobody has looked at."""
+def _ask(story: Story, columns: Sequence[str]) -> Intent | None:
+    """Ask for columns of a deal that has not been seen."""
     deal = story.pick_unseen("Opportunity", lambda deal: all(deal[column] is not None for column in columns))
-    if deal is None:
-        return None
-    referent = story.call(deal)
-    tells = "stage" in columns and deal["stage"] in referent.object
+    referent = story.refer_to(deal)
+    reveals = "stage" in columns and deal["stage"] in referent.object
     return Intent(
         tool="view_opportunity_details",
         args={"opportunity_id": deal.ref},
-        slots={"deal": by_name(deal) if tells else referent},
+        slots={"deal": by_name(deal) if reveals else referent},
         facts=[stage_word(deal[column]) if column == "stage" else deal[column] for column in columns],
         skills=LOOKUP,
         about=deal,
@@ -101,64 +97,32 @@ def _ask(story: Story, *columns: str) -> Intent | None:
 
 
 def stage_word(stage: str) -> str:
-    """Return the word of a stage that nobody can avoid: won, not Closed-Won."""
+    """Return the word for a stage that every reply contains: won, not Closed-Won."""
     return stage.removeprefix("Closed-").lower() if stage in CLOSED else stage
 
 
-def ask_deal_stage(story: Story) -> Intent | None:
-    """Ask how far a deal is."""
-    return _ask(story, "stage")
-
-
-def ask_deal_amount(story: Story) -> Intent | None:
-    """Ask what a deal is worth."""
-    return _ask(story, "amount")
-
-
-def ask_close_date(story: Story) -> Intent | None:
-    """Ask when a deal is to close, or was."""
-    return _ask(story, "close_date")
-
-
-def ask_deal_owner(story: Story) -> Intent | None:
-    """Ask whose a deal is."""
-    return _ask(story, "owner")
-
-
-def ask_deal_probability(story: Story) -> Intent | None:
-    """Ask how likely a deal is."""
-    return _ask(story, "probability")
-
-
-def ask_how_deal_stands(story: Story) -> Intent | None:
-    """Ask for stage and amount at once."""
-    return _ask(story, "stage", "amount")
-
-
 def deals_of_client(story: Story) -> Intent | None:
-    """Ask which deals there are with a client; perhaps there are none."""
+    """Ask for the deals of a client; there may be none."""
 
     def fits(client: Row) -> bool:
         return bool(story.world.of("Opportunity", client_id=client.ref)) or client.ref not in story.seen
 
     client = story.pick("Client", fits)
-    if client is None:
-        return None
-    return _search(story, {"client_id": client.ref}, {"client": story.call(client)}, client=client)
+    return _search(story, {"client_id": client.ref}, {"client": story.refer_to(client)}, client=client)
 
 
 def deals_in_stage(story: Story) -> Intent | None:
     """Ask which deals are in a stage, perhaps only those of a client."""
     stage = _stage(story, STAGES)
-    client = story.pick("Client") if story.chance.chance(0.3) else None
+    client = story.pick_or_none("Client") if story.chance.chance(0.3) else None
     if client is None:
         return _search(story, {"stage": stage}, {"stage": stage})
     args = {"client_id": client.ref, "stage": stage}
-    return _search(story, args, {"client": story.call(client), "stage": stage}, client=client)
+    return _search(story, args, {"client": story.refer_to(client), "stage": stage}, client=client)
 
 
 def _stage(story: Story, stages: Sequence[str]) -> str:
-    """Return one of the stages, most often one that there are deals in."""
+    """Return one of the stages, mostly one that has deals."""
     there = [stage for stage in stages if story.world.of("Opportunity", stage=stage)]
     return story.chance.one_of(there if there and story.chance.chance(0.9) else stages)
 
@@ -170,7 +134,7 @@ def closed_deals(story: Story) -> Intent | None:
 
 
 def deals_of_owner(story: Story) -> Intent | None:
-    """Ask which deals somebody has; now and then somebody who has none."""
+    """Ask for the deals of an owner, who may have none."""
     owner = _owner(story) if story.chance.chance(0.85) else story.chance.one_of(vocabulary.owners())
     return _search(story, {"owner": owner}, {"owner": owner}) if owner else None
 
@@ -181,7 +145,7 @@ def _owner(story: Story) -> str:
 
 
 def deals_by_word(story: Story) -> Intent | None:
-    """Ask for deals by a word of their name; perhaps there are none."""
+    """Ask for deals by a word in their name; there may be none."""
     names = [deal["name"] for deal in story.world.of("Opportunity") if deal.ref not in story.seen]
     if not names or story.chance.chance(0.2):
         names = [name for kind in vocabulary.industries() for name in kind.deals]
@@ -206,11 +170,9 @@ def _all(story: Story) -> Scope:
     return _scope(story, {}, said)
 
 
-def _of_client(story: Story) -> Scope | None:
+def _of_client(story: Story) -> Scope:
     client = story.pick("Client")
-    if client is None:
-        return None
-    referent = story.call(client)
+    referent = story.refer_to(client)
     forms = (f"{referent.own} deals", f"all of {referent.own} deals", f"the deals with {referent.object}")
     return _scope(story, {"client_id": client.ref}, story.chance.one_of(forms), referent.skills)
 
@@ -239,39 +201,25 @@ _SCOPES: Sequence[tuple[Callable[[Story], Scope | None], float]] = (
 )
 
 
-def _summary(story: Story, facts: Callable[[int, float], Sequence[Any]]) -> Intent | None:
-    """Ask for the number of several deals, for what they come to, or for both."""
+def _summary(story: Story, *, number: bool = False, total: bool = False) -> Intent | None:
+    """Ask for the number of several deals, for their total amount, or for both."""
     scope = story.chance.weighted(_SCOPES)(story)
     if scope is None or len(scope.rows) < 2 or not _is_news(story, "summarize_opportunities", scope.filters):  # noqa: PLR2004
         return None
     story.seen.add(_key("summarize_opportunities", scope.filters))
-    total = figures.exact(sum(round(row["amount"] * 100) for row in scope.rows) / 100)
+    facts: list[float] = [len(scope.rows)] if number else []
+    facts += [figures.exact(sum(round(row["amount"] * 100) for row in scope.rows) / 100)] if total else []
     return Intent(
         tool="summarize_opportunities",
         args=scope.filters,
         slots={"deals": scope.said},
-        facts=facts(len(scope.rows), total),
+        facts=facts,
         skills=frozenset({"aggregation"}),
     )
 
 
-def total_of_deals(story: Story) -> Intent | None:
-    """Ask what several deals come to."""
-    return _summary(story, lambda _, total: [total])
-
-
-def number_of_deals(story: Story) -> Intent | None:
-    """Ask how many deals there are of a kind."""
-    return _summary(story, lambda number, _: [number])
-
-
-def sum_up_deals(story: Story) -> Intent | None:
-    """Ask how many deals there are of a kind, and what they come to."""
-    return _summary(story, lambda number, total: [number, total])
-
-
 def _compare(story: Story, rank: Callable[[Sequence[Row]], Row | None], skills: frozenset[str]) -> Intent | None:
-    """Ask which of several deals stands out; the reply has to name it."""
+    """Ask which of several deals comes first by a rank; the reply has to name it."""
     scope = story.chance.weighted(_SCOPES)(story)
     if scope is None or not 1 < len(scope.rows) <= MANY or not scope.names_are_apart:
         return None
@@ -298,7 +246,7 @@ def _extreme(sign: int, rows: Sequence[Row]) -> Row | None:
 
 
 def _first_to_close(today: str, rows: Sequence[Row]) -> Row | None:
-    """Return the open deal that closes before all others; None if there is none, or if that can be disputed."""
+    """Return the open deal that closes before all others; None if there is none or it is not clear which."""
     dated = sorted((row for row in rows if row["close_date"]), key=lambda row: str(row["close_date"]))
     days = [str(row["close_date"]) for row in dated[:2]]
     is_clear = len(set(days)) == 2 and days[0] >= today and not dated[0].is_closed  # noqa: PLR2004
@@ -306,42 +254,42 @@ def _first_to_close(today: str, rows: Sequence[Row]) -> Row | None:
 
 
 def biggest_deal(story: Story) -> Intent | None:
-    """Ask which of several deals is worth most."""
+    """Ask for the largest of several deals."""
     return _compare(story, partial(_extreme, 1), frozenset({"comparison"}))
 
 
 def smallest_deal(story: Story) -> Intent | None:
-    """Ask which of several deals is worth least."""
+    """Ask for the smallest of several deals."""
     return _compare(story, partial(_extreme, -1), frozenset({"comparison"}))
 
 
 def closes_first(story: Story) -> Intent | None:
-    """Ask which of several deals is to close first."""
+    """Ask which of several deals closes first."""
     return _compare(story, partial(_first_to_close, story.now.date().isoformat()), frozenset({"comparison", "date"}))
 
 
-def _move(make: Callable[[Story], Intent | None], weight: float, *tools: str) -> Scenario:
-    return Scenario(make=make, entity="Opportunity", tools=tools, weight=weight, joins=True)
-
-
-_VIEW, _SEARCH, _SUM = "view_opportunity_details", "opportunity_search", "summarize_opportunities"
-MOVES = (
-    _move(ask_deal_stage, 1.4, _VIEW),
-    _move(ask_deal_amount, 1.4, _VIEW),
-    _move(ask_close_date, 1.2, _VIEW),
-    _move(ask_deal_owner, 1.0, _VIEW),
-    _move(ask_deal_probability, 1.0, _VIEW),
-    _move(ask_how_deal_stands, 1.0, _VIEW),
-    _move(deals_of_client, 2.0, _SEARCH),
-    _move(deals_in_stage, 1.3, _SEARCH),
-    _move(closed_deals, 0.8, _SEARCH),
-    _move(deals_of_owner, 1.2, _SEARCH),
-    _move(deals_by_word, 1.2, _SEARCH),
-    _move(list_all_deals, 0.7, "list_opportunities"),
-    _move(total_of_deals, 1.2, _SUM),
-    _move(number_of_deals, 0.8, _SUM),
-    _move(sum_up_deals, 0.8, _SUM),
-    _move(biggest_deal, 1.0, _SEARCH, "list_opportunities"),
-    _move(smallest_deal, 0.6, _SEARCH, "list_opportunities"),
-    _move(closes_first, 0.8, _SEARCH, "list_opportunities"),
+_scenario = partial(Scenario, entity="Opportunity", joins=True)
+_view_deal = partial(_scenario, tools=["view_opportunity_details"])
+_search_deals = partial(_scenario, tools=["opportunity_search"])
+_sum_deals = partial(_scenario, tools=["summarize_opportunities"])
+_rank_deals = partial(_scenario, tools=["opportunity_search", "list_opportunities"])
+SCENARIOS = (
+    _view_deal(make=partial(_ask, columns=["stage"]), wordings="ask_deal_stage", weight=1.4),
+    _view_deal(make=partial(_ask, columns=["amount"]), wordings="ask_deal_amount", weight=1.4),
+    _view_deal(make=partial(_ask, columns=["close_date"]), wordings="ask_close_date", weight=1.2),
+    _view_deal(make=partial(_ask, columns=["owner"]), wordings="ask_deal_owner"),
+    _view_deal(make=partial(_ask, columns=["probability"]), wordings="ask_deal_probability"),
+    _view_deal(make=partial(_ask, columns=["stage", "amount"]), wordings="ask_how_deal_stands"),
+    _search_deals(make=deals_of_client, weight=2.0),
+    _search_deals(make=deals_in_stage, weight=1.3),
+    _search_deals(make=closed_deals, weight=0.8),
+    _search_deals(make=deals_of_owner, weight=1.2),
+    _search_deals(make=deals_by_word, weight=1.2),
+    _scenario(make=list_all_deals, tools=["list_opportunities"], weight=0.7),
+    _sum_deals(make=partial(_summary, total=True), wordings="total_of_deals", weight=1.2),
+    _sum_deals(make=partial(_summary, number=True), wordings="number_of_deals", weight=0.8),
+    _sum_deals(make=partial(_summary, number=True, total=True), wordings="sum_up_deals", weight=0.8),
+    _rank_deals(make=biggest_deal),
+    _rank_deals(make=smallest_deal, weight=0.6),
+    _rank_deals(make=closes_first, weight=0.8),
 )

@@ -1,4 +1,4 @@
-"""What users want done to deals."""
+"""New deals, and changes of deals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -17,16 +17,12 @@ UPDATE, CREATION = frozenset({"update"}), frozenset({"creation"})
 _ENDINGS = ("{}, phase two", "{} renewal", "{} extension", "{}, all sites", "{}, second wave", "{} relaunch")
 
 
-def _anything(_: Row) -> bool:
-    return True
-
-
-def pick_open(story: Story, fits: Callable[[Row], bool] = _anything) -> Row | None:
-    """Return a deal that can still change."""
+def pick_open(story: Story, fits: Callable[[Row], bool] = lambda _: True) -> Row:
+    """Return an open deal that fits; DoesNotFitError if there is none."""
     return story.pick("Opportunity", lambda deal: not deal.is_closed and fits(deal))
 
 
-def change(  # noqa: PLR0913 (what an intent is made of)
+def change(  # noqa: PLR0913 (the fields of an intent)
     deal: Row,
     changes: Mapping[str, Any],
     slots: Mapping[str, Slot],
@@ -83,50 +79,54 @@ _FIXES: Mapping[str, tuple[str, Callable[[Row, Story], tuple[Any, str]]]] = {
     "close_date": ("the close date", _draw_day),
     "owner": ("the owner", _draw_owner),
 }
-"""Column -> what it is called, and how another value is drawn."""
+"""Column -> the words for it, and how a new value is drawn."""
 
 
 def fix(deal: Row, column: str, said: str) -> Fix:
-    """Return what the user may put right in the turn after."""
+    """Return how the user may correct a column in the next turn."""
     thing, draw = _FIXES[column]
     return Fix(tool="modify_opportunity", row=deal, column=column, thing=thing, said=said, draw=partial(draw, deal))
 
 
-def _set(story: Story, deal: Row | None, column: str) -> Intent | None:
-    """Set a column to a value that is said as the column is called."""
-    if deal is None:
-        return None
+def _set(story: Story, column: str, *, closed: bool = False) -> Intent | None:
+    """Set a column of an open deal, or of any deal if ``closed``; the slot has the name of the column."""
+    deal = story.pick("Opportunity") if closed else pick_open(story)
     value, said = _FIXES[column][1](deal, story)
-    return change(deal, {column: value}, {"deal": story.call(deal), column: said}, fixes=[fix(deal, column, said)])
+    return change(deal, {column: value}, {"deal": story.refer_to(deal), column: said}, fixes=[fix(deal, column, said)])
 
 
 def from_today(day: Day) -> str:
-    """Return a day as it stands after "to": not in two weeks, but two weeks from today."""
+    """Return a date in a form that fits after "to": two weeks from today, not in two weeks."""
     return f"{day.said.removeprefix('in ')} from today" if day.said.startswith("in ") else day.said
 
 
 def _is_free(story: Story, name: str, but: Row | None = None) -> bool:
-    """Whether no other deal can be taken for one of this name."""
+    """Whether the name of no other deal contains this name or is part of it."""
     others = [deal["name"].lower() for deal in story.world.of("Opportunity") if deal is not but]
     return not any(name.lower() in other or other in name.lower() for other in others)
 
 
 def _free_names(story: Story, client: Row, but: Row | None = None) -> list[str]:
-    """Return names of deals that a client may want and nobody has."""
+    """Return unused names of deals that fit a client."""
     fitting = [kind for kind in vocabulary.industries() if kind.name == (client.trade or client["industry"])]
     names = [name for kind in fitting or vocabulary.industries() for name in kind.deals]
     return [name for name in names if _is_free(story, name, but) and (but is None or name != but["name"])]
 
 
 def open_deal(story: Story) -> Intent | None:
-    """Open a deal with a client; sometimes more of it is known than has to be."""
+    """Open a deal with a client, perhaps with optional columns."""
     client = story.pick("Client", lambda client: client["status"] != "Inactive")
-    names = _free_names(story, client) if client else []
-    if client is None or not names:
+    names = _free_names(story, client)
+    if not names:
         return None
     name, stage = story.chance.one_of(names), story.chance.one_of(STAGES)
     amount = figures.exact(figures.amount(story.chance))
-    slots: dict[str, Slot] = {"client": story.call(client), "name": name, "amount": story.money(amount), "stage": stage}
+    slots: dict[str, Slot] = {
+        "client": story.refer_to(client),
+        "name": name,
+        "amount": story.money(amount),
+        "stage": stage,
+    }
     columns = {"name": name, "client_id": client.ref, "amount": amount, "stage": stage}
     more, said, relative = _details(story) if story.chance.chance(0.5) else ({}, "", False)
     deal = story.world.create("Opportunity", story.number, {**columns, **more})
@@ -142,7 +142,7 @@ def open_deal(story: Story) -> Intent | None:
 
 
 def _details(story: Story) -> tuple[dict[str, Any], str, bool]:
-    """Return what else is known of a new deal, how it is said, and whether one has to know what day it is."""
+    """Return optional columns of a new deal, how they are said, and whether a date is relative to today."""
     chance, day = story.chance, story.day_ahead()
     percent, owner, notes = chance.between(1, 19) * 5, chance.one_of(vocabulary.owners()), vocabulary.deal_notes()
     said, note = figures.percent(chance, percent), chance.one_of(notes)
@@ -160,48 +160,23 @@ def _details(story: Story) -> tuple[dict[str, Any], str, bool]:
 def move_deal_on(story: Story) -> Intent | None:
     """Move an open deal to another stage, perhaps with a probability."""
     deal = pick_open(story)
-    if deal is None:
-        return None
     stage, said = _draw_stage(deal, story)
     changes: dict[str, Any] = {"stage": stage}
-    slots: dict[str, Slot] = {"deal": story.call(deal), "stage": said}
+    slots: dict[str, Slot] = {"deal": story.refer_to(deal), "stage": said}
     if story.chance.chance(0.4):
         changes["probability"], slots["probability"] = _draw_probability(deal, story)
     return change(deal, changes, slots, fixes=[fix(deal, "stage", said)])
 
 
-def win_deal(story: Story) -> Intent | None:
-    """Close a deal that was won."""
+def _close(story: Story, stage: str) -> Intent | None:
+    """Close a deal as won or lost."""
     deal = pick_open(story)
-    return change(deal, {"stage": "Closed-Won"}, {"deal": story.call(deal)}) if deal else None
-
-
-def lose_deal(story: Story) -> Intent | None:
-    """Close a deal that was lost."""
-    deal = pick_open(story)
-    return change(deal, {"stage": "Closed-Lost"}, {"deal": story.call(deal)}) if deal else None
-
-
-def set_deal_amount(story: Story) -> Intent | None:
-    """Set what an open deal is worth."""
-    return _set(story, pick_open(story), "amount")
-
-
-def set_deal_probability(story: Story) -> Intent | None:
-    """Set how likely an open deal is."""
-    return _set(story, pick_open(story), "probability")
-
-
-def hand_over_deal(story: Story) -> Intent | None:
-    """Give a deal to somebody else; a closed one may change hands, too."""
-    return _set(story, story.pick("Opportunity"), "owner")
+    return change(deal, {"stage": stage}, {"deal": story.refer_to(deal)})
 
 
 def rename_deal(story: Story) -> Intent | None:
-    """Give a deal another name, perhaps one that tells it from what came before."""
+    """Rename a deal, perhaps by an addition to its name."""
     deal = story.pick("Opportunity")
-    if deal is None:
-        return None
     longer = [ending.format(deal["name"]) for ending in _ENDINGS if not deal["name"].endswith(CLONE)]
     longer = [name for name in longer if _is_free(story, name, deal)]
     client = story.world.client_of(deal)
@@ -210,20 +185,18 @@ def rename_deal(story: Story) -> Intent | None:
     if not names:
         return None
     name = story.chance.one_of(names)
-    return change(deal, {"name": name}, {"deal": story.call(deal), "name": name})
+    return change(deal, {"name": name}, {"deal": story.refer_to(deal), "name": name})
 
 
 def write_deal_notes(story: Story) -> Intent | None:
-    """Fill the notes field of a deal; what is there already is left alone."""
+    """Fill the empty notes field of a deal."""
     deal = story.pick("Opportunity", lambda deal: not deal["notes"])
-    if deal is None:
-        return None
     notes = story.chance.one_of(vocabulary.deal_notes())
-    return change(deal, {"notes": notes}, {"deal": story.call(deal), "notes": notes}, skills=UPDATE | {"note"})
+    return change(deal, {"notes": notes}, {"deal": story.refer_to(deal), "notes": notes}, skills=UPDATE | {"note"})
 
 
 def clone_deal(story: Story) -> Intent | None:
-    """Open a deal like another one; the CRM takes no close date that is past, and one clone is enough."""
+    """Clone a deal; only once, and only if its close date is not past, which the CRM would refuse."""
 
     def fits(deal: Row) -> bool:
         current = not deal["close_date"] or deal["close_date"] >= story.now.date().isoformat()
@@ -234,9 +207,7 @@ def clone_deal(story: Story) -> Intent | None:
         )
 
     deal = pick_open(story, fits)
-    if deal is None:
-        return None
-    slots = {"deal": story.call(deal)}
+    slots = {"deal": story.refer_to(deal)}
     columns = {name: deal[name] for name in COPIED if deal[name] is not None}
     clone = story.world.create("Opportunity", story.number, {"name": deal["name"] + CLONE, **columns})
     args = {"opportunity_id": deal.ref}
@@ -244,36 +215,32 @@ def clone_deal(story: Story) -> Intent | None:
 
 
 def delete_deal(story: Story) -> Intent | None:
-    """Delete an open deal with its quotes; none that notes or documents would be left behind of."""
+    """Delete an open deal with its quotes, if no notes or documents would be orphaned."""
 
     def fits(deal: Row) -> bool:
         quotes = story.world.of("Quote", opportunity_id=deal.ref)
         return not any(map(story.world.has_papers, (deal, *quotes)))
 
     deal = pick_open(story, fits)
-    if deal is None:
-        return None
-    slots = {"deal": story.call(deal)}
+    slots = {"deal": story.refer_to(deal)}
     story.world.remove(deal)
     args = {"opportunity_id": deal.ref}
     return Intent(tool="delete_opportunity", args=args, slots=slots, skills=frozenset({"deletion"}))
 
 
-def change_move(make: Callable[[Story], Intent | None], weight: float) -> Scenario:
-    """Return a move that changes a deal."""
-    return Scenario(make=make, entity="Opportunity", tools=["modify_opportunity"], weight=weight, joins=True)
+change_scenario = partial(Scenario, entity="Opportunity", tools=["modify_opportunity"], joins=True)
+"""A scenario that changes a deal."""
 
-
-MOVES = (
+SCENARIOS = (
     Scenario(make=open_deal, entity="Opportunity", tools=["create_new_opportunity"], weight=3.0),
     Scenario(make=clone_deal, entity="Opportunity", tools=["clone_opportunity"], weight=1.0),
     Scenario(make=delete_deal, entity="Opportunity", tools=["delete_opportunity"], weight=0.8, joins=True),
-    change_move(move_deal_on, 3.0),
-    change_move(win_deal, 1.2),
-    change_move(lose_deal, 0.9),
-    change_move(set_deal_amount, 1.6),
-    change_move(set_deal_probability, 1.4),
-    change_move(hand_over_deal, 1.4),
-    change_move(rename_deal, 0.9),
-    change_move(write_deal_notes, 0.8),
+    change_scenario(make=move_deal_on, weight=3.0),
+    change_scenario(make=partial(_close, stage="Closed-Won"), wordings="win_deal", weight=1.2),
+    change_scenario(make=partial(_close, stage="Closed-Lost"), wordings="lose_deal", weight=0.9),
+    change_scenario(make=partial(_set, column="amount"), wordings="set_deal_amount", weight=1.6),
+    change_scenario(make=partial(_set, column="probability"), wordings="set_deal_probability", weight=1.4),
+    change_scenario(make=partial(_set, column="owner", closed=True), wordings="hand_over_deal", weight=1.4),
+    change_scenario(make=rename_deal, weight=0.9),
+    change_scenario(make=write_deal_notes, weight=0.8),
 )

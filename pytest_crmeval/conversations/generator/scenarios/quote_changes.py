@@ -1,4 +1,4 @@
-"""What users want changed in quotes."""
+"""Changes of quotes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,7 +31,7 @@ def _changed(story: Story, row: Row, changes: Mapping[str, Any], **slots: Slot) 
     intent = Intent(
         tool="modify_quote",
         args={"quote_id": row.ref, **changes},
-        slots={**slots, "quote": slots.get("quote") or story.call(row)},
+        slots={**slots, "quote": slots.get("quote") or story.refer_to(row)},
         skills=_UPDATE,
         about=row,
         looked_at=way_to_quote(story, row),
@@ -41,12 +41,12 @@ def _changed(story: Story, row: Row, changes: Mapping[str, Any], **slots: Slot) 
 
 
 def _called(story: Story, quote: Row) -> Referent | None:
-    """Return how the user speaks of a quote whose status is to change: a status that is said could be either."""
+    """Return words for a quote without its status, because that is to change."""
     return call_without(story, quote, f"the {quote['status'].lower()} quote")
 
 
 def _fresh_day(story: Story) -> tuple[str, str]:
-    """Draw a day to the letter."""
+    """Draw a date, written out."""
     day = story.now.date() + timedelta(days=story.chance.between(10, 150))
     return day.isoformat(), days.written(story.chance, day)
 
@@ -54,8 +54,8 @@ def _fresh_day(story: Story) -> tuple[str, str]:
 def _become(story: Story, status: str, *before: str) -> Intent | None:
     """Give a quote another status."""
     quote = story.pick("Quote", lambda quote: quote["status"] in before)
-    said = quote and _called(story, quote)
-    return _changed(story, quote, {"status": status}, quote=said) if quote and said else None
+    said = _called(story, quote)
+    return _changed(story, quote, {"status": status}, quote=said) if said else None
 
 
 def send_quote(story: Story) -> Intent | None:
@@ -81,8 +81,8 @@ def reopen_quote(story: Story) -> Intent | None:
 def send_quote_until(story: Story) -> Intent | None:
     """Mark a draft as sent, and say how long it holds."""
     quote = story.pick("Quote", lambda quote: quote["status"] == "Draft")
-    said = quote and _called(story, quote)
-    if not quote or not said:
+    said = _called(story, quote)
+    if not said:
         return None
     day = story.day_ahead()
     intent = _changed(story, quote, {"status": "Sent", "valid_until": day.iso}, quote=said, until=until(day))
@@ -92,8 +92,6 @@ def send_quote_until(story: Story) -> Intent | None:
 def reprice_quote(story: Story) -> Intent | None:
     """Set the amount of a quote."""
     quote = story.pick("Quote", _is_alive)
-    if quote is None:
-        return None
     others = siblings(story, quote)
     amount, money = fresh_amount(quote, others)(story)
     intent = _changed(story, quote, {"amount": amount}, amount=money)
@@ -103,8 +101,6 @@ def reprice_quote(story: Story) -> Intent | None:
 def reissue_quote(story: Story) -> Intent | None:
     """Make a new version of a quote, at another amount."""
     quote = story.pick("Quote", _is_alive)
-    if quote is None:
-        return None
     amount, money = fresh_amount(quote, siblings(story, quote))(story)
     version = fresh_version(story, siblings(story, quote))
     return _changed(story, quote, {"amount": amount, "version": version}, amount=money, version=version)
@@ -125,8 +121,8 @@ def _by_percent(story: Story, sign: int) -> Intent | None:
         return parts(quote["amount"], siblings(story, quote), sign)
 
     quote = story.pick("Quote", lambda quote: _is_alive(quote) and bool(prices(quote)))
-    said = quote and call_without(story, quote, quote.ref)  # lint looks nothing up by an id
-    if not quote or not said:
+    said = call_without(story, quote, quote.ref)  # lint finds no amount by an id
+    if not said:
         return None
     percent, amount = story.chance.one_of(prices(quote))
     intent = _changed(story, quote, {"amount": amount}, quote=said, percent=figures.percent(story.chance, percent))
@@ -137,8 +133,6 @@ def extend_quote(story: Story) -> Intent | None:
     """Say until when a quote is valid."""
     day = story.day_ahead()
     quote = story.pick("Quote", lambda quote: _is_alive(quote) and quote["valid_until"] != day.iso)
-    if quote is None:
-        return None
     said = until(day)
     fix = Fix(tool="modify_quote", row=quote, column="valid_until", thing="the last day", said=said, draw=_fresh_day)
     intent = _changed(story, quote, {"valid_until": day.iso}, until=said)
@@ -148,8 +142,6 @@ def extend_quote(story: Story) -> Intent | None:
 def prolong_quote(story: Story) -> Intent | None:
     """Make a quote valid for some weeks or days more than it is."""
     quote = story.pick("Quote", lambda quote: _is_alive(quote) and bool(quote["valid_until"]))
-    if quote is None:
-        return None
     weeks = story.chance.between(2, 6)
     number, span = story.chance.one_of(((7 * weeks, f"{figures.count(story.chance, weeks)} weeks"), *_SPANS))
     day = date.fromisoformat(quote["valid_until"]) + timedelta(days=number)
@@ -160,8 +152,6 @@ def prolong_quote(story: Story) -> Intent | None:
 def revise_quote(story: Story) -> Intent | None:
     """Give a quote another version."""
     quote = story.pick("Quote", _is_alive)
-    if quote is None:
-        return None
     version = fresh_version(story, siblings(story, quote))
     return _changed(story, quote, {"version": version}, version=version)
 
@@ -170,14 +160,14 @@ def set_quote_prefix(story: Story) -> Intent | None:
     """Give a quote another prefix."""
     prefix = story.chance.digits(story.chance.one_of(PREFIXES))
     quote = story.pick("Quote", lambda quote: quote["quote_prefix"] != prefix)
-    return None if quote is None else _changed(story, quote, {"quote_prefix": prefix}, prefix=prefix)
+    return _changed(story, quote, {"quote_prefix": prefix}, prefix=prefix)
 
 
 def cancel_quote(story: Story) -> Intent | None:
     """Cancel a quote."""
     quote = story.pick("Quote", _is_alive)
-    said = quote and _called(story, quote)
-    if not quote or not said:
+    said = _called(story, quote)
+    if not said:
         return None
     slots, seen = {"quote": said}, way_to_quote(story, quote)
     quote.columns["status"] = "Canceled"
@@ -188,9 +178,7 @@ def cancel_quote(story: Story) -> Intent | None:
 def delete_quote(story: Story) -> Intent | None:
     """Delete a quote."""
     quote = story.pick("Quote", lambda quote: not story.world.has_papers(quote))
-    if quote is None:
-        return None
-    slots, seen = {"quote": story.call(quote)}, way_to_quote(story, quote)
+    slots, seen = {"quote": story.refer_to(quote)}, way_to_quote(story, quote)
     story.world.remove(quote)
     skills = frozenset({"deletion"})
     return Intent(tool="delete_quote", args={"quote_id": quote.ref}, slots=slots, skills=skills, looked_at=seen)
@@ -202,7 +190,7 @@ def _is_alive(quote: Row) -> bool:
 
 _OFTEN = (send_quote, approve_quote, reject_quote, reprice_quote, discount_quote, extend_quote, prolong_quote)
 _SELDOM = (reopen_quote, send_quote_until, reissue_quote, raise_quote, revise_quote, set_quote_prefix)
-MOVES = (
+SCENARIOS = (
     *(Scenario(make=make, entity="Quote", tools=["modify_quote"], weight=1.0, joins=True) for make in _OFTEN),
     *(Scenario(make=make, entity="Quote", tools=["modify_quote"], weight=0.5, joins=True) for make in _SELDOM),
     Scenario(make=cancel_quote, entity="Quote", tools=["cancel_quote"], weight=1.5, joins=True),

@@ -1,4 +1,4 @@
-"""What users want to know about quotes."""
+"""Questions about quotes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,12 +18,12 @@ _PAIR = 2
 
 
 def are_new(story: Story, rows: Sequence[Row]) -> bool:
-    """Whether rows are worth a question: nobody has seen any of them, and they are not too many."""
+    """Whether none of the rows has been seen, and they are not too many."""
     return len(rows) <= MANY and not any(row.ref in story.seen for row in rows)
 
 
 def are_news(story: Story, rows: Sequence[Row], entity: str) -> bool:
-    """Whether it is worth a question which rows there are: one of them is new, or there is none, and nobody knows."""
+    """Whether a list of the rows is unknown: one has not been seen, or there are none and that is not known yet."""
     unseen = [row for row in rows or story.world.of(entity) if row.ref not in story.seen]
     return bool(unseen) and len(rows) <= MANY
 
@@ -33,7 +33,7 @@ def _quotes_on(story: Story, deal: Row) -> list[Row]:
 
 
 def _amounts(quotes: Sequence[Row]) -> list[float]:
-    """Return what quotes are known by."""
+    """Return the amounts, by which a reply names quotes."""
     return [quote["amount"] for quote in quotes]
 
 
@@ -53,32 +53,32 @@ def _asked(story: Story, quote: Row, said: Referent, column: str) -> Intent:
 def ask_quote_amount(story: Story) -> Intent | None:
     """Ask what a quote comes to."""
     quote = story.pick_unseen("Quote")
-    return None if quote is None else _asked(story, quote, story.call(quote), "amount")
+    return _asked(story, quote, story.refer_to(quote), "amount")
 
 
 def ask_quote_status(story: Story) -> Intent | None:
     """Ask how a quote stands."""
     quote = story.pick_unseen("Quote")
-    said = quote and call_without(story, quote, f"the {quote['status'].lower()} quote")
-    return _asked(story, quote, said, "status") if quote and said else None
+    said = call_without(story, quote, f"the {quote['status'].lower()} quote")
+    return _asked(story, quote, said, "status") if said else None
 
 
 def ask_quote_validity(story: Story) -> Intent | None:
     """Ask until when a quote is valid."""
     quote = story.pick_unseen("Quote", lambda quote: bool(quote["valid_until"]))
-    return None if quote is None else _asked(story, quote, story.call(quote), "valid_until")
+    return _asked(story, quote, story.refer_to(quote), "valid_until")
 
 
 def ask_quote_version(story: Story) -> Intent | None:
     """Ask which version a quote is."""
     quote = story.pick_unseen("Quote", lambda quote: bool(quote["version"]))
-    said = quote and call_without(story, quote, "version")
-    return _asked(story, quote, said, "version") if quote and said else None
+    said = call_without(story, quote, "version")
+    return _asked(story, quote, said, "version") if said else None
 
 
 def _on_deal(story: Story, deal: Row, quotes: Sequence[Row]) -> Intent:
     """Ask for the quotes on a deal."""
-    said = story.call(deal)
+    said = story.refer_to(deal)
     return Intent(
         tool="quote_search",
         args={"opportunity_id": deal.ref},
@@ -98,13 +98,13 @@ def quotes_of_deal(story: Story) -> Intent | None:
         return are_new(story, quotes or [deal]) and are_news(story, quotes, "Quote")
 
     deal = story.pick("Opportunity", is_news)
-    return None if deal is None else _on_deal(story, deal, _quotes_on(story, deal))
+    return _on_deal(story, deal, _quotes_on(story, deal))
 
 
 def deal_quotes_with_status(story: Story) -> Intent | None:
     """Ask which quotes of a deal have a status."""
     quote = story.pick_unseen("Quote", lambda quote: len(siblings(story, quote)) >= _PAIR)
-    if quote is None or not are_new(story, siblings(story, quote)):
+    if not are_new(story, siblings(story, quote)):
         return None
     deal, status = story.world.deal_of(quote), quote["status"]
     intent = _on_deal(story, deal, story.world.of("Quote", opportunity_id=deal.ref, status=status))
@@ -139,8 +139,6 @@ def count_quotes(story: Story) -> Intent | None:
 def quotes_with_prefix(story: Story) -> Intent | None:
     """Ask which quotes have a prefix."""
     quote = story.pick_unseen("Quote", lambda quote: bool(quote["quote_prefix"]))
-    if quote is None:
-        return None
     prefix = quote["quote_prefix"]
     quotes = [each for each in story.world.of("Quote") if prefix.lower() in (each["quote_prefix"] or "").lower()]
     return Intent(
@@ -155,9 +153,7 @@ def quotes_with_prefix(story: Story) -> Intent | None:
 
 def list_prefixes(story: Story) -> Intent | None:
     """Ask which prefixes are in use."""
-    quote = story.pick_unseen("Quote", lambda quote: bool(quote["quote_prefix"]))
-    if quote is None:
-        return None
+    story.pick_unseen("Quote", lambda quote: bool(quote["quote_prefix"]))  # there must be one that has not been seen
     prefixes = sorted({each["quote_prefix"] for each in story.world.of("Quote") if each["quote_prefix"]})
     return Intent(tool="quote_prefixes", args={}, slots={}, facts=prefixes, skills=_LOOKUP)
 
@@ -170,8 +166,8 @@ def list_all_quotes(story: Story) -> Intent | None:
     return Intent(tool="list_quotes", args={}, slots={}, facts=_amounts(quotes), skills=_LOOKUP, looked_at=quotes)
 
 
-def _deal_with(story: Story, fewest: int, most: int = MANY) -> Row | None:
-    """Return a deal with so many quotes, none of which anybody has seen."""
+def _deal_with(story: Story, fewest: int, most: int = MANY) -> Row:
+    """Return a deal with a number of quotes in this range, none of which has been seen."""
 
     def fits(deal: Row) -> bool:
         quotes = _quotes_on(story, deal)
@@ -191,8 +187,6 @@ def _compared(story: Story, deal: Row) -> tuple[Intent, list[Row]]:
 def cheaper_of_two(story: Story) -> Intent | None:
     """Ask which of the two quotes on a deal is cheaper."""
     deal = _deal_with(story, _PAIR, _PAIR)
-    if deal is None:
-        return None
     intent, (low, _) = _compared(story, deal)
     return replace(intent, facts=[low["amount"]], about=low)
 
@@ -200,8 +194,6 @@ def cheaper_of_two(story: Story) -> Intent | None:
 def quotes_side_by_side(story: Story) -> Intent | None:
     """Ask what the two quotes on a deal come to, and how they stand."""
     deal = _deal_with(story, _PAIR, _PAIR)
-    if deal is None:
-        return None
     intent, (low, high) = _compared(story, deal)
     return replace(
         intent, facts=list(dict.fromkeys(quote[name] for quote in (low, high) for name in ("amount", "status")))
@@ -211,8 +203,6 @@ def quotes_side_by_side(story: Story) -> Intent | None:
 def quote_gap(story: Story) -> Intent | None:
     """Ask how far the two quotes on a deal are apart."""
     deal = _deal_with(story, _PAIR, _PAIR)
-    if deal is None:
-        return None
     intent, (low, high) = _compared(story, deal)
     return replace(intent, facts=[figures.exact(high["amount"] - low["amount"])], skills=_COMPARISON | {"arithmetic"})
 
@@ -220,17 +210,15 @@ def quote_gap(story: Story) -> Intent | None:
 def cheaper_quote_across(story: Story) -> Intent | None:
     """Ask which quote is cheaper, that on one deal or that on another."""
     one = story.pick_unseen("Quote", lambda quote: len(siblings(story, quote)) == 1)
-    other = one and story.pick_unseen(
+    other = story.pick_unseen(
         "Quote",
         lambda quote: len(siblings(story, quote)) == 1 and quote is not one and quote["amount"] != one["amount"],
     )
-    if one is None or other is None:
-        return None
     low = min(one, other, key=lambda quote: float(quote["amount"]))
     return Intent(
         tool="compare_quotes",
         args={"quote_ids": [one.ref, other.ref]},
-        slots={"one": story.call(one), "other": story.call(other)},
+        slots={"one": story.refer_to(one), "other": story.refer_to(other)},
         facts=[low["amount"]],
         skills=_COMPARISON,
         about=low,
@@ -241,8 +229,6 @@ def cheaper_quote_across(story: Story) -> Intent | None:
 def total_of_quotes(story: Story) -> Intent | None:
     """Ask what the quotes of a deal come to together."""
     deal = _deal_with(story, _PAIR)
-    if deal is None:
-        return None
     quotes = _quotes_on(story, deal)
     args = {"quote_ids": [quote.ref for quote in quotes]}
     total = figures.exact(round(sum(_amounts(quotes)), 2))
@@ -262,8 +248,6 @@ def dearest_quote(story: Story) -> Intent | None:
 
 def _extreme(story: Story, place: int) -> Intent | None:
     deal = _deal_with(story, _PAIR)
-    if deal is None:
-        return None
     quotes = sorted(_quotes_on(story, deal), key=lambda quote: float(quote["amount"]))
     intent = _on_deal(story, deal, quotes)
     return replace(intent, facts=[quotes[place]["amount"]], skills=_COMPARISON, about=quotes[place])
@@ -272,8 +256,6 @@ def _extreme(story: Story, place: int) -> Intent | None:
 def first_quote_to_expire(story: Story) -> Intent | None:
     """Ask which quote on a deal expires first."""
     deal = _deal_with(story, _PAIR)
-    if deal is None:
-        return None
     quotes = sorted(_quotes_on(story, deal), key=lambda quote: str(quote["valid_until"]))
     ends = [quote["valid_until"] for quote in quotes]
     if not all(ends) or ends[0] == ends[1]:
@@ -303,7 +285,7 @@ _BY_TOOL = {
     "quote_prefixes": ((list_prefixes, 1.0),),
     "list_quotes": ((list_all_quotes, 1.0),),
 }
-MOVES = tuple(
+SCENARIOS = tuple(
     Scenario(make=make, entity="Quote", tools=[tool], weight=weight)
     for tool, makes in _BY_TOOL.items()
     for make, weight in makes

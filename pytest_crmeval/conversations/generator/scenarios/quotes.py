@@ -1,4 +1,4 @@
-"""What users want quoted."""
+"""New quotes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,12 +17,12 @@ _PERCENTS = (3, 4, 5, 6, 8, 10, 12, 15, 20, 25)
 _STEP = 250
 _TRIES = 8
 _PAIR = 2
-_CROWD = 5
-"""So many quotes are enough for a deal."""
+_MOST = 5
+"""The most quotes for a deal."""
 _CREATION, _DATE = frozenset({"creation"}), frozenset({"date"})
 
 Extra = tuple[str, str, str, bool]
-"""What else is said of a new quote: column, value, words, whether one has to know what day it is."""
+"""An optional column of a new quote: column, value, words, whether it is a date relative to today."""
 
 
 def siblings(story: Story, quote: Row) -> list[Row]:
@@ -31,32 +31,32 @@ def siblings(story: Story, quote: Row) -> list[Row]:
 
 
 def way_to_deal(story: Story, deal: Row, said: Referent) -> list[Row]:
-    """Return what an agent sees before it has found a deal: of one that is described, also its client's others."""
+    """Return what an agent sees until it has found a deal; by a description, also the client's other deals."""
     client = story.world.client_of(deal)
     others = story.world.of("Opportunity", client_id=client.ref) if "description" in said.skills else []
     return [deal, client, *others]
 
 
 def way_to_quote(story: Story, quote: Row) -> list[Row]:
-    """Return what an agent sees before it has found a quote: its deal, and whatever else was quoted there."""
+    """Return what an agent sees until it has found a quote: its deal, and all quotes for that."""
     return [story.world.deal_of(quote), *siblings(story, quote)]
 
 
 def call_without(story: Story, row: Row, word: str) -> Referent | None:
-    """Return how the user speaks of a record, but not by the very thing that he wants to know."""
-    said = (story.call(row) for _ in range(_TRIES))
+    """Return words for a record that don't contain ``word``; None if none were found."""
+    said = (story.refer_to(row) for _ in range(_TRIES))
     return next((each for each in said if word not in each.object), None)
 
 
 def until(day: Day) -> str:
-    """Return a day as it is said after *until* or *to*: two weeks from now, not in two weeks."""
+    """Return a date in a form that fits after *until* or *to*: two weeks from now, not in two weeks."""
     return f"{day.said.removeprefix('in ')} from now" if day.said.startswith("in ") else day.said
 
 
 def _has_room(story: Story, deal: Row) -> bool:
-    """Whether another quote on an open deal could still be told from the others."""
+    """Whether another quote for an open deal could be distinguished from the others."""
     quotes = story.world.of("Quote", opportunity_id=deal.ref)
-    return not deal.is_closed and len(quotes) < _CROWD and (len(quotes) < _PAIR or all(each.seeded for each in quotes))
+    return not deal.is_closed and len(quotes) < _MOST and (len(quotes) < _PAIR or all(each.seeded for each in quotes))
 
 
 def _is_bare(story: Story, deal: Row) -> bool:
@@ -73,7 +73,7 @@ def fresh_version(story: Story, quotes: Sequence[Row]) -> str:
 
 
 def fresh_amount(like: Row, quotes: Sequence[Row]) -> Draw:
-    """Return how to draw an amount of the same size that none of the quotes has."""
+    """Return a function that draws an amount of the same size that none of the quotes has."""
     taken = [like["amount"], *(each["amount"] for each in quotes)]
 
     def draw(story: Story) -> tuple[float, str]:
@@ -85,23 +85,20 @@ def fresh_amount(like: Row, quotes: Sequence[Row]) -> Draw:
     return draw
 
 
-def _part(amount: float, percent: int) -> float | None:
-    """Return so many percent of an amount; None if that does not come out to the cent."""
-    cents, rest = divmod(round(amount * 100) * percent, 100)
-    return None if rest else figures.exact(cents / 100)
-
-
 def parts(amount: float, quotes: Sequence[Row], sign: int) -> list[tuple[int, float]]:
-    """Return percentages that one may add to an amount, or take off it, and what comes of it."""
+    """Return the percentages by which an amount can be raised or reduced exactly to the cent, with the results."""
     taken = [each["amount"] for each in quotes]
-    found = [(percent, _part(amount, 100 + sign * percent)) for percent in _PERCENTS]
-    return [
-        (percent, part) for percent, part in found if part is not None and part not in taken and part <= figures.MOST
-    ]
+    found = []
+    for percent in _PERCENTS:
+        cents, rest = divmod(round(amount * 100) * (100 + sign * percent), 100)
+        part = figures.exact(cents / 100)
+        if not rest and part not in taken and part <= figures.MOST:
+            found.append((percent, part))
+    return found
 
 
 def _extras(story: Story, quotes: Sequence[Row]) -> Iterator[Extra]:
-    """Yield what else is said of a new quote; where there are several, it has a version."""
+    """Yield optional columns of a new quote; it has a version if the deal has several quotes."""
     if len(quotes) >= _PAIR or story.chance.chance(0.35):
         version = fresh_version(story, quotes)
         yield "version", version, f"version {version}", False
@@ -114,8 +111,8 @@ def _extras(story: Story, quotes: Sequence[Row]) -> Iterator[Extra]:
 
 
 def _quoted(story: Story, deal: Row, columns: Mapping[str, Any], slots: Mapping[str, Slot]) -> Intent:
-    """Write a quote for a deal."""
-    said = story.call(deal)
+    """Create a quote for a deal."""
+    said = story.refer_to(deal)
     args = {"opportunity_id": deal.ref, **columns}
     return Intent(
         tool="create_quote",
@@ -128,21 +125,19 @@ def _quoted(story: Story, deal: Row, columns: Mapping[str, Any], slots: Mapping[
 
 
 def _fixable(intent: Intent, money: str, quotes: Sequence[Row]) -> Intent:
-    """Return a new quote whose amount may be put right later."""
+    """Return the intent of a new quote whose amount may be corrected in the next turn."""
     return replace(intent, fixes=(fix_amount(intent.about, money, quotes),)) if intent.about else intent
 
 
 def fix_amount(quote: Row, said: str, quotes: Sequence[Row]) -> Fix:
-    """Return that the amount of a quote may have to be put right."""
+    """Return how the user may correct the amount of a quote."""
     draw = fresh_amount(quote, quotes)
     return Fix(tool="modify_quote", row=quote, column="amount", thing="the quoted amount", said=said, draw=draw)
 
 
 def draft_quote(story: Story) -> Intent | None:
-    """Draft a quote for an open deal, perhaps with a version, a last day and a prefix."""
+    """Draft a quote for an open deal, perhaps with a version, an expiry date and a prefix."""
     deal = story.pick("Opportunity", lambda deal: _has_room(story, deal))
-    if deal is None:
-        return None
     quotes = story.world.of("Quote", opportunity_id=deal.ref)
     amount, money = fresh_amount(deal, quotes)(story)
     extras = list(_extras(story, quotes))
@@ -155,10 +150,8 @@ def draft_quote(story: Story) -> Intent | None:
 
 
 def record_quote(story: Story) -> Intent | None:
-    """Write down a quote that is out already."""
+    """Create a quote that is already sent or approved."""
     deal = story.pick("Opportunity", lambda deal: _is_bare(story, deal))
-    if deal is None:
-        return None
     quotes = story.world.of("Quote", opportunity_id=deal.ref)
     amount, money = fresh_amount(deal, quotes)(story)
     status = story.chance.one_of(("Sent", "Sent", "Approved"))
@@ -167,34 +160,30 @@ def record_quote(story: Story) -> Intent | None:
 
 
 def quote_full_amount(story: Story) -> Intent | None:
-    """Draft a quote over what the deal is worth."""
+    """Draft a quote over the amount of the deal."""
 
     def is_new(deal: Row) -> bool:
         return _is_bare(story, deal) and not story.world.of("Quote", opportunity_id=deal.ref, amount=deal["amount"])
 
     deal = story.pick("Opportunity", is_new)
-    if deal is None:
-        return None
     intent = _quoted(story, deal, {"amount": deal["amount"], "status": "Draft"}, {})
     return replace(intent, skills=_CREATION | {"lookup"})
 
 
 def quote_below_deal(story: Story) -> Intent | None:
-    """Draft a quote over what the deal is worth, less some percent."""
+    """Draft a quote over the amount of the deal less a percentage."""
 
     def prices(deal: Row) -> list[tuple[int, float]]:
         return parts(deal["amount"], story.world.of("Quote", opportunity_id=deal.ref), -1)
 
     deal = story.pick("Opportunity", lambda deal: _is_bare(story, deal) and bool(prices(deal)))
-    if deal is None:
-        return None
     percent, amount = story.chance.one_of(prices(deal))
     slots = {"percent": figures.percent(story.chance, percent)}
     intent = _quoted(story, deal, {"amount": amount, "status": "Draft"}, slots)
     return replace(intent, skills=_CREATION | {"arithmetic"})
 
 
-MOVES = tuple(
+SCENARIOS = tuple(
     Scenario(make=make, entity="Quote", tools=["create_quote"], weight=weight)
     for make, weight in ((draft_quote, 3.0), (record_quote, 1.0), (quote_full_amount, 1.0), (quote_below_deal, 1.0))
 )

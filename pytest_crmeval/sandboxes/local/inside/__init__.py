@@ -1,1 +1,1 @@
-"""What runs on the other side of the wall: started by path, with the standard library and nothing else."""
+"""What runs on the other side of the isolation: started by path, with the standard library and nothing else."""

@@ -17,7 +17,7 @@ def empty(folder: str) -> None:
                 Path(entry.path).unlink()
 
 
-def room_left(folder: str) -> int:
+def inodes_left(folder: str) -> int:
     """Return how many files there is still room for: in a file system of our own, the same number after every run."""
     return os.statvfs(folder).f_ffree
 

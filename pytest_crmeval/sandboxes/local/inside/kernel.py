@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from collections.abc import Sequence
 
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWUTS = 0x0400_0000
@@ -35,6 +36,7 @@ _NR_MOUNT_SETATTR = 442
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
+_libc.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
 
 
 class _MountAttributes(ctypes.Structure):
@@ -47,7 +49,10 @@ class _MountAttributes(ctypes.Structure):
 
 
 class _FilterProgram(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+
+
+_KEPT: list[tuple[_FilterProgram, "ctypes.Array[ctypes.c_char]"]] = []
 
 
 def unshare(flags: int) -> None:
@@ -109,13 +114,19 @@ def drop_capabilities() -> None:
     _checked(_libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())), "capset")
 
 
-def install_filter(instructions: bytes) -> None:
+def filter_program(instructions: "ctypes.Array[ctypes.c_char]") -> int:
+    """Return the address of a seccomp filter with these instructions; both stay in memory for good."""
+    program = _FilterProgram(len(instructions) // 8, ctypes.addressof(instructions))
+    _KEPT.append((program, instructions))
+    return ctypes.addressof(program)
+
+
+def install_filter(program: int) -> None:
     """Let a seccomp filter decide about every later call of this process and its children."""
-    program = _FilterProgram(len(instructions) // 8, instructions)
-    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(program))
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program)
 
 
-def execute_descriptor(descriptor: int, arguments: list[str], number: int) -> None:
+def execute_descriptor(descriptor: int, arguments: Sequence[str], number: int) -> None:
     """Become the program that is open at ``descriptor``; ``number`` is execveat's on this machine."""
     argv = (ctypes.c_char_p * (len(arguments) + 1))(*(os.fsencode(argument) for argument in arguments), None)
     environment = [os.fsencode(f"{name}={value}") for name, value in os.environ.items()]
@@ -133,9 +144,9 @@ def _word(argument: object) -> object:
     return ctypes.c_long(argument) if isinstance(argument, int) else argument
 
 
-def _prctl(option: int, *arguments: int) -> None:
-    padded = (*arguments, 0, 0, 0, 0)[:4]
-    _checked(_libc.prctl(option, *map(ctypes.c_ulong, padded)), f"prctl {option}")
+def _prctl(option: int, first: int, second: int = 0) -> None:
+    if _libc.prctl(option, first, second, 0, 0) < 0:
+        _checked(-1, f"prctl {option}")
 
 
 def _checked(result: int, what: str) -> int:

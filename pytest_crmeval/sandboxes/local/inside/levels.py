@@ -1,26 +1,28 @@
-"""How a cell is walled in: as strongly as it is asked to be, or not at all and the reason why."""
+"""How a fork server is isolated: as strongly as it is asked to be, or not at all and the reason why."""
 
 import os
 import resource
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_crmeval.sandboxes.local.inside import cleaning, kernel, landlock, mounts
 from pytest_crmeval.sandboxes.local.inside.calls import this_machine
-from pytest_crmeval.sandboxes.local.inside.orders import (
+from pytest_crmeval.sandboxes.local.inside.messages import (
     BINARY,
     COMPILER,
     LANDLOCK,
     NAMESPACES,
     PYTHON,
     RLIMITS,
+    RUNTIME,
     SECCOMP,
 )
 from pytest_crmeval.sandboxes.local.inside.seccomp import Filter
 
 _NEW = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
-ROOMS = ("box", "tmp")
+FOLDERS = ("box", "tmp")
 _FIRST_UID, _UIDS = 60_001, 5_000
 _PROCESSES = 64
 _PROCESSES_OF_OTHERS = 1_024
@@ -28,8 +30,8 @@ _PROCESSES_OF_OTHERS = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What a cell is asked to be."""
+class IsolationRequest:
+    """What a fork server is asked to be."""
 
     level: str
     view: Sequence[str]
@@ -42,53 +44,57 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
-    """What the keeper has made ready for its cell."""
+class OuterFolders:
+    """What the supervisor has made ready for its fork server."""
 
     folder: str
     """Where there is something to be removed in the end; nothing in namespaces, which end by themselves."""
-    stranger: int
-    """Who the cell is, if it would be root."""
+    unused_id: int
+    """Who the fork server is, if it would be root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """What a cell stands on, once it has been entered."""
+class Isolation:
+    """What a fork server stands on, once it has been entered."""
 
     box: str
     """Where programs run."""
-    rooms: Sequence[str]
+    folders: Sequence[str]
     """All folders that a program can write in: the box, the one for temporary files, and others."""
     filters: Mapping[str, Filter]
     alone: bool
-    """Whether nobody else is in sight: all processes but the cell are the program's."""
+    """Whether nobody else is in sight: all processes but the fork server are the program's."""
     counted: bool
     """Whether what is written must be counted, because nothing else bounds it."""
-    room_left: int | None = None
+    inodes_left: int | None = None
     """How many files can be written in all rooms together while they are empty, where nobody else can write any."""
     library: int | None = None
     """The library, held open: another user may not come to it by its path."""
 
 
-def leave(wish: Wish) -> Home:
-    """Do what the keeper must do before the cell is born; the folder is the keeper's to remove in the end."""
-    stranger = _FIRST_UID + os.getpid() % _UIDS
-    if wish.level == NAMESPACES:
+def leave(isolation_request: IsolationRequest) -> OuterFolders:
+    """Do what the supervisor must do before the fork server is forked; the supervisor removes the folder in the end."""
+    unused_id = _FIRST_UID + os.getpid() % _UIDS
+    if isolation_request.level == NAMESPACES:
         _new_namespaces()
-        return Home(folder="", stranger=stranger)
+        return OuterFolders(folder="", unused_id=unused_id)
     import tempfile  # with much that no program needs
 
-    folder = tempfile.mkdtemp(prefix="crmeval-cell-", dir=wish.temporary)
-    for name in ROOMS:
+    folder = tempfile.mkdtemp(prefix="crmeval-cell-", dir=isolation_request.temporary)
+    for name in FOLDERS:
         Path(folder, name).mkdir(mode=0o700)
-    return Home(folder=folder, stranger=stranger)
+    return OuterFolders(folder=folder, unused_id=unused_id)
 
 
-def enter(wish: Wish, home: Home) -> Ground:
-    """Wall this process in, for good; OSError if it can't be."""
+def enter(isolation_request: IsolationRequest, outer: OuterFolders) -> Isolation:
+    """Isolate this process, for good; OSError if it can't be."""
     kernel.set_dumpable(dumpable=False)
-    uid, gid = _own_ids(home)
-    return _enter_namespaces(wish, uid, gid) if wish.level == NAMESPACES else _enter_here(wish, home, uid, gid)
+    uid, gid = _own_ids(outer)
+    return (
+        _enter_namespaces(isolation_request, uid, gid)
+        if isolation_request.level == NAMESPACES
+        else _enter_here(isolation_request, outer, uid, gid)
+    )
 
 
 def _new_namespaces() -> None:
@@ -106,22 +112,22 @@ def _map_user(process: str, uid: int, gid: int) -> None:
         Path(process, name).write_text(text, encoding="ascii")
 
 
-def _enter_namespaces(wish: Wish, uid: int, gid: int) -> Ground:
+def _enter_namespaces(isolation_request: IsolationRequest, uid: int, gid: int) -> Isolation:
     outside = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
-    mounts.enter(mounts.View(paths=wish.view, uid=uid, gid=gid))
+    folders = mounts.enter(mounts.View(paths=isolation_request.view, uid=uid, gid=gid))
     kernel.set_host_name("sandbox")
     if os.getuid() == 0:
         _become(uid, gid)
         _own_user_namespace(outside, uid, gid)
     os.close(outside)
     _settle(_PROCESSES)
-    return Ground(
+    return Isolation(
         box=mounts.BOX,
-        rooms=(mounts.BOX, mounts.TEMPORARY, mounts.SHARED_MEMORY),
+        folders=folders,
         filters=_filters_if_known(),
         alone=True,
         counted=False,
-        room_left=cleaning.room_left(mounts.BOX),
+        inodes_left=cleaning.inodes_left(mounts.BOX),
     )
 
 
@@ -150,20 +156,25 @@ def _filters(*, reads_only: bool) -> Mapping[str, Filter]:
     return {
         PYTHON: Filter(machine=machine, reads_only=reads_only),
         BINARY: Filter(machine=machine, executes=True, reads_only=reads_only),
+        RUNTIME: Filter(machine=machine, executes=True, reads_only=reads_only),
         COMPILER: Filter(machine=machine, compiles=True),
     }
 
 
-def _enter_here(wish: Wish, home: Home, uid: int, gid: int) -> Ground:
+def _enter_here(isolation_request: IsolationRequest, outer: OuterFolders, uid: int, gid: int) -> Isolation:
     """Stay in the namespaces of the machine, with less in reach."""
-    rooms = [f"{home.folder}/{name}" for name in ROOMS]
-    filters = {} if wish.level == RLIMITS else _filters(reads_only=wish.level == SECCOMP)
+    folders = [f"{outer.folder}/{name}" for name in FOLDERS]
+    filters = {} if isolation_request.level == RLIMITS else _filters(reads_only=isolation_request.level == SECCOMP)
     # Both while root can still come to them.
-    library = os.open(wish.library, os.O_PATH | os.O_DIRECTORY)
-    rules = landlock.rules(wish.view, wish.parted, rooms, mounts.DEVICES) if wish.level == LANDLOCK else None
+    library = os.open(isolation_request.library, os.O_PATH | os.O_DIRECTORY)
+    rules = (
+        landlock.rules(isolation_request.view, isolation_request.parted, folders, mounts.DEVICES)
+        if isolation_request.level == LANDLOCK
+        else None
+    )
     processes = _PROCESSES
     if os.getuid() == 0:
-        for folder in (home.folder, *rooms):
+        for folder in (outer.folder, *folders):
             os.chown(folder, uid, gid)
         _become(uid, gid)
     else:
@@ -171,12 +182,12 @@ def _enter_here(wish: Wish, home: Home, uid: int, gid: int) -> Ground:
     _settle(processes)
     if rules is not None:
         landlock.obey(rules)
-    return Ground(box=rooms[0], rooms=rooms, filters=filters, alone=False, counted=True, library=library)
+    return Isolation(box=folders[0], folders=folders, filters=filters, alone=False, counted=True, library=library)
 
 
-def _own_ids(home: Home) -> tuple[int, int]:
+def _own_ids(outer: OuterFolders) -> tuple[int, int]:
     """Return a user whom nobody is instead of root: limits on the number of processes do not bind root."""
-    return (home.stranger, home.stranger) if os.getuid() == 0 else (os.getuid(), os.getgid())
+    return (outer.unused_id, outer.unused_id) if os.getuid() == 0 else (os.getuid(), os.getgid())
 
 
 def _become(uid: int, gid: int) -> None:
@@ -186,8 +197,12 @@ def _become(uid: int, gid: int) -> None:
 
 
 def _processes_of(uid: int) -> int:
-    owners = (entry.stat().st_uid for entry in os.scandir("/proc") if entry.name.isdecimal())
-    return sum(owner == uid for owner in owners)
+    """Return how many processes a user has; those that end meanwhile don't count."""
+    count = 0
+    for entry in os.scandir("/proc"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            count += entry.name.isdecimal() and entry.stat().st_uid == uid
+    return count
 
 
 def _settle(processes: int) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from pytest_crmeval.sandboxes.local.inside import kernel
 
-BOX, TEMPORARY, SHARED_MEMORY = "/box", "/tmp", "/dev/shm"  # noqa: S108 (private ones, of the sandbox)
+BOX, SHARED_MEMORY = "/box", "/dev/shm"  # noqa: S108 (a private one, of the sandbox)
+_TEMPORARY = ("/tmp", "/temporary")  # noqa: S108 (the same)
+"""The second one is for machines whose interpreter is below /tmp: programs must see it there."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _LINKS = {
     "dev/stdin": "/proc/self/fd/0",
@@ -30,18 +32,24 @@ class View:
     gid: int
 
 
-def enter(view: View) -> None:
-    """Make the view the root of this process, which needs a mount namespace and the rights in it."""
+def enter(view: View) -> Sequence[str]:
+    """Make the view the root of this process, and return the folders that can be written.
+
+    The process needs a mount namespace and the rights in it.
+    """
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     base = _place(view.paths)
     kernel.mount("tmpfs", base, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,nr_inodes=4096,mode=755")
     for path in view.paths:
         _show(path, base)
     _make_devices(base)
-    _make_room(base, view)
+    temporary = next(place for place in _TEMPORARY if not any(Path(path).is_relative_to(place) for path in view.paths))
+    folders = (BOX, temporary, SHARED_MEMORY)
+    _make_room(base, folders, view)
     _mount_processes(base)
     kernel.restrict_mount(base, kernel.MS_RDONLY, recursive=False)
     kernel.pivot_into(base)
+    return folders
 
 
 def _place(paths: Sequence[str]) -> str:
@@ -79,12 +87,12 @@ def _make_devices(base: str) -> None:
         Path(base, name).symlink_to(target)
 
 
-def _make_room(base: str, view: View) -> None:
+def _make_room(base: str, places: Sequence[str], view: View) -> None:
     """One bounded file system for all that can be written."""
     room = Path(base, "room")
     room.mkdir()
     kernel.mount("tmpfs", str(room), "tmpfs", _PRIVATE, _ROOM)
-    for place in (BOX, TEMPORARY, SHARED_MEMORY):
+    for place in places:
         folder = room / Path(place).name
         folder.mkdir(mode=0o700)
         os.chown(folder, view.uid, view.gid)

@@ -23,16 +23,22 @@ _OURS = "pytest_crmeval"
 _ANYTHING = "import sys\ndef f(x: int) -> list[int]:\n    return [y for y in range(x) if y % 2]\nprint(f(3))\n"
 
 
-def make_ready(box: str) -> None:
-    """Do, once and before any run is forked, all that is the same for every program.
+def make_ready(box: str) -> Sequence[int]:
+    """Do, once and before any run is forked, all that is the same for every program; return the stand-ins of its files.
 
     What a run changes in memory is copied for it, page by page: that is most of what a run costs.
     """
     for name in [name for name in sys.modules if name.partition(".")[0] == _OURS]:
         del sys.modules[name]
     sys.path.insert(0, box)
+    file = os.memfd_create("stand-in", os.MFD_CLOEXEC)
+    reading, writing = os.pipe()
+    os.close(reading)
+    spare = (file, file, writing)
+    stand_in(spare)
     _open_streams()
     compile(_ANYTHING, NAME, "exec", dont_inherit=True)
+    return spare
 
 
 def run(source: bytes, arguments: Sequence[str], box: str) -> NoReturn:
@@ -78,11 +84,7 @@ def _main(path: str) -> ModuleType:
 
 
 def _open_streams() -> None:
-    """Open what an interpreter opens: line ends are left as they are, and stderr never fails.
-
-    Behind the descriptors are stand-ins of the same kind, as every run puts its own there.
-    """
-    _stand_in()
+    """Open what an interpreter opens: line ends are left as they are, and stderr never fails."""
     for number, name, mode, errors in (
         (0, "stdin", "rb", "surrogateescape"),
         (1, "stdout", "wb", "surrogateescape"),
@@ -93,14 +95,11 @@ def _open_streams() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
-def _stand_in() -> None:
-    """Put an empty file in memory at 0 and 1, and a pipe that nobody reads at 2."""
-    file = os.memfd_create("stand-in", os.MFD_CLOEXEC)
-    reading, writing = os.pipe()
-    for number, descriptor in enumerate((file, file, writing)):
-        os.dup2(descriptor, number)
-    for descriptor in (file, reading, writing):
-        os.close(descriptor)
+def stand_in(descriptors: Sequence[int]) -> None:
+    """Put files of the same kind as those of a run at 0, 1 and 2: one in memory twice, and a pipe."""
+    os.dup2(descriptors[0], 0)
+    os.dup2(descriptors[1], 1)
+    os.dup2(descriptors[2], 2)
 
 
 def _stream(descriptor: int, name: str, mode: str, errors: str) -> io.TextIOWrapper:

@@ -1,11 +1,13 @@
 """Which system calls a program may make: filters that the kernel runs before each of them."""
 
+import ctypes
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from errno import ENOSYS, EPERM
 from functools import cached_property
 
+from pytest_crmeval.sandboxes.local.inside import kernel
 from pytest_crmeval.sandboxes.local.inside.calls import (
     BY_ARGUMENTS,
     COMPILERS_ONLY,
@@ -23,7 +25,7 @@ _NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
 _CLONE_THREAD = 0x0001_0000
 _CLONE_NAMESPACES = 0x7E02_0000
 _AT_EMPTY_PATH = 0x1000
-_AF_UNIX, _SOCK_STREAM, _SOCK_KINDS = 1, 1, 0xF
+_AF_UNIX, _SOCK_STREAM, _SOCK_SEQPACKET, _SOCK_KINDS = 1, 1, 5, 0xF
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15
 _TERMINAL_AND_OWNER = (0x5412, 0x540E, 0x541C, 0x8901, 0x8902)
 """To type into a terminal, to take one, its selection; to have somebody else signalled about a descriptor, twice."""
@@ -53,15 +55,31 @@ class Filter:
     """Changes no file by its path: for levels that have no other way to protect those of the user."""
 
     def of(self, pid: int) -> bytes:
-        """Return the instructions for the process ``pid``, which may signal itself and nobody else."""
-        packed = bytearray(self._packed)
+        """Return the instructions for the process ``pid``, which may signal itself and no other process."""
         for place in self._pids:
-            struct.pack_into("<I", packed, place * 8 + 4, pid)
-        return bytes(packed)
+            struct.pack_into("<I", self._memory, place * 8 + 4, pid)
+        return self._memory.raw
+
+    def install(self, pid: int) -> None:
+        """Let the filter hold for this process, which is ``pid``."""
+        for place in self._pids:
+            struct.pack_into("<I", self._memory, place * 8 + 4, pid)
+        kernel.install_filter(self._program)
+
+    def prepare(self) -> None:
+        """Write the instructions down, once for all runs."""
+        assert self.of(0)  # noqa: S101 (they are kept)
+        assert self._program  # noqa: S101 (the same)
 
     @cached_property
-    def _packed(self) -> bytes:
-        return b"".join(struct.pack("<HBBI", *instruction) for instruction in self._instructions)
+    def _memory(self) -> "ctypes.Array[ctypes.c_char]":
+        packed = b"".join(struct.pack("<HBBI", *instruction) for instruction in self._instructions)
+        return ctypes.create_string_buffer(packed, len(packed))
+
+    @cached_property
+    def _program(self) -> int:
+        """Where the kernel finds the instructions: the address of the structure that it asks for."""
+        return kernel.filter_program(self._memory)
 
     @cached_property
     def _pids(self) -> Sequence[int]:
@@ -105,13 +123,17 @@ class Filter:
 
     def _by_arguments(self) -> Mapping[str, _Decision]:
         checks = {
-            "socketpair": (*_only(0, _AF_UNIX), *_masked(1, _SOCK_KINDS, _SOCK_STREAM)),
+            "socketpair": (*_only(0, _AF_UNIX), *_masked(1, _SOCK_KINDS, *self._socket_pairs())),
             "prlimit64": _only(0, 0, _OWN_PID),
             "ioctl": _none_of(1, *_TERMINAL_AND_OWNER),
             "fcntl": _none_of(1, _F_SETOWN, _F_SETSIG, _F_SETOWN_EX),
             **(self._compilers_checks() if self.compiles else self._programs_checks()),
         }
         return {name: (*instructions, *_ALLOWED) for name, instructions in checks.items()}
+
+    def _socket_pairs(self) -> Sequence[int]:
+        """Return the kinds of connected sockets; rustc starts its linker with the second one."""
+        return (_SOCK_STREAM, _SOCK_SEQPACKET) if self.compiles else (_SOCK_STREAM,)
 
     def _compilers_checks(self) -> Mapping[str, Iterable[_Instruction]]:
         return {"clone": _no_bit(0, _CLONE_NAMESPACES)}
@@ -147,13 +169,19 @@ def _refuse(error: int = EPERM) -> _Instruction:
 
 def _only(index: int, *values: int) -> Iterable[_Instruction]:
     yield _argument(index)
+    yield from _one_of(values)
+
+
+def _masked(index: int, mask: int, *values: int) -> Iterable[_Instruction]:
+    yield _argument(index)
+    yield (_AND, 0, 0, mask)
+    yield from _one_of(values)
+
+
+def _one_of(values: Sequence[int]) -> Iterable[_Instruction]:
     for ahead, value in zip(reversed(range(len(values))), values, strict=True):
         yield (_IF_EQUAL, ahead + 1, 0, value)
     yield _refuse()
-
-
-def _masked(index: int, mask: int, value: int) -> Iterable[_Instruction]:
-    return [_argument(index), (_AND, 0, 0, mask), (_IF_EQUAL, 1, 0, value), _refuse()]
 
 
 def _none_of(index: int, *values: int) -> Iterable[_Instruction]:

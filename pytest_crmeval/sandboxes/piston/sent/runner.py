@@ -31,6 +31,12 @@ def feed(path: str) -> None:
     sys.stdin = sys.__stdin__ = fresh  # type: ignore[misc]
 
 
+def fail(token: str, error: OSError) -> None:
+    """End before the program has begun, and say that it was not the program's fault."""
+    _write(2, f"{token} {error}\n".encode())
+    os._exit(1)
+
+
 def frame(mark: str, most: int, wanted: list[str]) -> None:
     """Let a child be the program; tell at its end how it ended, and what it has written."""
     import resource

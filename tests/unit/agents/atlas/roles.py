@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_crmeval.agents.atlas.session import AtlasSession
+from pytest_crmeval.agents.atlas.agent import AtlasSession
 from pytest_crmeval.agents.atlas.specs import AtlasSpec
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.learning import Entry, Reward
+from pytest_crmeval.domain.learning import PlaybookEntry, Reward
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, user_says
 from pytest_crmeval.domain.playbook import Playbook, Practice
 from pytest_crmeval.domain.prompt import Completion, ModelIdentity, Prompt
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.ports.learner import Attempt, Occasion
+from pytest_crmeval.ports.learner import ReviewedProposal, SessionSetup
 
 TOOLS = (
     Tool(name="create_client", description="Make a client.", parameters={"type": "object"}),
@@ -56,10 +56,10 @@ class Log:
     """Remembers what happened."""
 
     def __init__(self) -> None:
-        self.attempts: list[Attempt] = []
+        self.attempts: list[ReviewedProposal] = []
         self.rewards: list[Reward] = []
 
-    def attempted(self, attempt: Attempt) -> None:
+    def attempted(self, attempt: ReviewedProposal) -> None:
         """Note a review."""
         self.attempts.append(attempt)
 
@@ -85,7 +85,7 @@ class School:
 
     def begin(self, playbook: Playbook | None = None, *, held_out: bool = False) -> AtlasSession:
         """Begin a conversation."""
-        occasion = Occasion(
+        setup = SessionSetup(
             key="crm/atlas",
             student="openai:m",
             playbook=playbook or Playbook(),
@@ -93,7 +93,7 @@ class School:
             models=self.roles,
             log=self.log,
         )
-        return AtlasSession("atlas", self._terms, occasion, "You work in a CRM.")
+        return AtlasSession("atlas", self._terms, setup, "You work in a CRM.")
 
     def asked(self, role: str) -> int:
         """Return how often a role was asked."""
@@ -105,7 +105,7 @@ class School:
         return "\n".join([prompt.system, *(message.text for message in prompt.messages)])
 
 
-def entry(name: str = "p1.1", **changes: Any) -> Entry:  # noqa: ANN401 (of an entry)
+def entry(name: str = "p1.1", **changes: Any) -> PlaybookEntry:  # noqa: ANN401 (of an entry)
     """Return something to remember."""
     given: dict[str, Any] = {
         "cue": ("add",),
@@ -114,12 +114,12 @@ def entry(name: str = "p1.1", **changes: Any) -> Entry:  # noqa: ANN401 (of an e
         "effect": "no status is forgotten",
         "scope": "new clients",
     }
-    return Entry(id=name, **{**given, **changes})
+    return PlaybookEntry(id=name, **{**given, **changes})
 
 
-def playbook(*entries: Entry, **changes: Any) -> Playbook:  # noqa: ANN401 (of a playbook)
+def playbook(*entries: PlaybookEntry, **changes: Any) -> Playbook:  # noqa: ANN401 (of a playbook)
     """Return a playbook with so many entries."""
-    return Playbook(practices=tuple(Practice(entry=each) for each in entries), **changes)
+    return Playbook(practices=tuple(Practice.of(each) for each in entries), **changes)
 
 
 def said(messages: Sequence[Message]) -> str:

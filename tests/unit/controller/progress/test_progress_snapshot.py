@@ -1,15 +1,22 @@
 """How it goes with models, by the control of the run."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import Any
 
-from pytest_crmeval.controller.progress.snapshot import Gauge
-from pytest_crmeval.controller.queue import JobQueue
+from pytest_crmeval.collect.prefetch import PrefetchPlan
+from pytest_crmeval.controller.plan import RunPlan
+from pytest_crmeval.controller.progress.snapshot import Files, ProgressSnapshot
+from pytest_crmeval.models.caps import Cap
 from pytest_crmeval.models.control import Feedback
-from pytest_crmeval.models.limits import Cap, LimitsClosed
+from pytest_crmeval.models.limits import LimitsClosed
 from pytest_crmeval.models.shared_control import SharedControl
+from tests.channels import controller
+from tests.fakes import planned
 from tests.postgres.processes import eventually
+
+ONE, TWO, THREE = (planned(name) for name in ("one", "two", "three"))
 
 
 class Books:
@@ -17,19 +24,25 @@ class Books:
 
     asked: Any = None
 
-    def key_of(self, nodeid: str) -> str:
-        """Know cases by their node id; others by nothing."""
-        return nodeid if nodeid.startswith("test_crm") else ""
-
     def progress(self, now: float, playing: set[str]) -> None:
         """Note what is played."""
         self.asked = now, playing
 
 
+@contextmanager
+def snapshot_of(control: SharedControl, recorder: Any = None) -> Iterator[ProgressSnapshot]:  # noqa: ANN401 (a fake)
+    """Have a run of three cases; the first one is played by a slot."""
+    plan, no_outage = RunPlan(), ""
+    plan.take([(case.key, case) for case in (ONE, TWO, THREE)], PrefetchPlan(weights={}, alone={}), {})
+    with controller(control) as run:
+        run.loop.call(run.queue.open, {ONE.key: 1.0}, at_once=1)
+        run.loop.call(run.queue.next, "gw0")
+        yield ProgressSnapshot(plan, recorder, run.loop, run.handler, Files(), no_outage)
+
+
 def test_calls_that_were_made_again_and_refused_are_counted() -> None:
     """With what all of it has cost."""
     control = SharedControl()
-    books: Any = Books()
     first = control.acquire("openai:gpt-4.1", 100)
     assert first is not None
     control.release(first, Feedback(ok=False, throttled=True))
@@ -37,17 +50,13 @@ def test_calls_that_were_made_again_and_refused_are_counted() -> None:
     assert again is not None
     control.release(again, Feedback(ok=True, cost=0.25))
 
-    gauge = Gauge(books, JobQueue(lambda _: None), control)
-
-    assert ["1 call made again", "1 refused as too many", "spent $0.25"] == gauge.traffic()
-    control.close()
+    with snapshot_of(control) as snapshot:
+        assert ["1 call made again", "1 refused as too many", "spent $0.25"] == snapshot.traffic()
 
 
-def test_calls_that_wait_are_told_as_long_as_they_do() -> None:
+def test_calls_that_wait_are_shown_as_long_as_they_do() -> None:
     """Here for a cap that lets one go in ten seconds."""
     control = SharedControl([Cap.parse("openai:* 6rpm")])
-    books: Any = Books()
-    gauge = Gauge(books, JobQueue(lambda _: None), control)
     assert control.acquire("openai:gpt-4.1", 100) is not None
 
     def wait() -> None:
@@ -55,43 +64,36 @@ def test_calls_that_wait_are_told_as_long_as_they_do() -> None:
             control.acquire("openai:gpt-4.1", 100, 600.0)
 
     waiting = Thread(target=wait)
-    waiting.start()
-    told = ["1 call waiting for a rate limit", "1 call made again"]
-    eventually(lambda: told == gauge.traffic(), "it waits")
-    control.close()
+    with snapshot_of(control) as snapshot:
+        waiting.start()
+        shown = ["1 call waiting for a rate limit", "1 call made again"]
+        eventually(lambda: shown == snapshot.traffic(), "it waits")
     waiting.join()
 
 
-def test_who_asks_no_model_has_no_traffic() -> None:
+def test_run_without_models_has_no_traffic() -> None:
     """Nothing to say."""
-    books: Any = Books()
-    assert [] == Gauge(books, JobQueue(lambda _: None), SharedControl()).traffic()
+    with snapshot_of(SharedControl()) as snapshot:
+        assert [] == snapshot.traffic()
 
 
 def test_what_is_played_is_what_was_begun_ahead_or_as_an_item() -> None:
-    """Each case once; items of others are none of ours, and count for nothing."""
-    books: Any = Books()
-    queue = JobQueue(lambda _: None)
-    queue.open({"test_crm[one]": 1.0, "test_crm[two]": 1.0}, at_once=1)
-    queue.join("main", 1)
-    begun = queue.next("main")
-    gauge = Gauge(books, queue, SharedControl())
-    gauge.started = {"test_crm[one]", "test_crm[three]", "test_other"}
+    """Each case once; items of others, and items that are over, count for nothing."""
+    recorder = Books()
+    with snapshot_of(SharedControl(), recorder) as snapshot:
+        for nodeid in (ONE.key, TWO.key, THREE.key, "test_other"):
+            snapshot.started(nodeid)
+        snapshot.ended(TWO.key)
 
-    gauge.read(7.0)
+        snapshot.read(7.0)
 
-    now, playing = books.asked
-    assert (7.0, {"test_crm[one]", "test_crm[three]"}) == (now, playing - {""})
-    assert [begun] == queue.playing
-    queue.close()
+    assert (7.0, {ONE.key, THREE.key}) == recorder.asked
 
 
 def test_a_model_that_has_stopped_answering_is_shown_as_paused() -> None:
     """The address of the model is not shown."""
     control = SharedControl(failures=1)
-    books: Any = Books()
     control.fail("openai:m http://127.0.0.1:8000/v1")
 
-    assert ["openai:m paused: it has stopped answering and is being probed"] == Gauge(
-        books, JobQueue(lambda _: None), control
-    ).traffic()
+    with snapshot_of(control) as snapshot:
+        assert ["openai:m paused: it has stopped answering and is being probed"] == snapshot.traffic()

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_crmeval.controller.progress.snapshot import Files, Gauge
+from pytest_crmeval.controller.progress.snapshot import Files, ProgressSnapshot
 from pytest_crmeval.controller.progress.views import LATE, MINUTE, Bottom, Log
 from pytest_crmeval.journal.progress import Progress
 from tests.fakes import share
@@ -30,7 +30,7 @@ ROW = Progress(
 
 
 class Books:
-    """A gauge that says what it was told to say."""
+    """A snapshot that says what it was told to say."""
 
     def __init__(self, *rows: Progress, traffic: Sequence[str] = ()) -> None:
         self.rows = rows
@@ -103,7 +103,7 @@ class Clock:
 def log(pytest_: Pytest, books: Books, clock: Clock) -> Log:
     """Return a log."""
     config: Any = pytest_
-    return Log(config, cast("Gauge", books), clock)
+    return Log(config, cast("ProgressSnapshot", books), clock)
 
 
 def test_a_log_has_a_line_a_minute() -> None:
@@ -205,7 +205,7 @@ class Bare(Bottom):
     """Lines for the bottom of a terminal that is not there."""
 
     def __init__(self, books: Books) -> None:
-        self._gauge = cast("Gauge", books)
+        self._snapshot = cast("ProgressSnapshot", books)
         self._clock = Clock()
         self._writer = Pytest(io.StringIO())
 

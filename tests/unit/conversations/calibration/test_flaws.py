@@ -8,7 +8,7 @@ from pytest_crmeval.conversations.calibration import CORRUPTED, EQUIVALENT
 from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal
 from pytest_crmeval.conversations.crm.tools import TOOLS
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import observe, refer
+from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.conversation import Turn
 from pytest_crmeval.domain.expectation import NO_CALL
 from pytest_crmeval.domain.json import Json
@@ -44,7 +44,7 @@ def rehearsal_of(*turns: Turn, answers: Answers, rows: tuple[Row, ...] = (ACME,)
     state = {table: [row for row in rows if next(iter(row)) == key] for table, key in TABLES.values()}
     seed = {entity: {str(row[key]): row for row in state[table]} for entity, (table, key) in TABLES.items()}
     case, crm = conversation(*turns, seed=seed), ListedCrm(answers, after=state)
-    evidence = observe(case, Oracle(case), crm, refer(case, Oracle(case), crm))
+    evidence = observe(case, Oracle(case), crm, play_reference(case, Oracle(case), crm))
     return Rehearsal(case, evidence, TOOL_LIST)
 
 
@@ -194,6 +194,17 @@ def test_rows_that_are_to_stay_are_deleted() -> None:
     )
 
 
+def test_rows_that_no_turn_changes_are_changed_and_restored() -> None:
+    """Only where the turn writes something: elsewhere any write is a mistake."""
+    rows = (ACME, BOLT, VANS, QUOTE)
+    look = call("client_search", name="Acme")
+
+    assert ["modify_opportunity unasked, and undone"] == whats(
+        "write undone", rehearsed((NOTE, found({"note_id": uid("note")})), rows=rows)
+    )[2:]
+    assert [] == whats("write undone", rehearsed((look, found([ACME])), rows=rows))
+
+
 def test_nothing_is_written_unasked_that_a_turn_writes_anyway() -> None:
     """It would leave no trace."""
     dial = call("modify_client", client_id=uid("acme"), phone="555")
@@ -325,13 +336,15 @@ def test_something_is_written_where_nothing_is_to_be_done() -> None:
     assert [] == calls_in("acted anyway", SEVERAL)
 
 
-@pytest.mark.parametrize("kind", [*CORRUPTED, *EQUIVALENT])
-@pytest.mark.parametrize("rehearsal", [OUTSIDE, WHICH, SEVERAL], ids=["outside", "which", "several"])
-def test_no_variant_calls_what_has_no_name(kind: str, rehearsal: Rehearsal) -> None:
+def test_no_variant_calls_what_has_no_name() -> None:
     """Where there is nothing to call there is nothing to get wrong; and nothing breaks."""
-    variants = list({**CORRUPTED, **EQUIVALENT}[kind](rehearsal))
+    for rehearsal in [OUTSIDE, WHICH, SEVERAL]:
+        for kind in [*CORRUPTED, *EQUIVALENT]:
+            variants = list({**CORRUPTED, **EQUIVALENT}[kind](rehearsal))
 
-    assert all(call.tool for variant in variants for steps in variant.steps.values() for step in steps for call in step)
+            assert all(
+                call.tool for variant in variants for steps in variant.steps.values() for step in steps for call in step
+            ), (kind, rehearsal)
 
 
 def test_claims_and_silence_where_a_no_or_a_question_is_due() -> None:

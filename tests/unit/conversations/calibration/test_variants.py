@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal
 from pytest_crmeval.conversations.calibration.variants import Deviant, Variant, at_once, changed, instead, revoiced
 from pytest_crmeval.conversations.oracle import Oracle
-from pytest_crmeval.conversations.play import observe, refer
+from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.domain.conversation import Conversation, Turn
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.expectation import NO_CALL, Expectation
@@ -21,7 +21,7 @@ LINKED = conversation(turn("Look for Ada.", ADA), turn("Tell me more.", call("lo
 def played(case: Conversation, agent: Agent) -> Evidence:
     """Let an agent play on paper."""
     crm = PaperCrm()
-    return observe(case, agent, crm, refer(case, Oracle(case), crm))
+    return observe(case, agent, crm, play_reference(case, Oracle(case), crm))
 
 
 def rehearsed(case: Conversation) -> Rehearsal:

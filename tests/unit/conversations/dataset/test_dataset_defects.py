@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from pytest_crmeval.conversations.crm import tools
+from pytest_crmeval.conversations.dataset.crm_schema import COLUMNS, TOOLS
 from pytest_crmeval.conversations.dataset.defects import defects
-from pytest_crmeval.conversations.dataset.entities import COLUMNS, TOOLS
 from pytest_crmeval.conversations.dataset.files import index
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.domain.state import TABLES
@@ -290,7 +290,7 @@ def test_what_a_label_looks_for_was_not_seen() -> None:
     first = turn("Search for deals.", "opportunity_search", stage="Negotiation")
     second = turn("Move the dock on.", "modify_opportunity", opportunity_id=DOCK, stage="Negotiation")
 
-    assert ["turn 2: nobody tells a value that is to be written: stage='Negotiation'"] == flaws(first, second)
+    assert ["turn 2: a value that is to be written is never provided: stage='Negotiation'"] == flaws(first, second)
 
 
 def test_what_was_written_can_be_written_again() -> None:
@@ -321,7 +321,7 @@ def test_what_is_implied_is_left_alone() -> None:
     """Whoever wrote the case has thought of it."""
     quiet = turn("The usual for the dock.", "create_quote", amount=9000, status="Draft", IMPLIED_ARGS=["amount"])
 
-    assert ["turn 1: nobody tells a value that is to be written: status='Draft'"] == flaws(quiet)
+    assert ["turn 1: a value that is to be written is never provided: status='Draft'"] == flaws(quiet)
 
 
 def test_what_is_written_anyway_needs_no_word() -> None:
@@ -478,7 +478,7 @@ def test_what_nobody_tells_makes_a_case_invalid(utterance: str, tool: str, argum
 
     (flaw,) = flaws(turn(utterance, tool, **arguments))
 
-    assert flaw.startswith(f"turn 1: nobody tells a value that is to be written: {name}={value!r}"[:150])
+    assert flaw.startswith(f"turn 1: a value that is to be written is never provided: {name}={value!r}"[:150])
 
 
 def test_a_value_that_only_the_answer_key_tells_is_leaked() -> None:
@@ -487,8 +487,8 @@ def test_a_value_that_only_the_answer_key_tells_is_leaked() -> None:
     quote = turn("Quote the dock.", "create_quote", amount=75000, status="Draft", EXPECTED_RESPONSE=response)
 
     assert [
-        "turn 1: only the expected response tells a value that is to be written: amount=75000",
-        "turn 1: only the expected response tells a value that is to be written: status='Draft'",
+        "turn 1: only the expected response contains a value that is to be written: amount=75000",
+        "turn 1: only the expected response contains a value that is to be written: status='Draft'",
     ] == flaws(quote)
 
 
@@ -551,7 +551,7 @@ def test_a_further_call_may_refer_to_its_own_turn() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"content": "Nobody says such things"}, "nobody tells a value that is to be written: content="),
+        ({"content": "Nobody says such things"}, "a value that is to be written is never provided: content="),
         ({"content": "{note}"}, "the label has a placeholder that nothing fills: {note}"),
         ({"entity_id": "{{turn_1.note_id}}"}, "{{turn_1.note_id}}, but create_new_opportunity has no such field"),
         ({"entity_id": "{{turn_2.client_id}}"}, "{{turn_2.client_id}}, but turn 2 is not over yet"),
@@ -613,4 +613,4 @@ def test_a_refused_turn_may_ask_for_anything_but_its_further_calls_may_not() -> 
     }
 
     assert [] == flaws(refused)
-    assert ["turn 1: nobody tells a value that is to be written: content='Unsaid words'"] == flaws(more)
+    assert ["turn 1: a value that is to be written is never provided: content='Unsaid words'"] == flaws(more)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from pytest_crmeval.conversations.dataset.records import ConversationRecord
-from pytest_crmeval.conversations.describe.searches import turns_in_vain
+from pytest_crmeval.conversations.describe.searches import turns_that_find_nothing
 from tests.projects import case
 
 HARBOR, LUMEN = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0", "39e7c9d8-5fcd-5f6c-8d34-44329f8fd055"
@@ -31,7 +31,7 @@ def vain(*calls: Call, **changes: Any) -> list[bool]:  # noqa: ANN401 (JSON)
     ]
     turns[-1] |= changes
     record = case("one", turns=turns, initial_entities={"seed_data": SEED})
-    return list(turns_in_vain(msgspec.convert(record, ConversationRecord)))
+    return list(turns_that_find_nothing(msgspec.convert(record, ConversationRecord)))
 
 
 @pytest.mark.parametrize(

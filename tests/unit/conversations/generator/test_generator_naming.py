@@ -17,16 +17,16 @@ def story() -> Story:
     """Return a story with two clients that look alike, two people who share a name, and a deal with two quotes."""
     world = World()
     for name in ("Freight", "Foods"):
-        world.plant("Client", name, {"name": f"Nordvik {name}", "industry": "Shipping"}, known_as="Nordvik")
-    world.plant("Client", "Lumen", {"name": "Lumen Fiber", "industry": "Software"}, known_as="Lumen")
+        world.add_seeded("Client", name, {"name": f"Nordvik {name}", "industry": "Shipping"}, known_as="Nordvik")
+    world.add_seeded("Client", "Lumen", {"name": "Lumen Fiber", "industry": "Software"}, known_as="Lumen")
     for first, title in (("Ada", "Buyer"), ("Ben", "Buyer"), ("Eve", "Chief Pilot")):
         columns = {"first_name": first, "last_name": "Okafor", "client_id": "Freight", "title": title}
-        world.plant("Contact", first, columns, feminine=first != "Ben")
-    world.plant(
+        world.add_seeded("Contact", first, columns, feminine=first != "Ben")
+    world.add_seeded(
         "Opportunity", "Doors", {"name": "Chill room doors", "client_id": "Lumen", "stage": "Proposal", "amount": 9}
     )
-    world.plant("Quote", "cheap", {"opportunity_id": "Doors", "amount": 100, "status": "Draft"})
-    world.plant("Quote", "dear", {"opportunity_id": "Doors", "amount": 120, "status": "Draft"})
+    world.add_seeded("Quote", "cheap", {"opportunity_id": "Doors", "amount": 100, "status": "Draft"})
+    world.add_seeded("Quote", "dear", {"opportunity_id": "Doors", "amount": 120, "status": "Draft"})
     return Story(chance=SeededRandom(1), world=world, now=datetime(2026, 3, 12, tzinfo=UTC), currency="EUR")
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pytest_crmeval.conversations.generator.intents import Intent
+from pytest_crmeval.conversations.generator.intents import DoesNotFitError, Intent
 from pytest_crmeval.conversations.generator.rows import World
 from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.story import STAYS, Story
@@ -15,9 +15,9 @@ def story() -> Story:
     """Return a story with two clients, a deal of each, and a quote."""
     world = World()
     for name in ("Lumen", "Nordvik"):
-        world.plant("Client", name, {"name": name})
-        world.plant("Opportunity", f"{name} deal", {"name": f"{name} doors", "client_id": name, "amount": 7})
-    world.plant("Quote", "quote", {"opportunity_id": "Lumen deal", "amount": 7})
+        world.add_seeded("Client", name, {"name": name})
+        world.add_seeded("Opportunity", f"{name} deal", {"name": f"{name} doors", "client_id": name, "amount": 7})
+    world.add_seeded("Quote", "quote", {"opportunity_id": "Lumen deal", "amount": 7})
     return Story(chance=SeededRandom(1), world=world, now=datetime(2026, 3, 12, tzinfo=UTC), currency="EUR")
 
 
@@ -28,7 +28,7 @@ def about(story: Story, ref: str) -> Intent:
 
 def test_after_a_quote_the_talk_is_of_its_deal_and_client_too(story: Story) -> None:
     """But a pronoun means the quote."""
-    story.settle(about(story, "quote"))
+    story.next_turn(about(story, "quote"))
 
     assert "quote" == (story.subject and story.subject.ref)
     assert {"Quote": "quote", "Opportunity": "Lumen deal", "Client": "Lumen"} == {
@@ -39,7 +39,7 @@ def test_after_a_quote_the_talk_is_of_its_deal_and_client_too(story: Story) -> N
 
 def test_people_stay_with_what_they_talk_of(story: Story) -> None:
     """Mostly."""
-    story.settle(about(story, "Lumen"))
+    story.next_turn(about(story, "Lumen"))
     picked = [row.ref for _ in range(400) if (row := story.pick("Opportunity"))]
 
     assert STAYS < picked.count("Lumen deal") / len(picked) < 1
@@ -47,34 +47,38 @@ def test_people_stay_with_what_they_talk_of(story: Story) -> None:
 
 def test_only_what_nobody_has_seen_is_asked_for(story: Story) -> None:
     """An agent would remember the rest."""
-    story.settle(about(story, "Lumen deal"))
+    story.next_turn(about(story, "Lumen deal"))
 
     assert {"Nordvik deal"} == {row.ref for _ in range(50) if (row := story.pick_unseen("Opportunity"))}
-    story.settle(about(story, "Nordvik deal"))
-    assert story.pick_unseen("Opportunity") is None
+    story.next_turn(about(story, "Nordvik deal"))
+    with pytest.raises(DoesNotFitError, match="no Opportunity fits"):
+        story.pick_unseen("Opportunity")
 
 
 def test_what_does_not_fit_is_not_picked(story: Story) -> None:
     """If nothing fits, nothing is."""
-    assert story.pick("Opportunity", lambda deal: deal["amount"] > 7) is None
+    assert story.pick_or_none("Opportunity", lambda deal: deal["amount"] > 7) is None
+    with pytest.raises(DoesNotFitError, match="no Opportunity fits"):
+        story.pick("Opportunity", lambda deal: deal["amount"] > 7)
 
 
 def test_what_is_seen_on_the_way_is_not_asked_for_either(story: Story) -> None:
     """Whoever has found one of two that look alike has seen both."""
     for row in story.world.of("Client"):
         row.known_as = "Nordvik"
-    story.settle(about(story, "Lumen"))
+    story.next_turn(about(story, "Lumen"))
 
-    assert story.pick_unseen("Client") is None
+    with pytest.raises(DoesNotFitError, match="no Client fits"):
+        story.pick_unseen("Client")
 
 
 def test_what_was_tried_can_be_undone(story: Story) -> None:
     """Rows that were made, changed or deleted, and what the talk was of."""
-    undo = story.mark()
+    undo = story.snapshot()
     story.world.row("Lumen").columns["name"] = "Other"
     story.world.remove(story.world.row("Nordvik deal"))
     story.world.create("Client", 1, {"name": "New"})
-    story.turn_to(about(story, "Lumen"))
+    story.focus_on(about(story, "Lumen"))
     undo()
 
     assert ["Lumen", "Nordvik"] == [row["name"] for row in story.world.of("Client")]
@@ -93,7 +97,7 @@ def test_what_a_turn_makes_is_referred_to_by_that_turn(story: Story) -> None:
 
 def test_with_a_deal_go_its_quotes(story: Story) -> None:
     """As in the CRM; contracts stay, without it."""
-    contract = story.world.plant("Contract", "paper", {"client_id": "Lumen", "opportunity_id": "Lumen deal"})
+    contract = story.world.add_seeded("Contract", "paper", {"client_id": "Lumen", "opportunity_id": "Lumen deal"})
     story.world.remove(story.world.row("Lumen deal"))
 
     assert [] == story.world.of("Quote")

@@ -12,7 +12,7 @@ from pytest_crmeval.conversations.generator.intents import Intent, Scenario
 from pytest_crmeval.conversations.generator.naming import Referent
 from pytest_crmeval.conversations.generator.rows import World
 from pytest_crmeval.conversations.generator.scenarios import client_questions, clients, companies, contacts
-from pytest_crmeval.conversations.generator.scenarios.particulars import found
+from pytest_crmeval.conversations.generator.scenarios.details import found
 from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
 from pytest_crmeval.conversations.generator.story import Story
 from pytest_crmeval.conversations.generator.wordings import VOICES, Speech, banks
@@ -21,14 +21,12 @@ from pytest_crmeval.domain.messages import ToolCall
 from pytest_crmeval.domain.state import TABLES
 
 THROWS = 30
-MOVES = (*clients.MOVES, *client_questions.MOVES, *contacts.MOVES, *companies.MOVES)
-WRITES = [move for move in MOVES if writes(move.tools[0])]
-CHANGES = [move for move in MOVES if move.tools[0].startswith("modify_")]
-READS = [move for move in MOVES if not writes(move.tools[0])]
-each_move = pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
-each_write = pytest.mark.parametrize("move", WRITES, ids=lambda move: move.name)
-each_change = pytest.mark.parametrize("move", CHANGES, ids=lambda move: move.name)
-each_read = pytest.mark.parametrize("move", READS, ids=lambda move: move.name)
+SCENARIOS = (*clients.SCENARIOS, *client_questions.SCENARIOS, *contacts.SCENARIOS, *companies.SCENARIOS)
+WRITES = [scenario for scenario in SCENARIOS if writes(scenario.tools[0])]
+CHANGES = [scenario for scenario in SCENARIOS if scenario.tools[0].startswith("modify_")]
+READS = [scenario for scenario in SCENARIOS if not writes(scenario.tools[0])]
+each_write = pytest.mark.parametrize("scenario", WRITES, ids=lambda scenario: scenario.name)
+each_change = pytest.mark.parametrize("scenario", CHANGES, ids=lambda scenario: scenario.name)
 LEAST = {"plain": 5, "terse": 4, "chatty": 4, "indirect": 4}
 
 
@@ -40,68 +38,68 @@ def told(*seed: object) -> Story:
         word = name.split()[1].lower()
         columns = {"name": name, "status": status, "email": f"info@{word}.example", "industry": "Shipping"}
         more = {"owner": "Rufus Eddington", "phone": "+44 113 496 0312", "address": "68 Quay Street, Leith"}
-        world.plant("Client", chance.uuid(), {**columns, **more}, known_as=name.split()[0])
+        world.add_seeded("Client", chance.uuid(), {**columns, **more}, known_as=name.split()[0])
     for number, first in enumerate(("Ada", "Ben", "Adaeze", "Eve")):
         client = world.of("Client")[number % 2]
         columns = {"first_name": first, "last_name": "Okafor", "client_id": client.ref, "title": f"Buyer {number}"}
         more = {"email": f"{first}@buyers.example".lower(), "phone": f"+44 113 496 033{number}"}
-        world.plant("Contact", chance.uuid(), {**columns, **more}, feminine=first != "Ben")
+        world.add_seeded("Contact", chance.uuid(), {**columns, **more}, feminine=first != "Ben")
     for name, kind in (("Brackenshaw Supply", "Vendor"), ("Tarnfoot Group", "Partner"), ("Drumlin Systems", "Partner")):
         columns = {"name": name, "type": kind, "industry": "Mining", "address": "2 Albion Row, Leeds"}
-        world.plant("Company", chance.uuid(), columns, known_as=name.split()[0])
+        world.add_seeded("Company", chance.uuid(), columns, known_as=name.split()[0])
     return Story(chance=chance, world=world, now=datetime(2026, 3, 12, tzinfo=UTC), currency="EUR")
 
 
-def played(move: Scenario) -> Iterator[tuple[Story, Intent]]:
-    """Yield the move as it is made again and again, on the same rows; a write every other time on what is talked of."""
+def played(scenario: Scenario) -> Iterator[tuple[Story, Intent]]:
+    """Yield the intents of many tries on the same rows; every other write is about the current subject."""
     for throw in range(THROWS):
-        story = told(move.name, throw)
-        if throw % 2 and move in WRITES:
-            story.subject = story.pick(move.entity)
-        intent = move.make(story)
+        story = told(scenario.name, throw)
+        if throw % 2 and scenario in WRITES:
+            story.subject = story.pick(scenario.entity)
+        intent = scenario.intent(story)
         assert intent is not None
         yield story, intent
 
 
-def said(move: Scenario, story: Story, intent: Intent, voice: str = "plain") -> str:
+def said(scenario: Scenario, story: Story, intent: Intent, voice: str = "plain") -> str:
     """Return the words for a intent."""
-    return Speech().say(story.chance, intent.phrase or move.name, intent.slots, voice)
+    return Speech().say(story.chance, intent.phrase or scenario.name, intent.slots, voice)
 
 
-@each_move
-def test_the_tool_takes_every_call(move: Scenario) -> None:
+def test_the_tool_takes_every_call() -> None:
     """Whatever the chance say, arguments are there and of their kind."""
-    for _, intent in played(move):
-        assert "" == check(ToolCall(tool=intent.tool, arguments=dict(intent.args)))
-        assert [intent.tool] == list(move.tools)
+    for scenario in SCENARIOS:
+        for _, intent in played(scenario):
+            assert "" == check(ToolCall(tool=intent.tool, arguments=dict(intent.args))), scenario
+            assert [intent.tool] == list(scenario.tools), scenario
 
 
-@each_move
-def test_there_are_words_in_every_voice(move: Scenario) -> None:
+def test_there_are_words_in_every_voice() -> None:
     """Enough of them, and none that leaves a place empty."""
-    for place, (story, intent) in enumerate(played(move)):
-        voices = [wording.voice for wording in banks()[intent.phrase or move.name]]
-        words = said(move, story, intent, VOICES[place % len(VOICES)])
+    for scenario in SCENARIOS:
+        for place, (story, intent) in enumerate(played(scenario)):
+            voices = [wording.voice for wording in banks()[intent.phrase or scenario.name]]
+            words = said(scenario, story, intent, VOICES[place % len(VOICES)])
 
-        assert not {"{", "}", "[", "]", "|"} & set(words)
-        assert all(least <= voices.count(voice) for voice, least in LEAST.items())
+            assert not {"{", "}", "[", "]", "|"} & set(words), scenario
+            assert all(least <= voices.count(voice) for voice, least in LEAST.items()), scenario
 
 
 @each_write
-def test_every_value_that_is_written_is_said(move: Scenario) -> None:
+def test_every_value_that_is_written_is_said(scenario: Scenario) -> None:
     """Or nobody could know it."""
-    for story, intent in played(move):
+    for story, intent in played(scenario):
         knowledge = Knowledge(SeedData())
-        knowledge.hear(said(move, story, intent))
-        unsaid = [name for name, value in intent.args.items() if not knowledge.tells(name, value, list)]
+        knowledge.add_utterance(said(scenario, story, intent))
+        unsaid = [name for name, value in intent.args.items() if not knowledge.includes(name, value, list)]
 
         assert [name for name in intent.args if name.endswith("_id")] == unsaid
 
 
 @each_write
-def test_the_world_is_as_the_crm_will_be(move: Scenario) -> None:
+def test_the_world_is_as_the_crm_will_be(scenario: Scenario) -> None:
     """The record has every value of the call, and nobody shares an e-mail address."""
-    for story, intent in played(move):
+    for story, intent in played(scenario):
         assert intent.about is not None
         assert intent.args.items() <= {**intent.about.columns, TABLES[intent.about.entity][1]: intent.about.ref}.items()
         addresses = [client["email"].lower() for client in story.world.of("Client")]
@@ -109,33 +107,35 @@ def test_the_world_is_as_the_crm_will_be(move: Scenario) -> None:
 
 
 @each_change
-def test_a_change_changes_something_and_so_does_its_correction(move: Scenario) -> None:
+def test_a_change_changes_something_and_so_does_its_correction(scenario: Scenario) -> None:
     """The value was another one before, and is yet another one when the user puts it right."""
-    for story, intent in played(move):
+    for story, intent in played(scenario):
         assert intent.about is not None
         (fix,) = intent.fixes
-        before = story.world.seed[move.entity][intent.about.ref].get(fix.column)
+        before = story.world.seed[scenario.entity][intent.about.ref].get(fix.column)
         after, words = fix.draw(story)
 
         assert before != intent.args[fix.column] == fix.said
         assert after == words != fix.said
 
 
-@each_read
-def test_a_question_is_asked_once(move: Scenario) -> None:
+def test_a_question_is_asked_once() -> None:
     """Who has seen the answer would give it from memory."""
-    for story, intent in played(move):
-        story.seen |= {row.ref for row in story.world.rows}
+    for scenario in READS:
+        for story, intent in played(scenario):
+            story.seen |= {row.ref for row in story.world.rows}
 
-        assert move.make(story) is None
-        assert intent.skills
+            assert scenario.intent(story) is None, scenario
+            assert intent.skills, scenario
 
 
 @pytest.mark.parametrize("column", ["email", "phone", "owner", "status", "title", "address", "type", "industry"])
 def test_a_question_for_one_thing_shows_one_record_that_has_it(column: str) -> None:
     """Ada and Adaeze, both of them Okafor, are not taken for each other."""
-    moves = [move for move in READS if move.name.startswith("ask_") and move.name.endswith(f"_{column}")]
-    for story, intent in (pair for move in moves for pair in played(move)):
+    scenarios = [
+        scenario for scenario in READS if scenario.name.startswith("ask_") and scenario.name.endswith(f"_{column}")
+    ]
+    for story, intent in (pair for scenario in scenarios for pair in played(scenario)):
         assert intent.about is not None
         key = TABLES[intent.about.entity][1]
         shown = story.world.rows if key in intent.args else found(story, intent.about.entity, intent.args)
@@ -147,7 +147,7 @@ def test_a_question_for_one_thing_shows_one_record_that_has_it(column: str) -> N
 def test_who_ensures_a_client_makes_one_only_if_there_is_none() -> None:
     """Whether it is there is told by the e-mail address."""
     grown = set()
-    for story, intent in played(next(move for move in MOVES if move.name == "ensure_client_exists")):
+    for story, intent in played(next(scenario for scenario in SCENARIOS if scenario.name == "ensure_client_exists")):
         assert intent.about is not None
         grown.add((intent.about.seeded, len(story.world.of("Client"))))
 
@@ -184,17 +184,19 @@ def test_things_are_counted_once() -> None:
 
 def test_a_renamed_client_is_no_longer_known_by_its_old_name() -> None:
     """If nothing of that is left."""
-    for story, intent in played(next(move for move in MOVES if move.name == "rename_client")):
+    for story, intent in played(next(scenario for scenario in SCENARIOS if scenario.name == "rename_client")):
         assert intent.about is not None
         assert intent.about.known_as in intent.about.full_name
         assert 1 == len(found(story, "Client", {"name": intent.about.full_name}))
 
 
-@pytest.mark.parametrize("move", [move for move in CHANGES if move.entity == "Contact"], ids=lambda move: move.name)
-def test_who_finds_a_person_by_the_client_has_seen_the_client(move: Scenario) -> None:
+@pytest.mark.parametrize(
+    "scenario", [scenario for scenario in CHANGES if scenario.entity == "Contact"], ids=lambda scenario: scenario.name
+)
+def test_who_finds_a_person_by_the_client_has_seen_the_client(scenario: Scenario) -> None:
     """Ben at Nordvik Foods takes two looks; Ben Okafor takes one."""
     looks = set()
-    for story, intent in played(move):
+    for story, intent in played(scenario):
         words = intent.slots["contact"]
         assert isinstance(words, Referent)
         looks.add(("Nordvik" in words.object, *(row.entity for row in intent.looked_at)))

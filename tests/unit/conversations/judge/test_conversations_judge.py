@@ -15,10 +15,10 @@ from pytest_crmeval.domain.prompt import Completion, ModelIdentity
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.models.judge.cache import JudgementCache
+from pytest_crmeval.models.judge import JudgementCache
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.plays import FIND_FLEET, asks, case_of
-from tests.unit.models.judge.opinions import CASE, Answering, marks, played
+from tests.unit.models.opinions import CASE, Answering, marks, played
 
 GOOD, POOR, BAD = marks(100), marks(60, 80), marks(101)
 WORDS = Completion(reply=Reply(text="Well done!"), usage=Usage(calls=1))
@@ -193,7 +193,7 @@ def test_a_corrupt_file_is_asked_about_again_and_told(cache: JudgementCache) -> 
     judgement, again = judge(CASE, played()), judge(CASE, played())
 
     (note,) = judgement.notes
-    assert note.startswith(f"{path} holds no judgement, so the judge was asked again: ")
+    assert note.startswith(f"{path} is not a judgement, so the judge was asked again: ")
     assert (1, False, True, ()) == (len(model.prompts), judgement.cached, again.cached, again.notes)
 
 

@@ -18,7 +18,7 @@ from pytest_crmeval.domain.state import State
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from tests.fakes import call, calls, says
 from tests.plays import FIND_FLEET, FLEET, asks, case_of, found, refused, trial, uid
-from tests.unit.models.judge.opinions import AFTER, ANSWERS, CASE, MOVE, played
+from tests.unit.models.opinions import AFTER, ANSWERS, CASE, MOVE, played
 
 NUMBERS = count()
 

@@ -10,11 +10,11 @@ from pytest_crmeval.conversations.judge.grading import GRADE, asking, asking_aga
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Grade
 from pytest_crmeval.domain.messages import Reply
-from pytest_crmeval.domain.prompt import Completion, Ending
+from pytest_crmeval.domain.prompt import Completion, StopReason
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.models.judge.panel import LONGEST_REASON, NoGradeError
+from pytest_crmeval.models.judge import LONGEST_REASON, NoGradeError
 from tests.plays import FLEET
-from tests.unit.models.judge.opinions import CASE, answer, marks, played
+from tests.unit.models.opinions import CASE, answer, marks, played
 
 FINE: JsonObject = {"reason": "fine", "goal": 100, "process": 100}
 
@@ -98,7 +98,7 @@ def test_a_grade_has_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("ending", ["said", "length", "refusal"])
-def test_an_answer_without_a_grade_says_how_it_ended(ending: Ending) -> None:
+def test_an_answer_without_a_grade_says_how_it_ended(ending: StopReason) -> None:
     """Tokens may have run out, or the judge does not want to."""
     words = Completion(reply=Reply(text="goal: 100, process: 100"), usage=Usage(), ending=ending)
 

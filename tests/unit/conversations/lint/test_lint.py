@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.conversations.dataset.findings import LONGEST, Kind
+from pytest_crmeval.conversations.dataset.findings import LONGEST, FindingKind
 from pytest_crmeval.conversations.lint.lint import SOME_ID, Lint
-from pytest_crmeval.conversations.lint.listing import SCHEMA, document, lines
+from pytest_crmeval.conversations.lint.output import SCHEMA, document, lines
 from pytest_crmeval.domain.dataset_error import DatasetError
 from pytest_crmeval.domain.messages import ToolCall
 from tests.projects import Written, case
@@ -26,7 +26,7 @@ def kinds(written: Written) -> Callable[..., dict[str, tuple[int, int]]]:
     """Return a function that returns the kinds found in some lines, each with its number of turns and conversations."""
 
     def look(*written_lines: dict[str, Any] | str, check: Callable[[ToolCall], str] | None = None) -> dict[str, Any]:
-        found = Lint(check).look_through([written(*written_lines)])
+        found = Lint(check).check_files([written(*written_lines)])
         counts = {kind.label: (len(count.turns), len(count.lines)) for kind, count in found.counts.items()}
         return {label: count for label, count in counts.items() if any(count)}
 
@@ -80,7 +80,7 @@ def test_an_id_is_unique_across_files(written: Written) -> None:
     """As it has to be when they are played together."""
     first, second = written(case("one"), name="a.jsonl"), written(case("two"), case("one"), name="b.jsonl")
 
-    ((place, finding),) = Lint().look_through([first, second]).counts[Kind.DUPLICATE_ID].examples
+    ((place, finding),) = Lint().check_files([first, second]).counts[FindingKind.DUPLICATE_ID].examples
 
     assert (str(second), 2, f"'one' is taken by {first}:1") == (place.file, place.line, finding.text)
 
@@ -228,7 +228,7 @@ def test_responses_that_can_be_reproduced_are_counted(written: Written) -> None:
     first, second = answered("Confirmed Harbor Light."), answered(f"Added {FOREIGN}.")
     path = written(first, {**second, "conversation_id": "two"}, case("three"))
 
-    assert 1 == Lint().look_through([path]).reproducible
+    assert 1 == Lint().check_files([path]).reproducible
 
 
 def test_references_that_are_not_listed(kinds: Kinds) -> None:
@@ -327,7 +327,7 @@ def test_a_turn_is_counted_once(written: Written) -> None:
     """However many values nobody tells; the examples show each."""
     quote = turn("Quote it.", "create_quote", amount=5, status="Draft")
 
-    count = Lint(examples=9).look_through([written(talk(quote))]).counts[Kind.UNSAID_VALUE]
+    count = Lint(examples=9).check_files([written(talk(quote))]).counts[FindingKind.UNSAID_VALUE]
 
     assert (1, 1, ["amount=5", "status='Draft'"]) == (
         len(count.turns),
@@ -341,7 +341,7 @@ def test_examples_are_limited(written: Written, examples: int) -> None:
     """To the first."""
     path = written(*["{"] * 5)
 
-    shown = Lint(examples=examples).look_through([path]).counts[Kind.UNREADABLE_LINE].examples
+    shown = Lint(examples=examples).check_files([path]).counts[FindingKind.UNREADABLE_LINE].examples
 
     assert list(range(1, examples + 1)) == [place.line for place, _ in shown]
 
@@ -351,7 +351,7 @@ def test_an_example_is_no_book(written: Written) -> None:
     long = talk(turn(f"Quote it.\n{'x' * 5000}", "opportunity_search", stage="Sent" * 99), conversation_id="a\x1b[2Jb")
     path = written(long)
 
-    told = list(lines(Lint().look_through([path])))
+    told = list(lines(Lint().check_files([path])))
 
     assert all(len(line) < 3 * LONGEST + len(str(path)) and line.isprintable() for line in told)
 
@@ -360,9 +360,9 @@ def test_the_document_has_every_kind(written: Written) -> None:
     """Found or not; numbers are numbers."""
     path = written("{", talk(turn("Find {stage}.", "opportunity_search")))
 
-    found = json.loads(json.dumps(document(Lint().look_through([path]))))
+    found = json.loads(json.dumps(document(Lint().check_files([path]))))
 
-    assert {kind.label for kind in Kind} == set(found["kinds"])
+    assert {kind.label for kind in FindingKind} == set(found["kinds"])
     assert {
         "invalid": True,
         "meaning": "the user says a placeholder that nothing fills",
@@ -383,7 +383,7 @@ def test_progress_is_told(written: Written) -> None:
     """After each conversation, through all files."""
     done: list[int] = []
 
-    Lint().look_through([written(case("a"), "", "{", name="a"), written(case("b"), name="b")], done.append)
+    Lint().check_files([written(case("a"), "", "{", name="a"), written(case("b"), name="b")], done.append)
 
     assert [1, 2, 3] == done
 
@@ -391,20 +391,20 @@ def test_progress_is_told(written: Written) -> None:
 def test_a_file_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
     """Not a finding."""
     with pytest.raises(DatasetError, match=r"nope\.jsonl: No such file or directory; give the path"):
-        Lint().look_through([tmp_path / "nope.jsonl"])
+        Lint().check_files([tmp_path / "nope.jsonl"])
 
 
 def test_a_file_without_conversations_is_a_mistake(written: Written) -> None:
     """Probably it is the wrong one."""
     with pytest.raises(DatasetError, match="the file has no conversation"):
-        Lint().look_through([written("", "  ")])
+        Lint().check_files([written("", "  ")])
 
 
 def test_kinds_have_names_of_their_own() -> None:
     """An enum would take two with the same values for one."""
-    labels = [kind.label for kind in Kind]
+    labels = [kind.label for kind in FindingKind]
 
-    assert len(labels) == len(set(labels)) == len(Kind.__members__)
+    assert len(labels) == len(set(labels)) == len(FindingKind.__members__)
 
 
 @pytest.fixture(scope="module")
@@ -412,7 +412,7 @@ def published() -> Lint:
     """Return what is found in the published conversations."""
     if not PUBLISHED.exists():
         pytest.skip(f"{PUBLISHED} is not here")
-    return Lint().look_through([PUBLISHED])
+    return Lint().check_files([PUBLISHED])
 
 
 def test_what_is_found_in_the_published_conversations(published: Lint) -> None:
@@ -491,6 +491,6 @@ def test_what_is_only_looked_at_is_told(written: Written) -> None:
         talk(turn("Find Harbor.", "client_search", name="Harbor"), both, turn("Fly.", "", EXPECT_SUCCESS=False))
     )
 
-    found = Lint().look_through([path]).diversity
+    found = Lint().check_files([path]).diversity
 
     assert (1, 0) == (found.reads, found.never_writing)

@@ -1,5 +1,7 @@
 """Whether the CRM was asked what the user wanted to know."""
 
+from dataclasses import replace
+
 import pytest
 
 from pytest_crmeval.conversations.scorers.tool_calls import tool_calls
@@ -217,7 +219,8 @@ def test_what_is_no_longer_so_has_to_be_read_again() -> None:
 
     score = tool_calls(case, trial(case, world, [FIND_FLEET, FIND_FLEET], "Here.", "As I said."))
 
-    assert Score(name="calls", value=0.5, reason="turn 2: not made: opportunity_search(name='x')") == score
+    reason = "turn 2: not made: opportunity_search(name='x') (asked: \"And the other?\")"
+    assert Score(name="calls", value=0.5, reason=reason) == score
 
 
 def test_new_rows_are_known_by_their_role() -> None:
@@ -260,7 +263,8 @@ def test_a_change_must_be_there_at_the_end_of_its_turn() -> None:
         (FIND_FLEET, found([FLEET])),
     ]
     case = case_of(asks("Raise it.", RAISE), seed=SEED)
-    missing = f"turn 1: not written: modify_opportunity(opportunity_id='{uid('fleet')}', amount=70000)"
+    expected = f"modify_opportunity(opportunity_id='{uid('fleet')}', amount=70000)"
+    missing = f'turn 1: not written: {expected} (asked: "Raise it.")'
 
     assert tool_calls(case, trial(case, answers, [RAISE], "Done.")).passed
     assert tool_calls(case, trial(case, answers, [rename, parts], "Done.")).passed
@@ -307,7 +311,7 @@ def test_who_declines_without_asking_has_guessed() -> None:
     """And is told what was expected."""
     reason = (
         f"turn 1: neither tried nor looked up: modify_opportunity(opportunity_id='{uid('fleet')}', amount=70000), "
-        "which the CRM refuses"
+        'which the CRM refuses (asked: "Raise it.")'
     )
 
     assert Score(name="calls", value=0.0, reason=reason) == tool_calls(REFUSED, trial(REFUSED, [], "No."))
@@ -351,7 +355,7 @@ def test_a_turn_that_asks_is_no_time_to_write() -> None:
 
     reason = tool_calls(case, trial(case, answers, [FIND_FLEET, RAISE], "Here.")).reason
 
-    assert reason.startswith("turn 1: written, and nobody asked for it: modify_opportunity(")
+    assert reason.startswith("turn 1: written but not requested: modify_opportunity(")
 
 
 MOVE = call("modify_opportunity", opportunity_id=uid("fleet"), stage="Negotiation")
@@ -382,7 +386,8 @@ def test_of_several_requests_each_must_be_met(made: list[ToolCall], fault: str) 
     """In any order; a turn that asks and writes is one in which something may be written."""
     score = tool_calls(SEVERAL, trial(SEVERAL, WRITING, made, "Here."))
 
-    assert (f"turn 1: {fault}" if fault else "") == score.reason
+    asked = '(asked: "Find the fleet deal, move it, and who is there?")'
+    assert (f"turn 1: {fault} {asked}" if fault else "") == score.reason
     assert (not fault) is score.passed
 
 
@@ -473,7 +478,7 @@ def test_where_there_is_nothing_to_call_nothing_may_be_written(*, back: bool) ->
 
     assert "" == reason()
     assert "" == reason(FIND_FLEET, call("delete_quote", quote_id="?"))
-    assert reason(FIND_FLEET, UNASKED).startswith("turn 1: written, and nobody asked for it: add_note(")
+    assert reason(FIND_FLEET, UNASKED).startswith("turn 1: written but not requested: add_note(")
 
 
 @pytest.mark.parametrize(
@@ -500,3 +505,75 @@ def test_a_refusal_does_not_excuse_from_the_rest() -> None:
     assert tool_calls(case, trial(case, answers, [win, UNASKED], "No.")).passed
     assert tool_calls(case, trial(case, answers, [win], "No.")).reason.startswith("turn 1: not written: add_note(")
     assert tool_calls(case, trial(case, answers, [UNASKED], "No.")).reason.startswith("turn 1: neither tried nor")
+
+
+def test_reason_quotes_the_sentence_that_the_call_is_expected_for() -> None:
+    """Of several requests in one turn, the one whose values it says; a long one is cut."""
+    note = call("add_note", entity_type="Client", entity_id=uid("harbor"), content="Call back.")
+    case = case_of(asks('Move it to Negotiation. Then note "Call back." there.', MOVE, further=[note]), seed=SEED)
+    answers = [(MOVE, MOVED), (note, found({"note_id": uid("note")}))]
+
+    assert tool_calls(case, trial(case, answers, [note], "Done.")).reason.endswith('(asked: "Move it to Negotiation.")')
+    long = case_of(asks(f"Find {'it ' * 100}.", FIND_FLEET), seed=SEED)
+    assert len(tool_calls(long, trial(long, WORLD, "Here.")).reason) < 220
+
+
+NAMED = [call("modify_opportunity", opportunity_id=uid("dock"), name=name) for name in ("Unasked", DOCK["name"])]
+LOWER = call("modify_opportunity", opportunity_id=uid("fleet"), stage="Prospecting")
+STAY = call("modify_opportunity", opportunity_id=uid("fleet"), stage="Proposal")
+CREATE = call("create_quote", opportunity_id=uid("fleet"), amount=75000)
+DELETE = call("delete_quote", quote_id=uid("small"))
+FLIPS: Answers = [
+    *WRITING,
+    (LOWER, found({**FLEET, "stage": "Prospecting"})),
+    (STAY, found(FLEET)),
+    (NAMED[0], found({**DOCK, "name": "Unasked"})),
+    (NAMED[1], found(DOCK)),
+    (CREATE, found(SMALL_QUOTE)),
+    (call("add_note", entity_id=uid("dock"), name="x"), found({"note_id": uid("note")})),
+    (DELETE, found(True)),  # noqa: FBT003 (what the tool returns)
+]
+
+
+def flips(case: Conversation, *made: ToolCall) -> str:
+    """Return what is wrong with calls, in a CRM that starts with two deals."""
+    evidence = trial(case, FLIPS, [*made], "Done.")
+    before = {"opportunities": [FLEET, DOCK]}
+    return tool_calls(case, replace(evidence, reference=replace(evidence.reference, before=before))).reason
+
+
+def test_a_write_that_is_undone_in_its_turn_must_be_requested() -> None:
+    """The state at the end does not show it: a name and back, a row created and deleted."""
+    case = case_of(asks("Move it.", MOVE), seed=SEED)
+    fault = "turn 1: written but not requested, and undone in the same turn: "
+
+    assert "" == flips(case, MOVE)
+    assert flips(case, *NAMED, MOVE).startswith(f"{fault}modify_opportunity(opportunity_id='{uid('dock')}', name='Una")
+    assert flips(case, MOVE, *NAMED).startswith(fault)
+    assert flips(case, CREATE, DELETE, MOVE).startswith(f"{fault}create_quote(")
+    noted = case_of(asks("Note it.", note := call("add_note", entity_id=uid("dock"), name="x")), seed=SEED)
+    assert flips(noted, *NAMED, note).startswith(fault)
+
+
+def test_a_requested_value_may_be_wrong_at_first() -> None:
+    """It is put right in the same turn; so may be a row that was to be created, or a value that was there already."""
+    moved, quoted = (case_of(asks("Please.", expected), seed=SEED) for expected in (MOVE, CREATE))
+    stays = case_of(asks("Keep it in Proposal.", STAY), seed=SEED)
+
+    assert "" == flips(moved, LOWER, MOVE)
+    assert "" == flips(stays, LOWER, STAY)
+    assert "" == flips(quoted, CREATE, DELETE, CREATE)
+
+
+def test_a_look_at_what_is_gone_must_be_made() -> None:
+    """The row was shown before it was deleted; that does not show that it is gone."""
+    search, look = call("quote_search"), call("quote_details", quote_id=uid("gone"))
+    answers = [(search, found([{**SMALL_QUOTE, "quote_id": uid("gone")}]))]
+    case = case_of(asks("Which quotes?", search), asks("Open it again, gone?", look, refusal="Not found"), seed=SEED)
+
+    def reason(*second: list[ToolCall] | str) -> str:
+        return tool_calls(case, trial(case, answers, [search], "One.", *second, "It is gone.")).reason
+
+    assert "" == reason([look])
+    assert "" == reason([call("quote_search")])
+    assert reason().startswith("turn 2: neither tried nor looked up: quote_details(")

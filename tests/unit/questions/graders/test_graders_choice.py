@@ -3,9 +3,9 @@
 import pytest
 
 from pytest_crmeval.domain.answers import Attempt
+from pytest_crmeval.questions.graders import graded
 from pytest_crmeval.questions.graders.choice import chosen
-from pytest_crmeval.questions.graders.named import graded
-from tests.asked import asked
+from tests.questions import asked
 
 CHOICES = ("Rome", "A cat", "Paris", "Paris, Texas")
 LETTER = asked("choice", "C", choices=CHOICES)

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from pytest_crmeval.domain.answers import Attempt
-from pytest_crmeval.questions.graders.named import graded
+from pytest_crmeval.questions.graders import graded
 from pytest_crmeval.questions.graders.numeric import number_in, number_of
-from tests.asked import asked
+from tests.questions import asked
 
 
 @pytest.mark.parametrize(

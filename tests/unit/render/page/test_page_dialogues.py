@@ -13,6 +13,7 @@ from pytest_crmeval.domain.paths import own_name
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.domain.wire import encoded_quickly
 from pytest_crmeval.journal import transcripts
 from pytest_crmeval.render.page.dialogues import LONGEST, MOST, Kept, dialogue, kept
 from tests.fakes import trial
@@ -32,7 +33,14 @@ def played(*said: str) -> Trial:
 def told(found: Trial, run: Path, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 (of a transcript)
     """Write the transcript of a trial, and return what the page tells of it."""
     transcripts.write(run / "transcripts", found, **changes)
-    return dict(dialogue(found, kept(run, found)))
+    return dict(json.loads(encoded_quickly(dialogue(found, kept(run, found)))))
+
+
+def test_messages_are_copied_also_beside_text_that_only_the_slow_encoder_writes(tmp_path: Path) -> None:
+    """Half a surrogate pair in the reason of a trial."""
+    found = told(replace(played("Acme"), reason="cut in half: \ud83d"), tmp_path)
+
+    assert {"speaker": "user", "text": "Who is Acme?"} == found["turns"][0]["said"][0]
 
 
 def test_each_fault_stands_beside_its_turn(tmp_path: Path) -> None:
@@ -77,7 +85,7 @@ def test_a_case_that_two_tests_play_is_told_apart(tmp_path: Path) -> None:
     found = told(other, tmp_path, name=own_name("one", "other::test"))
 
     assert "Who is other?" == found["turns"][0]["said"][0]["text"]
-    assert ("Who is first?",) == tuple(turn["messages"][0]["text"] for turn in kept(tmp_path, first).turns)
+    assert "Who is first?" == told(first, tmp_path)["turns"][0]["said"][0]["text"]
 
 
 def test_a_trial_without_a_transcript_has_its_scores(tmp_path: Path) -> None:
@@ -110,10 +118,10 @@ def test_what_has_no_end_is_cut(tmp_path: Path) -> None:
 
 def test_judge_answer_and_notes_are_told() -> None:
     """Each opinion with its reason; a judge in trouble with that."""
-    judged = Judgement(grades=[Grade(goal=1.0, process=0.5, reason="well done")])
+    judged = Judgement(grades=(Grade(goal=1.0, process=0.5, reason="well done"),))
     troubled = Judgement(trouble="no answer")
     found = replace(
-        trial("one"), judgement=judged, answer=AnswerOutcome(attempt=Attempt.CORRECT), notes=["temperature left out"]
+        trial("one"), judgement=judged, answer=AnswerOutcome(attempt=Attempt.CORRECT), notes=("temperature left out",)
     )
     shown: dict[str, Any] = dict(dialogue(found, Kept()))
 
@@ -129,7 +137,7 @@ def test_judge_answer_and_notes_are_told() -> None:
 
 def test_a_score_that_is_not_full_and_passes_is_no_fault() -> None:
     """The threshold is told with it."""
-    found = replace(trial("one"), scores=[Score(name="f1", value=0.81236, threshold=0.8)], transcript=Transcript())
+    found = replace(trial("one"), scores=(Score(name="f1", value=0.81236, threshold=0.8),), transcript=Transcript())
 
     assert [["f1", 0.8124, 0.8]] == dialogue(found, Kept())["scores"]
     assert "faults" not in dialogue(found, Kept())

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_crmeval.render.page.scales import Scale, linear, logarithmic, stretched
+from tests.hypothesis_settings import DETERMINISTIC
 
 POSITIVE = st.floats(min_value=1e-9, max_value=1e12)
 
@@ -47,6 +48,7 @@ def test_decades_are_the_ticks_of_a_logarithmic_scale() -> None:
     assert [1.0, 100.0, 10_000.0, 1_000_000.0] == list(logarithmic([1.0, 900_000.0], 0, 100).ticks(4))
 
 
+@DETERMINISTIC
 @given(st.lists(POSITIVE, min_size=1, max_size=8))
 def test_values_and_ticks_are_on_the_scale(values: list[float]) -> None:
     """Whatever they are."""

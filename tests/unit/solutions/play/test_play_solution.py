@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_crmeval.domain.languages import Factors
 from pytest_crmeval.domain.problem import Checker, CheckerStyle, ProblemTest
-from pytest_crmeval.domain.program import Ending, Execution, Feed, Language, Program
+from pytest_crmeval.domain.program import Execution, Language, Program, ProgramInput, Termination
 from pytest_crmeval.domain.solution import Defect, SolutionOutcome, TestVerdict
 from pytest_crmeval.ports.sandbox import SandboxError
 from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.play.solution import Judge, Rules, judge, ungradable
 from tests.programs import Scripted, exited, problem, solution
 
+TWICE = "the checker fails on the expected output as well"
 STDOUT = Checker(style=CheckerStyle.STDOUT, program=Program(language=Language.PYTHON, source="checker"))
 
 
@@ -42,17 +44,17 @@ def test_right_on_every_test() -> None:
     [
         (exited("2"), "WA", "line 1, word 1: expected '1', found '2'"),
         (exited("1", 3, stderr=b"Traceback\nValueError: x\n"), "RE", "exit code 3: ValueError: x"),
-        (Execution(ending=Ending.SIGNALLED, signal="SIGSEGV"), "RE", "SIGSEGV"),
-        (Execution(ending=Ending.MEMORY, stdout=b"1"), "MLE", "more than 256 MiB of memory"),
-        (Execution(ending=Ending.OUTPUT), "OLE", "more than 16 MiB of output"),
+        (Execution(ending=Termination.SIGNALLED, signal="SIGSEGV"), "RE", "SIGSEGV"),
+        (Execution(ending=Termination.MEMORY, stdout=b"1"), "MLE", "more than 256 MiB of memory"),
+        (Execution(ending=Termination.OUTPUT), "OLE", "more than 16 MiB of output"),
         (
-            Execution(ending=Ending.CPU_TIME, cpu_seconds=1.2),
+            Execution(ending=Termination.CPU_TIME, cpu_seconds=1.2),
             "TLE",
             "more than 1 s of CPU time: stopped or ended after 1.20 s of CPU time",
         ),
-        (Execution(ending=Ending.CPU_TIME, stderr=b"memory error"), "TLE", "more than 1 s of CPU time"),
+        (Execution(ending=Termination.CPU_TIME, stderr=b"memory error"), "TLE", "more than 1 s of CPU time"),
         (
-            Execution(ending=Ending.WALL_TIME, cpu_seconds=0.01),
+            Execution(ending=Termination.WALL_TIME, cpu_seconds=0.01),
             "TLE",
             "not ended in 3 s on the clock after 0.01 s of CPU time of 1 s",
         ),
@@ -80,7 +82,7 @@ def test_all_tests_are_run_if_they_are_wanted() -> None:
     [
         (exited("1", cpu=1.04), exited("1", cpu=0.98), "AC"),
         (exited("1", cpu=1.04), exited("1", cpu=1.01), "TLE"),
-        (Execution(ending=Ending.WALL_TIME, cpu_seconds=0.8), exited("1", cpu=0.9), "AC"),
+        (Execution(ending=Termination.WALL_TIME, cpu_seconds=0.8), exited("1", cpu=0.9), "AC"),
     ],
 )
 def test_who_is_nearly_in_time_is_run_once_more(first: Execution, second: Execution, verdict: str) -> None:
@@ -90,14 +92,14 @@ def test_who_is_nearly_in_time_is_run_once_more(first: Execution, second: Execut
 
 def test_the_compiler_refuses() -> None:
     """No test is run."""
-    refused = Execution(ending=Ending.EXITED, exit_code=1, stderr=b"In file:\nmain.cpp:1: error: no x\n1 error\n")
+    refused = Execution(ending=Termination.EXITED, exit_code=1, stderr=b"In file:\nmain.cpp:1: error: no x\n1 error\n")
     sandbox = Scripted({}, refused={"main": refused})
     outcome = judge(solution("main", Language.CPP), problem("1"), sandbox, referee, Rules())
 
     assert ("CE", "main.cpp:1: error: no x", ()) == (outcome.verdict, outcome.reason, outcome.tests)
 
 
-def _broken(_: Feed) -> Execution:
+def _broken(_: ProgramInput) -> Execution:
     raise SandboxError("HTTP 400 run_timeout cannot exceed the configured limit of 3000")
 
 
@@ -170,12 +172,12 @@ def test_limits() -> None:
         (
             exited("", 1),
             "JE",
-            "test 1 (official): the checker: it prints nothing, where 1 or 0 is expected (exit code 1)",
+            f"test 1 (official): {TWICE}: it prints nothing, where 1 or 0 is expected (exit code 1)",
         ),
         (
-            Execution(ending=Ending.CPU_TIME),
+            Execution(ending=Termination.CPU_TIME),
             "JE",
-            "test 1 (official): the checker: it was ended by its limit of cpu time",
+            f"test 1 (official): {TWICE}: it was ended by its limit of cpu time",
         ),
     ],
 )
@@ -194,9 +196,24 @@ def test_a_checker_decides(answer: Execution, verdict: str, reason: str) -> None
     assert (10.0, 2**30) == (sandbox.limits[1].cpu_seconds, sandbox.limits[1].memory_bytes)
 
 
+def test_a_checker_that_crashes_on_an_output_only_rejects_it() -> None:
+    """The checker works on the expected output, so the program caused the crash; that is found out once per test."""
+
+    def answer(feed: ProgramInput) -> Execution:
+        return exited("1") if feed.files["solution_output.txt"] == b"1" else exited("", 1)
+
+    sandbox = Scripted({"main": lambda _: exited("x"), "checker": answer})
+    with Judge(sandbox, referee, Rules()) as one:
+        outcomes = [one.judge(solution("main"), problem("1", checker=STDOUT)) for _ in range(3)]
+
+    reason = "the checker fails on this output: it prints nothing, where 1 or 0 is expected (exit code 1)"
+    assert [("WA", f"test 1 (official): {reason}")] * 3 == [(each.verdict, each.reason) for each in outcomes]
+    assert 4 == [source for source, _ in sandbox.feeds].count("checker")
+
+
 def test_after_a_checkers_trouble_a_later_test_may_decide() -> None:
     """Who is wrong elsewhere is wrong."""
-    answers = iter([exited("?"), exited("0")])
+    answers = iter([exited("?"), exited("?"), exited("0")])
     sandbox = Scripted({"main": lambda _: exited("x"), "checker": lambda _: next(answers)})
     outcome = judge(solution("main"), problem("1", "1", checker=STDOUT), sandbox, referee, Rules())
 
@@ -228,7 +245,20 @@ def test_a_checker_that_needs_testlib_says_so() -> None:
     outcome = judged(exited("1"), problem("1", checker=checker))
 
     assert "JE" == outcome.verdict
-    assert "--crmeval-testlib" in outcome.reason
+    assert "crmeval_testlib" in outcome.reason
+
+
+def test_limits_are_multiplied_by_the_factors_of_the_language() -> None:
+    """The problem's limits are for programs in any other language."""
+    rules = Rules(factors={Language.JAVA: Factors(time=2.0, memory=1.5)})
+    sandbox = Scripted({"main": lambda _: exited("1", cpu=1.5)})
+    one = problem("1")
+
+    java = judge(solution("main", Language.JAVA), one, sandbox, referee, rules)
+    python = judge(solution("main"), one, sandbox, referee, rules)
+
+    assert [TestVerdict.ACCEPTED, TestVerdict.TIME_LIMIT] == [java.verdict, python.verdict]
+    assert [int(1.5 * one.memory_limit), one.memory_limit] == [limits.memory_bytes for limits in sandbox.limits]
 
 
 @pytest.mark.parametrize(

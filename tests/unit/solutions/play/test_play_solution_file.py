@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.program import Feed, Language, Limits, Program
+from pytest_crmeval.domain.program import Language, Limits, Program, ProgramInput
 from pytest_crmeval.domain.solution import Defect, Solution, SolutionOutcome, TestVerdict, Ungradable
 from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
 from pytest_crmeval.solutions.play.solution_file import AHEAD, TIME_IS_UP, Clock, Judged, Timed, judge_file
-from tests.boxes import Box
+from tests.fake_sandbox import FakeSandbox
 
 SOON = 60.0
 LIMITS = Limits(cpu_seconds=1.0, wall_seconds=3.0, memory_bytes=2**28, output_bytes=2**20)
@@ -147,22 +147,22 @@ def test_who_interrupts_hears_first_what_was_judged() -> None:
 def test_a_sandbox_begins_nothing_when_the_time_is_up() -> None:
     """Neither a program nor another test of it."""
     now = Ticking()
-    timed = Timed(Box(), Clock(1.0, now))
+    timed = Timed(FakeSandbox(), Clock(1.0, now))
     program = Program(language=Language.PYTHON, source="say 5")
     assert isinstance(timed, Sandbox)
 
     with timed.prepared(program) as ready:
-        assert b"5\n" == ready.run(Feed(), LIMITS).stdout
+        assert b"5\n" == ready.run(ProgramInput(), LIMITS).stdout
         now.time = 2.0
         with pytest.raises(SandboxError, match=TIME_IS_UP):
-            ready.run(Feed(), LIMITS)
+            ready.run(ProgramInput(), LIMITS)
     with pytest.raises(SandboxError, match=TIME_IS_UP), timed.prepared(program):
         pass
 
 
 def test_a_timed_sandbox_is_the_sandbox_in_all_other_respects() -> None:
     """Its name, what verdicts depend on, and what it lacks; but it is closed by its owner."""
-    box = Box(slots=3, lacking="cpp")
+    box = FakeSandbox(slots=3, lacking="cpp")
     timed = Timed(box, Clock(1.0))
 
     timed.close()

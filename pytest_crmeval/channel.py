@@ -1,0 +1,347 @@
+"""Messages between the workers and the controller, on an execnet channel of our own.
+
+Each worker of xdist gets its channel in ``workerinput``. Messages arrive in the order in which they were sent; those of
+a worker that dies arrive before the news of its end. Without xdist the controller is called directly.
+
+A new message is a new class here, and a handler for it in ``controller/messages.py``.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import count
+from typing import Any, Generic, Protocol, TypeVar
+
+from pytest_crmeval.domain.wire import plain
+from pytest_crmeval.models.control import Charge, Feedback
+
+Reply = TypeVar("Reply")
+
+
+class ControllerGoneError(Exception):
+    """The controller can't be reached any more, or has answered with an error."""
+
+
+@dataclass(frozen=True)
+class Message(Generic[Reply]):
+    """A message of a worker to the controller; ``Reply`` is the type of the answer.
+
+    Dataclasses, and not structs of msgspec, which is loaded when the first message is sent: with xdist this module is
+    loaded in every pytest run of the environment.
+    """
+
+
+@dataclass(frozen=True)
+class StartServer(Message[None]):
+    """Start the PostgreSQL of the run in the background."""
+
+
+@dataclass(frozen=True)
+class ServerAddress(Message[tuple[str, bool]]):
+    """Wait for the PostgreSQL of the run; the answer is its address, and whether it is embedded."""
+
+
+@dataclass(frozen=True)
+class ServerBack(Message[str]):
+    """Wait for an unreachable server; the answer is why the run can't continue, or empty."""
+
+
+@dataclass(frozen=True)
+class NeedsPlan(Message[bool]):
+    """Ask whether no worker has sent the plan yet."""
+
+
+@dataclass(frozen=True)
+class Plan(Message[None]):
+    """What was collected: node id and case of each item, what may be played ahead, and what the shard is a part of."""
+
+    cases: bytes
+    """As written by ``controller.plan.encode_cases``: tens of thousands of cases are decoded without dictionaries."""
+    prefetch: Mapping[str, Any]
+    shard: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Refuse(Message[None]):
+    """End the run before anything is played."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Join(Message[None]):
+    """The worker is going to play so many cases at the same time."""
+
+    slots: int
+
+
+@dataclass(frozen=True)
+class Quit(Message[None]):
+    """The worker plays one case less at a time from now on; with a reason, unless there is nothing left to play."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Settle(Message[None]):
+    """Wait until the worker, whose own items are done, has nothing left to play; ``over`` ends the run."""
+
+    over: bool
+
+
+@dataclass(frozen=True)
+class NextJob(Message[str | None]):
+    """Wait for a case to play; the answer is its key, or None when there are no more."""
+
+
+@dataclass(frozen=True)
+class Finished(Message[None]):
+    """A case was played, by a slot or by its item."""
+
+    key: str
+    outcome: tuple[bytes, bytes]
+    """The trial as it is recorded, empty if there is none; and what else its item needs, as JSON both."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """The files of the trial, by their paths in the folder of transcripts."""
+    in_item: bool = False
+
+
+@dataclass(frozen=True)
+class SharedFiles(Message[None]):
+    """Files that several transcripts refer to, by their paths in the folder of transcripts; sent before the first."""
+
+    files: Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class Dropped(Message[None]):
+    """A case was not played to its end; its item will play it."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class Take(Message[tuple[str, tuple[bytes, bytes]]]):
+    """Wait for the outcome of an item's case.
+
+    The answer is "played" with the outcome, or "alone" if the item has to play the case itself, or "over" if the run
+    was stopped. If ``patient``, a case that is not being played yet is given to a slot next.
+    """
+
+    key: str
+    patient: bool
+
+
+@dataclass(frozen=True)
+class StopPrefetch(Message[None]):
+    """Play nothing more ahead for the test of this case: it does not use the outcome."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class FileProgress(Message[None]):
+    """How far a solution file is: lines judged, lines in all, lines solved."""
+
+    key: str
+    judged: int
+    lines: int
+    solved: int
+
+
+@dataclass(frozen=True)
+class SandboxLevel(Message[str]):
+    """Ask for the level of isolation at which programs run; the answer is empty if there are none."""
+
+
+@dataclass(frozen=True)
+class FindPlaybook(Message[Mapping[str, Any]]):
+    """Ask what a learner knows from all conversations that are recorded."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class Objection(Message[str]):
+    """Ask why no trial of an agent may be started any more; the answer is empty if trials may."""
+
+    agent: str
+
+
+@dataclass(frozen=True)
+class Stop(Message[None]):
+    """Start no further trial of an agent."""
+
+    agent: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Acquire(Message[int | None]):
+    """Wait for a permit for one model call; the answer is None if there is none."""
+
+    model: str
+    tokens: int
+    patience: float | None
+    charge: Charge
+
+
+@dataclass(frozen=True)
+class Release(Message[None]):
+    """Give a permit back, with what was learnt from the call."""
+
+    permit: int
+    feedback: Feedback
+
+
+@dataclass(frozen=True)
+class Withdraw(Message[None]):
+    """Give a permit back that was not used."""
+
+    permit: int
+
+
+@dataclass(frozen=True)
+class Refusal(Message[str]):
+    """Ask why no further call to a model is allowed; the answer is empty if calls are."""
+
+    model: str
+
+
+@dataclass(frozen=True)
+class Fail(Message[None]):
+    """Count a call that ended without an answer."""
+
+    model: str
+
+
+@dataclass(frozen=True)
+class EndTrial(Message[None]):
+    """A trial makes no more calls."""
+
+    trial: str
+
+
+@dataclass(frozen=True)
+class HasAnswered(Message[bool]):
+    """Ask whether the server of a model has answered any call of this run."""
+
+    model: str
+
+
+class Channel(Protocol):
+    """The way to the controller: from a worker, or within the controller's own process."""
+
+    def ask(self, message: Message[Reply]) -> Reply:
+        """Send a message and wait for the answer; ControllerGoneError if there is none."""
+        ...
+
+    def tell(self, message: Message[Any]) -> None:
+        """Send a message that needs no answer."""
+        ...
+
+
+class ExecnetChannel(Protocol):
+    """What we use of execnet's Channel."""
+
+    def send(self, item: object) -> None:
+        """Send; OSError if the other end is gone."""
+        ...
+
+    def setcallback(self, callback: Callable[[Any], Any], endmarker: object = ...) -> None:
+        """Have all items received by ``callback``, and ``endmarker`` after the last one."""
+        ...
+
+    def close(self) -> None:
+        """Send no more; the other end receives its endmarker."""
+        ...
+
+
+class WorkerChannel:
+    """The worker's end of its channel; any thread may use it."""
+
+    def __init__(self, channel: ExecnetChannel) -> None:
+        self._channel = channel
+        self._numbers = count(1)
+        self._answers: dict[int, Future[Any]] = {}
+        self._gone = False
+        channel.setcallback(self._received, endmarker=None)
+
+    def ask(self, message: Message[Reply]) -> Reply:
+        """Send a message and wait for the answer; ControllerGoneError if there is none."""
+        return self.begin(message).result()
+
+    def begin(self, message: Message[Reply]) -> "Future[Reply]":
+        """Send a message and return its answer, which may come later."""
+        number, answer = next(self._numbers), Future[Reply]()
+        self._answers[number] = answer
+        try:
+            self._send(number, message)
+        except BaseException:
+            self._answers.pop(number, None)
+            raise
+        if self._gone:  # perhaps just now
+            self._received(None)
+        return answer
+
+    def tell(self, message: Message[Any]) -> None:
+        """Send a message that needs no answer."""
+        self._send(0, message)
+
+    def close(self) -> None:
+        """Send no more: the controller takes back all that this worker holds, such as the case of a broken-off item."""
+        self._channel.close()
+
+    def _send(self, number: int, message: Message[Any]) -> None:
+        try:
+            self._channel.send(encode((number, type(message).__name__, message)))
+        except OSError as error:
+            raise ControllerGoneError("the controller is gone") from error
+
+    def _received(self, data: bytes | None) -> None:
+        """Take an answer; called in execnet's receiver thread."""
+        if data is None:
+            self._gone = True
+            while self._answers:
+                with suppress(KeyError):  # the other thread has just taken it
+                    self._answers.popitem()[1].set_exception(ControllerGoneError("the controller is gone"))
+            return
+        import msgspec
+
+        number, error, value = msgspec.msgpack.decode(data)
+        answer = self._answers.pop(number, None)
+        if answer is not None:
+            answer.set_exception(ControllerGoneError(error)) if error else answer.set_result(value)
+
+
+def encode(value: object) -> bytes:
+    """Return a message or an answer as bytes; halves of surrogate pairs in texts become escapes."""
+    import msgspec
+
+    try:
+        return msgspec.msgpack.encode(value, enc_hook=plain)
+    except UnicodeEncodeError:
+        return msgspec.msgpack.encode(_escaped(msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=plain)))
+
+
+def _escaped(value: Any) -> Any:  # noqa: ANN401 (plain data)
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_escaped(key): _escaped(item) for key, item in value.items()}
+    return [_escaped(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def decode_message(data: bytes) -> tuple[int, Message[Any]]:
+    """Return the number and the message that a worker has sent."""
+    import msgspec
+
+    number, name, content = msgspec.msgpack.decode(data, type=tuple[int, str, msgspec.Raw])
+    return number, msgspec.msgpack.decode(content, type=_message_types()[name])
+
+
+@lru_cache(1)
+def _message_types() -> Mapping[str, type[Message[Any]]]:
+    return {kind.__name__: kind for kind in Message.__subclasses__()}

@@ -1,1 +1,0 @@
-"""Messages between the workers and the controller."""

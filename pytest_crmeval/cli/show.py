@@ -1,0 +1,99 @@
+"""`crmeval show`: one case of a run, with its whole dialogue."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from pytest_crmeval.cli.places import add_reports, named_run, typed
+from pytest_crmeval.cli.terminal import UsageError, positive
+from pytest_crmeval.domain.paths import own_name
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.journal.ids import JOURNAL
+from pytest_crmeval.journal.reader import JournalError, read
+from pytest_crmeval.journal.transcripts import TranscriptError, is_confidential, load, path_of
+from pytest_crmeval.report.outliers import reason_of
+
+HELP = """\
+Show how a case went: what the user and the agent said, the calls, their results, and what is wrong, turn by turn.
+
+    crmeval show deal-simple-0323
+    crmeval show deal-simple-0323 --subject gpt-4.1 --run nightly
+    crmeval show                                    # list the cases that did not pass
+
+Exit status: 0; 2 if there is no such run or no such case.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("case", nargs="?", default="", metavar="CASE", help="id of the case (default: list failures)")
+    parser.add_argument("--run", default="latest", metavar="RUN", help="which run (default: the latest)")
+    parser.add_argument("--subject", metavar="NAME", help="only this agent or checkpoint")
+    parser.add_argument("--suite", metavar="NAME", help="only this suite")
+    parser.add_argument("--trial", type=positive, metavar="N", help="only the N-th trial of the case")
+    add_reports(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show a case, or list those that did not pass."""
+    folder = named_run(options)
+    try:
+        trials = list(read(folder / JOURNAL).trials.values())
+    except (JournalError, OSError) as error:
+        raise UsageError(error) from error
+    trials = [trial for trial in trials if _is_wanted(trial, options)]
+    if not options.case:
+        lines = list(_listed(trials)) or ["every case passed"]
+        sys.stdout.write("\n".join(lines) + "\n")
+        return 0
+    found = [trial for trial in trials if trial.planned.case == options.case]
+    if not found:
+        raise UsageError(_unknown(options, trials))
+    sys.stdout.write("\n\n".join(_shown(trial, folder) for trial in found) + "\n")
+    return 0
+
+
+def _is_wanted(trial: Trial, options: argparse.Namespace) -> bool:
+    planned = trial.planned
+    wanted = ((options.subject, planned.subject), (options.suite, planned.suite), (options.trial, planned.trial))
+    return all(asked in {None, found} for asked, found in wanted)
+
+
+def _listed(trials: Sequence[Trial]) -> Iterator[str]:
+    """Yield a line for each trial that did not pass."""
+    for trial in trials:
+        if trial.verdict is not Verdict.PASSED:
+            planned = trial.planned
+            yield f"{planned.suite}  {planned.subject}  {planned.case}  {trial.verdict}: {reason_of(trial)}"
+
+
+def _unknown(options: argparse.Namespace, trials: Sequence[Trial]) -> str:
+    """Return what to do about a case that the run does not have."""
+    cases = list(dict.fromkeys(trial.planned.case for trial in trials))
+    near = get_close_matches(options.case, cases, n=3)
+    where = f"run {options.run!r}" + "".join(
+        f", {name} {value}" for name in ("suite", "subject", "trial") if (value := getattr(options, name))
+    )
+    meant = f"; similar: {', '.join(near)}" if near else ""
+    listing = typed("show", f"--run {options.run}", options)
+    return f"no case {options.case!r} in {where}{meant}; to list the failures: {listing}"
+
+
+def _shown(trial: Trial, folder: Path) -> str:
+    """Return the dialogue of a trial, and the path of its transcript."""
+    transcripts = folder / "transcripts"
+    names = ("", own_name(trial.planned.case, trial.planned.key))
+    paths = [path for name in names if (path := path_of(transcripts, trial, name=name)).is_file()]
+    if not paths:
+        return f"{trial.explain()}\n(no transcript in {transcripts})"
+    if is_confidential(paths[-1]):
+        return f"{trial.explain()}\n(confidential: the dialogue is not shown)"
+    try:
+        whole = replace(trial, transcript=load(paths[-1]), colored=sys.stdout.isatty())
+    except TranscriptError as error:
+        raise UsageError(error) from error
+    return f"{whole.explain()}\n{paths[-1]}"

@@ -1,0 +1,205 @@
+"""What was collected: which items are ours, which of them are left, and why nothing may be played."""
+
+import inspect
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_crmeval.collect.case_item import CASE, CaseItem, CaseParam, cases_of
+from pytest_crmeval.collect.cases import NOTHING, finished_places, place_of, planned_case
+from pytest_crmeval.collect.gc_pause import GcPause
+from pytest_crmeval.collect.names import OUR_FIXTURES
+from pytest_crmeval.collect.prefetch import plan_prefetch
+from pytest_crmeval.collect.process import Process
+from pytest_crmeval.collect.selection import lacking, misspelt, sampled
+from pytest_crmeval.collect.shards import dealt_of
+from pytest_crmeval.collect.streams import met_twice, put_learners_last
+from pytest_crmeval.collect.tags import acting_tags
+from pytest_crmeval.compat import fixtures_of
+from pytest_crmeval.domain.paths import own_name
+from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.models.usage_meter import CallPurpose
+from pytest_crmeval.options.once import once
+from pytest_crmeval.options.reading import is_dry_run, options_of
+from pytest_crmeval.options.values import Options
+from pytest_crmeval.player.subjects import refusal
+from pytest_crmeval.report.scope import LeftOut, by_reason
+
+
+def find_cases(config: pytest.Config, items: list[pytest.Item], process: Process) -> list[pytest.Item]:
+    """Note which items are ours, and deselect those that are done; return what is left.
+
+    Cases that are done stay if a sample is drawn later.
+    """
+    _remember_cases(config, items)
+    if not options_of(config).samples_later:
+        _deselect_done(config, items, process.done)
+    return list(items)
+
+
+def select_cases(
+    config: pytest.Config, items: list[pytest.Item], collected: Sequence[pytest.Item], process: Process
+) -> None:
+    """Draw the sample, if it is drawn from what other plugins have left of the collected items."""
+    if options_of(config).samples_later:
+        _deselect_unsampled(config, items, collected)
+        _deselect_done(config, items, process.done)  # after the sample: a resumed run has the same one
+
+
+def send_plan(session: pytest.Session, process: Process) -> None:
+    """Leave out what can't be played, order the rest, and send it to the controller; or refuse to play anything."""
+    config = session.config
+    once(config, GcPause).end()
+    left_out = _leave_out(session)
+    put_learners_last(session.items)
+    cases = cases_of(session.items)
+    prefetch = plan_prefetch(cases, left_out)
+    why = _objection(session, cases, left_out, begun=bool(process.done)) or met_twice(cases) or prefetch.refusal
+    if why:
+        process.refuse(f"crmeval: {why}")
+    if any(case.param.kind.needs_server for case in cases) and not is_dry_run(config):
+        process.start_server()
+    process.send_plan([(case.item.nodeid, case.planned) for case in cases], prefetch, dealt_of(config))
+
+
+def _remember_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Note which items are ours, under the node ids that they have before another plugin changes them.
+
+    A test of whose dataset nothing was selected is deselected.
+    """
+    nothing = []
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        for param in callspec.params.values() if callspec else ():
+            if isinstance(param, CaseParam):
+                item.stash[CASE] = CaseItem(item=item, param=param, planned=planned_case(param, item.nodeid))
+                item.extra_keyword_matches.update((param.ref.id, *param.ref.tags))
+                break
+            if param is NOTHING:
+                nothing.append(item)
+                break
+    _deselect(config, items, nothing)
+    _name_files(config, cases_of(items))
+
+
+def _name_files(config: pytest.Config, cases: Sequence[CaseItem]) -> None:
+    """Give each trial of a case that several tests play in one suite its own file name; a recorded one keeps it."""
+    places = [place_of(case.planned, case.param) for case in cases]
+    counts = Counter(places)
+    counts.update(once(config, finished_places))
+    options = options_of(config)
+    folder = options.replay or options.record
+    if not folder and len(counts) == counts.total():
+        return
+    for case, place in zip(cases, places, strict=True):
+        name = own_name(case.planned.case, case.planned.key)
+        if counts[place] > 1 or (folder and _is_recorded(folder, case.planned, name)):
+            case.file_name = name
+
+
+def _is_recorded(folder: Path, planned: PlannedCase, name: str) -> bool:
+    """Whether there is a recording by this name, made when other tests that play the case were there."""
+    from pytest_crmeval.models.cassettes.files import is_recorded
+
+    return is_recorded(folder, CallPurpose(suite=planned.suite, subject=planned.subject, case=name))
+
+
+def _deselect_unsampled(config: pytest.Config, items: list[pytest.Item], order: Sequence[pytest.Item]) -> None:
+    """Deselect cases outside the sample of each test, which is drawn from the remaining cases in collection order."""
+    left, tests = set(items), dict[object, dict[object, None]]()
+    for case in cases_of(order):
+        if case.item in left:
+            tests.setdefault(_test_of(case.item), {})[_location(case)] = None
+    options = options_of(config)
+    chosen = {test: set(sampled(list(places), options)) for test, places in tests.items()}
+    gone = [case.item for case in cases_of(items) if _location(case) not in chosen[_test_of(case.item)]]
+    _deselect(config, items, gone)
+
+
+def _test_of(item: pytest.Item) -> tuple[object, str]:
+    """Return the test function of an item."""
+    return item.parent, getattr(item, "originalname", item.name)
+
+
+def _location(case: CaseItem) -> tuple[object, ...]:
+    """Return where a case is; its id alone may not be unique."""
+    ref = case.param.ref
+    return ref.path, ref.offset, ref.id
+
+
+def _deselect_done(config: pytest.Config, items: list[pytest.Item], done: set[tuple[str, ...]]) -> None:
+    """Deselect what an earlier part of the run has finished with the same content and the same agent."""
+    if done:
+        cases = [(case.item, case.planned) for case in cases_of(items)]
+        gone = [item for item, planned in cases if (planned.key, planned.fingerprint, planned.spec) in done]
+        _deselect(config, items, gone)
+
+
+def _leave_out(session: pytest.Session) -> LeftOut:
+    """Deselect what can't be graded or recorded in this run; return why, and how many of each suite.
+
+    ``--collect-only`` deselects nothing.
+    """
+    options = options_of(session.config)
+    if session.config.option.collectonly and not options.estimate:
+        return {}
+    reasons = [(case, why) for case in cases_of(session.items) if (why := _lacking(case, options))]
+    _deselect(session.config, session.items, [case.item for case, _ in reasons])
+    found: dict[str, Counter[str]] = {}
+    for case, why in reasons:
+        found.setdefault(case.planned.suite, Counter())[why] += 1
+    return found
+
+
+def _lacking(case: CaseItem, options: Options) -> str:
+    """Return what is lacking for a case; empty if it can be played."""
+    param = case.param
+    if why := refusal(param.spec, param.kind.marker):
+        return why
+    if not (param.ref.judged or param.ref.confidential):
+        return ""
+    needs_judge = param.ref.judged and not _has_own_scorers(case.item)
+    return lacking(param.ref, param.spec, options, needs_judge=needs_judge)
+
+
+def _has_own_scorers(item: pytest.Item) -> bool:
+    """Whether scorers of the user replace grader and judge."""
+    found = fixtures_of(item)
+    definitions = found[1].get("scorers", ()) if found else ()
+    return bool(definitions) and inspect.unwrap(definitions[-1].func).__module__ != OUR_FIXTURES
+
+
+def _objection(session: pytest.Session, cases: Sequence[CaseItem], left_out: LeftOut, *, begun: bool) -> str:
+    """Return why nothing of what was collected may be played; empty if it may.
+
+    In a run that has begun the rest may be done already, and in a shard the rest may be elsewhere.
+    """
+    if why := acting_tags(session.config) or _rerun(session, cases):
+        return why
+    whole = not begun and options_of(session.config).shard is None
+    if left_out and whole and not cases:
+        return "\n".join(f"none of {count} cases can be played: {why}" for why, count in by_reason(left_out).items())
+    return "" if session.testsfailed else misspelt(session.config)  # a file that can't be read may have the tag
+
+
+def _rerun(session: pytest.Session, cases: Sequence[CaseItem]) -> str:
+    """Return an error if pytest-rerunfailures would rerun cases, which inflates the pass rate; empty if it won't."""
+    plugin = session.config.pluginmanager.get_plugin("rerunfailures")
+    reruns = getattr(plugin, "get_reruns_count", None)
+    test = next((case.item for case in cases if reruns(case.item)), None) if reruns else None
+    if test is None:
+        return ""
+    return (
+        f"--reruns is not allowed for {test.nodeid}: it would count only the last attempt. To try cases several "
+        "times, use --crmeval-trials N. To rerun only other tests, mark this one with "
+        "@pytest.mark.flaky(reruns=0); else remove --reruns"
+    )
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], gone: Sequence[pytest.Item]) -> None:
+    if gone:
+        config.hook.pytest_deselected(items=gone)
+        unwanted = set(gone)
+        items[:] = [item for item in items if item not in unwanted]

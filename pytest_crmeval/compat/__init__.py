@@ -1,1 +1,0 @@
-"""Private names of pytest and xdist."""

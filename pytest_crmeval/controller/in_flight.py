@@ -1,0 +1,120 @@
+"""Cases in flight, as the controller sees them: begun while pytest's loop runs, and brought to their end with it."""
+
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+
+import pytest
+
+from pytest_crmeval.channel import Channel
+from pytest_crmeval.controller.header import say
+from pytest_crmeval.controller.loop import ControllerLoop
+from pytest_crmeval.controller.messages import MessageHandler
+from pytest_crmeval.controller.plan import RunPlan
+from pytest_crmeval.controller.prefetch import GRACE, at_once, in_flight
+from pytest_crmeval.controller.progress.snapshot import Files
+from pytest_crmeval.controller.signals import Signals
+from pytest_crmeval.models.control import EVERYBODY
+from pytest_crmeval.options.environment import addresses_of
+from pytest_crmeval.options.reading import options_of
+
+
+class InFlight:
+    """Opens the queue, closes it when pytest is going to stop, and waits for the cases that are in flight then."""
+
+    def __init__(
+        self, config: pytest.Config, plan: RunPlan, loop: ControllerLoop, handler: MessageHandler, files: Files
+    ) -> None:
+        self._config = config
+        self._plan = plan
+        self._loop = loop
+        self._handler = handler
+        self._files = files
+        self._failures = 0
+        self._signals = Signals()
+        self._signals.take()
+
+    def open(self, workers: int) -> None:
+        """Let cases be begun, by so many workers; 0 if they are played in this process."""
+        self._loop.call(
+            self._handler.queue.open,
+            self._plan.weights(options_of(self._config).reports, addresses_of(self._config)),
+            at_once=at_once(self._config) * max(1, workers),
+            short_sighted=bool(self._config.getoption("maxfail")),
+            far_sighted=self._plan.has_checkpoints,
+            streams=self._plan.prefetch.streams,
+        )
+
+    @contextmanager
+    def around_loop(self, session: pytest.Session, here: Channel | None) -> Iterator[None]:
+        """Wait for all cases in flight at the end of the block; play ahead in this process if it has a channel."""
+        with ExitStack() as stack:
+            if here is not None:
+                stack.enter_context(in_flight(session, here))
+            stack.callback(self._finish)
+            try:
+                yield
+            except BaseException as error:
+                self._handler.control.stop(EVERYBODY, str(error) or type(error).__name__)
+                raise
+
+    def finishing(self) -> AbstractContextManager[None]:
+        """Delay an interrupt until the case that a test plays itself is finished."""
+        return self._signals.postponed(self._finish_first, GRACE)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Begin nothing more when pytest is going to stop (``-x``, ``--maxfail``)."""
+        if report.failed and not hasattr(report, "wasxfail"):
+            self._failures += 1
+            if 0 < (self._config.getoption("maxfail") or 0) <= self._failures:
+                self._loop.post(self._handler.queue.close)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Note that an item is over."""
+        if key := self._plan.key_of(nodeid):
+            self._files.forget(key)
+            self._handler.control.end(key)  # also for an abandoned trial, whose thread may never return
+            self._loop.post(self._handler.queue.reported, key)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        """Interrupt after a test whose case was finished first, where there are no workers: it has its report."""
+        result = yield
+        self._signals.interrupt()
+        return result
+
+    def pytest_unconfigure(self) -> None:
+        """Leave signals as they were."""
+        self._signals.give_back()
+
+    def _finish(self) -> None:
+        """Begin no more cases, and wait for those in flight: they are paid for."""
+        queue = self._handler.queue
+        self._loop.call(queue.close)
+        left = len(self._loop.call(lambda: queue.playing))
+        if not left:
+            return
+        idle = self._loop.call(self._handler.idle)
+        try:
+            say(
+                self._config,
+                f"crmeval: {left} case{'s are' if left != 1 else ' is'} in flight, and will be waited for, "
+                f"at most {GRACE:.0f} s; Ctrl-C gives them up",
+            )
+            with suppress(TimeoutError):
+                idle.result(GRACE)
+        finally:  # also at a second Ctrl-C, which abandons the cases in flight
+            if not idle.done() and self._config.pluginmanager.has_plugin("dsession"):
+                from pytest_crmeval.compat import end_workers_at_once
+
+                end_workers_at_once(self._config)
+
+    def _finish_first(self) -> None:
+        """Begin no more cases, and say that the one in this process is finished; in a signal handler."""
+        self._loop.post(self._handler.queue.close)
+        capturing = self._config.pluginmanager.get_plugin("capturemanager")
+        with capturing.global_and_fixture_disabled() if capturing else nullcontext():
+            say(
+                self._config,
+                f"crmeval: 1 case is in progress, and will be waited for, at most {GRACE:.0f} s; Ctrl-C gives it up",
+            )

@@ -1,0 +1,340 @@
+"""What the controller does with each message of a worker, in the controller's thread."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from typing import Any, Protocol
+
+from pytest_crmeval import channel
+from pytest_crmeval.channel import ControllerGoneError, ExecnetChannel, Message, Reply, decode_message, encode
+from pytest_crmeval.controller.loop import ControllerLoop
+from pytest_crmeval.controller.queue import LATER, JobQueue
+from pytest_crmeval.models.control import Feedback
+from pytest_crmeval.models.shared_control import SharedControl
+
+
+class WaitingThreads:
+    """As many threads as there are calls that wait. They don't keep the process alive, as those of an executor do."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
+        self._idle = Semaphore(0)
+
+    def submit(self, wait: Callable[[], Any]) -> "Future[Any]":
+        """Have a thread make a call that may wait."""
+        done = Future[Any]()
+        self._calls.put((wait, done))
+        if not self._idle.acquire(blocking=False):
+            Thread(target=self._work, name="crmeval-waiting", daemon=True).start()
+        return done
+
+    def _work(self) -> None:
+        while True:
+            wait, done = self._calls.get()
+            try:
+                done.set_result(wait())
+            except Exception as error:  # noqa: BLE001 (raised in the worker that has asked)
+                done.set_exception(error)
+            self._idle.release()
+
+
+class Run(Protocol):
+    """What messages are about, besides the queue and the control."""
+
+    sandbox_level: str
+
+    def start_server(self) -> None:
+        """Start the PostgreSQL of the run in the background."""
+        ...
+
+    def server_address(self) -> tuple[str, bool]:
+        """Wait for the PostgreSQL of the run; return its address, and whether it is embedded."""
+        ...
+
+    def server_back(self) -> str:
+        """Wait for an unreachable server; return why the run can't continue, or empty."""
+        ...
+
+    def needs_plan(self) -> bool:
+        """Whether no worker has sent the plan yet."""
+        ...
+
+    def take_plan(self, plan: channel.Plan) -> None:
+        """Take the plan of the first worker that sends one."""
+        ...
+
+    def refuse_later(self, reason: str) -> None:
+        """End the run when the worker has collected."""
+        ...
+
+    def keep(self, files: Mapping[str, bytes]) -> None:
+        """Keep files that several transcripts refer to, whichever trials are recorded."""
+        ...
+
+    def record(self, message: channel.Finished) -> None:
+        """Record an outcome."""
+        ...
+
+    def sync(self) -> None:
+        """See to it that all that was recorded is on the disk."""
+        ...
+
+    def lost_outcome(self, key: str, reason: str) -> channel.Finished:
+        """Return the outcome of a case that can't be played."""
+        ...
+
+    def progress(self, key: str, judged: int, lines: int, solved: int) -> None:
+        """Show how far a solution file is."""
+        ...
+
+    def playbook(self, key: str) -> Mapping[str, Any]:
+        """Return what a learner knows."""
+        ...
+
+
+class MessageHandler:
+    """Handles messages of all workers, in the order in which they arrive; answers that have to wait are given later."""
+
+    def __init__(self, queue: JobQueue, control: SharedControl, run: Run) -> None:
+        self.queue = queue
+        self.control = control
+        self.run = run
+        self._waiting: dict[type[Message[Any]], list[tuple[Message[Any], Sender]]] = {channel.Take: []}
+        """Messages to be handled again when something has changed. Items go first: they may have a case played next."""
+        self._idle: list[Future[None]] = []
+        self._permits: dict[int, str] = {}
+        """Permit -> the worker that holds it."""
+        self._trials: dict[str, str] = {}
+        """Trial that has asked for a permit -> its worker."""
+        self._gone: set[str] = set()
+        self._threads = WaitingThreads()
+
+    def received(self, message: Message[Any], sender: "Sender") -> None:
+        """Handle a message, and answer it."""
+        if not self._answered(message, sender):
+            self._waiting.setdefault(type(message), []).append((message, sender))
+
+    def gone(self, worker: str) -> None:
+        """Take back all that a dead worker holds, and have its cases played again."""
+        self._gone.add(worker)
+        self.control.forget(self._held_by(worker))
+        for trial in [trial for trial, holder in self._trials.items() if holder == worker]:
+            self.end_trial(trial)
+        for key in self.queue.gone(worker):
+            self.lose(key, worker, f"worker {worker!r} crashed while playing it, as another worker did before")
+
+    def idle(self) -> "Future[None]":
+        """Return what is done when no case is being played."""
+        done = Future[None]()
+        self._idle.append(done)
+        return done
+
+    def settle(self) -> None:
+        """Answer all messages that can be answered now."""
+        for kind, waiting in self._waiting.items():
+            refused: set[str] = set()
+            left = []
+            for message, sender in waiting:
+                # The slots of a worker are alike: if one has to wait, all have.
+                if sender.worker in refused or not self._answered(message, sender):
+                    left.append((message, sender))
+                    refused |= {sender.worker} if kind is channel.NextJob else set()
+            self._waiting[kind] = left
+        if self._idle and not self.queue.playing:
+            for done in self._idle:
+                done.set_result(None)
+            self._idle.clear()
+
+    def finished(self, message: channel.Finished, worker: str) -> None:
+        """Record an outcome, unless the case has one."""
+        if message.in_item:
+            take = [(channel.Take(message.key, patient), worker) for patient in (True, False)]
+            waiting = self._waiting[channel.Take]  # of an item that gave up waiting, for example at a time limit
+            waiting[:] = [each for each in waiting if (each[0], each[1].worker) not in take]
+            self.queue.finish_in_item(message.key)
+            self.run.record(message)
+        elif self.queue.finish(message.key, worker, message.outcome):
+            self.run.record(message)
+
+    def dropped(self, key: str, worker: str) -> None:
+        """Take a case back; one that only slots may play is errored."""
+        if self.queue.drop(key):
+            self.lose(key, worker, "it could not be played to its end")
+
+    def lose(self, key: str, worker: str, reason: str) -> None:
+        """Record a case as errored."""
+        self.finished(self.run.lost_outcome(key, reason), worker)
+
+    def settled(self, worker: str, *, over: bool) -> object:
+        """Wait for the slots of a worker whose own items are done."""
+        self.queue.retire(worker, over=over)
+        return None if self.queue.is_settled(worker) else LATER
+
+    def acquired(self, message: channel.Acquire, worker: str) -> "Future[int | None]":
+        """Wait for a permit, in a thread."""
+        if message.charge.trial:  # before there is a permit: money is reserved although the call has to wait
+            self._trials[message.charge.trial] = worker
+
+        def acquire() -> int | None:
+            permit = self.control.acquire(message.model, message.tokens, message.patience, message.charge)
+            if permit is not None:
+                self._permits[permit] = worker
+            if worker in self._gone:  # it died while it waited
+                for unused in self._held_by(worker):
+                    self.control.release(unused, Feedback(ok=True))
+            return permit
+
+        return self.in_thread(acquire)
+
+    def _held_by(self, worker: str) -> list[int]:
+        held = [permit for permit, holder in tuple(self._permits.items()) if holder == worker]
+        return [permit for permit in held if self._permits.pop(permit, None)]
+
+    def released(self, message: channel.Release) -> None:
+        """Take a permit back, and learn from the call."""
+        self._permits.pop(message.permit, None)
+        self.control.release(message.permit, message.feedback)
+
+    def withdrawn(self, permit: int) -> None:
+        """Take a permit back that was not used."""
+        self._permits.pop(permit, None)
+        self.control.release(permit, Feedback(ok=True))
+
+    def end_trial(self, trial: str) -> None:
+        """Note that a trial makes no more calls."""
+        self._trials.pop(trial, None)
+        self.control.end(trial)
+
+    def in_thread(self, wait: Callable[[], Any]) -> "Future[Any]":
+        """Wait for a permit or for the server in a thread, because other messages are to be answered meanwhile."""
+        return self._threads.submit(wait)
+
+    def _answered(self, message: Message[Any], sender: "Sender") -> bool:
+        try:
+            value = HANDLERS[type(message)](self, message, sender.worker)
+        except Exception as error:  # noqa: BLE001 (raised in the worker that has asked)
+            sender.answer(None, str(error) or type(error).__name__)
+            return True
+        if isinstance(message, channel.Take) and value is not LATER:
+            self.run.sync()  # an item gets the outcome of its case when that is on the disk
+        if isinstance(value, Future):
+            value.add_done_callback(sender.forward)
+        elif value is not LATER:
+            sender.answer(value)
+        return value is not LATER
+
+
+HANDLERS: Mapping[type[Message[Any]], Callable[[MessageHandler, Any, str], object]] = {
+    channel.StartServer: lambda here, _message, _worker: here.run.start_server(),
+    channel.ServerAddress: lambda here, _message, _worker: here.in_thread(here.run.server_address),
+    channel.ServerBack: lambda here, _message, _worker: here.in_thread(here.run.server_back),
+    channel.NeedsPlan: lambda here, _message, _worker: here.run.needs_plan(),
+    channel.Plan: lambda here, message, _worker: here.run.take_plan(message),
+    channel.Refuse: lambda here, message, _worker: here.run.refuse_later(message.reason),
+    channel.Join: lambda here, message, worker: here.queue.join(worker, message.slots),
+    channel.Quit: lambda here, message, worker: here.queue.quit(
+        worker, f"{worker}: {message.reason}" if message.reason else ""
+    ),
+    channel.Settle: lambda here, message, worker: here.settled(worker, over=message.over),
+    channel.NextJob: lambda here, _message, worker: here.queue.next(worker),
+    channel.Take: lambda here, message, worker: here.queue.take(message.key, worker, patient=message.patient),
+    channel.Finished: lambda here, message, worker: here.finished(message, worker),
+    channel.SharedFiles: lambda here, message, _worker: here.run.keep(message.files),
+    channel.Dropped: lambda here, message, worker: here.dropped(message.key, worker),
+    channel.StopPrefetch: lambda here, message, _worker: here.queue.stop_prefetch(message.key),
+    channel.FileProgress: lambda here, message, _worker: here.run.progress(
+        message.key, message.judged, message.lines, message.solved
+    ),
+    channel.SandboxLevel: lambda here, _message, _worker: here.run.sandbox_level,
+    channel.FindPlaybook: lambda here, message, _worker: here.run.playbook(message.key),
+    channel.Objection: lambda here, message, _worker: here.control.objection(message.agent),
+    channel.Stop: lambda here, message, _worker: here.control.stop(message.agent, message.reason),
+    channel.Acquire: lambda here, message, worker: here.acquired(message, worker),
+    channel.Release: lambda here, message, _worker: here.released(message),
+    channel.Withdraw: lambda here, message, _worker: here.withdrawn(message.permit),
+    channel.Refusal: lambda here, message, _worker: here.control.refusal(message.model),
+    channel.Fail: lambda here, message, _worker: here.control.fail(message.model),
+    channel.EndTrial: lambda here, message, _worker: here.end_trial(message.trial),
+    channel.HasAnswered: lambda here, message, _worker: here.control.has_answered(message.model),
+}
+"""One line for each message."""
+
+
+class Sender:
+    """Where a message comes from: a thread of this process, or a worker on its channel."""
+
+    def __init__(self, worker: str, answer: Callable[[object, str], None]) -> None:
+        self.worker = worker
+        self._answer = answer
+
+    def answer(self, value: object, error: str = "") -> None:
+        """Send the answer."""
+        self._answer(value, error)
+
+    def forward(self, done: "Future[Any]") -> None:
+        """Send an answer that has come later."""
+        error = done.exception()
+        self.answer(None if error else done.result(), str(error) or type(error).__name__ if error else "")
+
+
+class WorkerEnd:
+    """The controller's end of the channel of a worker. What arrives in execnet's thread is only posted.
+
+    Answers are sent in a thread of their own, because a worker that does not read must not hold up the others.
+    """
+
+    def __init__(self, execnet: ExecnetChannel, worker: str, loop: ControllerLoop, handler: MessageHandler) -> None:
+        self._execnet = execnet
+        self._worker = worker
+        self._loop = loop
+        self._handler = handler
+        self._answers: SimpleQueue[bytes | None] = SimpleQueue()
+        Thread(target=self._send, name=f"crmeval-answers-{worker}", daemon=True).start()
+        execnet.setcallback(self._arrived, endmarker=None)
+
+    def _arrived(self, data: bytes | None) -> None:
+        self._loop.post(self._handle, data)
+
+    def _handle(self, data: bytes | None) -> None:
+        if data is None:
+            self._handler.gone(self._worker)
+            self._answers.put(None)
+            return
+        number, message = decode_message(data)
+
+        def answer(value: object, error: str) -> None:
+            if number:
+                self._answers.put(encode((number, error, value)))
+
+        self._handler.received(message, Sender(self._worker, answer))
+
+    def _send(self) -> None:
+        with suppress(OSError):  # the worker is gone
+            while (answer := self._answers.get()) is not None:
+                self._execnet.send(answer)
+
+
+class LocalChannel:
+    """The way to the controller within its own process, where there are no workers."""
+
+    worker = "main"
+
+    def __init__(self, loop: ControllerLoop, handler: MessageHandler) -> None:
+        self._loop = loop
+        self._handler = handler
+
+    def ask(self, message: Message[Reply]) -> Reply:
+        """Have a message handled, and wait for the answer."""
+        reply = Future[Reply]()
+
+        def answer(value: Any, error: str) -> None:  # noqa: ANN401 (a reply)
+            reply.set_exception(ControllerGoneError(error)) if error else reply.set_result(value)
+
+        self._loop.post(self._handler.received, message, Sender(self.worker, answer))
+        return reply.result()
+
+    def tell(self, message: Message[Any]) -> None:
+        """Have a message handled."""
+        self._loop.post(self._handler.received, message, Sender(self.worker, lambda _value, _error: None))

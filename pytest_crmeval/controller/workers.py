@@ -1,0 +1,94 @@
+"""The workers of xdist, as the controller sees them: connected when they start, taken back from when they die."""
+
+import math
+from typing import Any, Protocol
+
+import pytest
+
+from pytest_crmeval import compat
+from pytest_crmeval.controller.loop import ControllerLoop
+from pytest_crmeval.controller.messages import MessageHandler, WorkerEnd
+from pytest_crmeval.controller.plan import RunPlan
+from pytest_crmeval.controller.progress.snapshot import Files
+from pytest_crmeval.controller.worker import this_machine
+from pytest_crmeval.models.control import EVERYBODY
+from pytest_crmeval.options.reading import is_colored, options_of
+
+
+class Node(Protocol):
+    """What we use of an xdist worker's controller."""
+
+    config: pytest.Config
+    workerinput: dict[str, Any]
+    gateway: Any
+
+
+class Workers:
+    """Connects workers, and has the cases of dead workers played again."""
+
+    def __init__(
+        self, config: pytest.Config, plan: RunPlan, loop: ControllerLoop, handler: MessageHandler, files: Files
+    ) -> None:
+        self._config = config
+        self._plan = plan
+        self._loop = loop
+        self._handler = handler
+        self._files = files
+        self._ends: list[WorkerEnd] = []
+        self._crashes = 0
+        self._refusal = ""
+
+    def __len__(self) -> int:
+        """Return how many workers there have been."""
+        return len(self._ends)
+
+    def connect(self, node: Node, done: str) -> None:
+        """Give a worker, also one that replaces a crashed one, its channel and what all workers must know."""
+        if not self._ends:
+            self._config.pluginmanager.register(compat, "crmeval-scheduler")
+        execnet, worker = node.gateway.newchannel(), node.workerinput["workerid"]
+        self._ends.append(WorkerEnd(execnet, worker, self._loop, self._handler))
+        node.workerinput["crmeval"] = {
+            "run": options_of(self._config).run,
+            "channel": execnet,
+            "machine": this_machine(),
+            "done": done,
+            "colored": is_colored(node.config),
+        }
+
+    def refuse_later(self, reason: str) -> None:
+        """Have ``check`` end the run; in the controller's thread."""
+        self._refusal = reason
+
+    def check(self) -> None:
+        """Raise UsageError if a worker has refused to play; all its messages so far are handled first."""
+        if refusal := self._loop.call(lambda: self._refusal):
+            raise pytest.UsageError(refusal)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: object) -> None:  # noqa: ANN401 (xdist's)
+        """Have an item run again whose case only the item can play; ``pytest_testnodedown`` was called before."""
+        if key := self._plan.key_of(crashitem):
+            self._files.forget(key)
+            if self._loop.call(self._handler.queue.crashed, key):
+                compat.run_again(sched, crashitem, report.node)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Node, error: object) -> None:
+        """Have the cases of a dead worker played again; end the run if the worker is not replaced.
+
+        xdist hears of the death from the same thread of execnet that has posted all messages of the worker, so they are
+        handled before this.
+        """
+        self.check()
+        self._loop.call(self._handler.gone, node.workerinput["workerid"])
+        self._crashes += error is not None
+        if self._crashes > _replacements(self._config):
+            self._handler.control.stop(EVERYBODY, "a worker has crashed, and is not replaced")
+            self._loop.post(self._handler.queue.close)
+
+
+def _replacements(config: pytest.Config) -> float:
+    """Return how many crashed workers xdist replaces."""
+    given, workers = config.getoption("maxworkerrestart", None), config.getoption("numprocesses", None)
+    return float(given) if given is not None else 4 * workers if workers else math.inf

@@ -1,0 +1,116 @@
+"""How often agents whose every step is known were judged rightly, with intervals."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pytest_crmeval.domain.interval import Interval, clustered
+from pytest_crmeval.domain.json import JsonObject
+
+KEPT = 5
+"""Misses of one kind that are shown."""
+_FREE = (
+    "where a case says itself what a table ends with, the columns that it does not name may hold anything, and what a "
+    "later turn writes over leaves no trace"
+)
+WHY: Mapping[str, str] = {
+    "choice changed": _FREE,
+    "argument added": _FREE,
+    "extra write": _FREE,
+    "filters dropped": "rows that were not asked for are told as if they had been; but an honest agent may name others "
+    "for contrast, or has heard of them before, and words alone don't always tell the one from the other",
+    "false name": "signs don't count in names: uk-old and uk_old are the same words",
+}
+"""Kind that scorers can't always catch -> why not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """A trial that was judged wrongly."""
+
+    case: str
+    turn: int
+    what: str
+    """What was different from what the oracle does."""
+    reason: str = ""
+    """Why it was not accepted; empty if it should not have been."""
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives."""
+        return {"case": self.case, "turn": self.turn, "what": self.what, "reason": self.reason}
+
+    def __str__(self) -> str:
+        """Return one line."""
+        told = f"{self.case}, turn {self.turn}: {self.what}"
+        return f"{told} -> {self.reason}" if self.reason else told
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """How often one kind of agent was judged rightly."""
+
+    kind: str
+    tried: int = 0
+    right: int = 0
+    by_case: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Case -> how often it was judged rightly, of how many times."""
+    misses: list[Miss] = field(default_factory=list)
+    """The first ones."""
+
+    @property
+    def share(self) -> float:
+        """What part was judged rightly."""
+        return self.right / self.tried if self.tried else 1.0
+
+    def add(self, case: str, miss: Miss | None) -> None:
+        """Count one trial of a case."""
+        self.tried += 1
+        self.right += miss is None
+        right, tried = self.by_case.get(case, (0, 0))
+        self.by_case[case] = (right + (miss is None), tried + 1)
+        if miss is not None and len(self.misses) < KEPT:
+            self.misses.append(miss)
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives."""
+        figures: JsonObject = {
+            "tried": self.tried,
+            "right": self.right,
+            "share": round(self.share, 6),
+            "misses": [miss.to_dict() for miss in self.misses],
+        }
+        return {**figures, "why": WHY[self.kind]} if self.misses and self.kind in WHY else figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A share of trials or replies that were judged rightly, with its 95 % interval."""
+
+    name: str
+    right: int
+    tried: int
+    interval: Interval | None
+    """Wilson's, clustered by conversation: variants of one conversation are judged alike. None if nothing was tried."""
+
+    def to_dict(self) -> JsonObject:
+        """Return JSON primitives; a share of nothing is null."""
+        share = round(self.right / self.tried, 6) if self.tried else None
+        interval = [round(bound, 6) for bound in self.interval] if self.interval else None
+        return {"name": self.name, "tried": self.tried, "right": self.right, "share": share, "interval": interval}
+
+    def __str__(self) -> str:
+        """Return one line of the table of shares."""
+        if not self.interval:
+            return f"{self.name:48}{self.tried:7}{self.right:9}{'-':>8}"
+        low, high = self.interval
+        return f"{self.name:48}{self.tried:7}{self.right:9}{self.right / self.tried:8.3f}   {low:.3f} to {high:.3f}"
+
+
+def share_of(name: str, tallies: Iterable[Tally]) -> Share:
+    """Return how many of several kinds together were judged rightly."""
+    parts: dict[str, tuple[int, int]] = {}
+    for tally in tallies:
+        for case, (right, tried) in tally.by_case.items():
+            before = parts.get(case, (0, 0))
+            parts[case] = (before[0] + right, before[1] + tried)
+    right, tried = (sum(part[place] for part in parts.values()) for place in (0, 1))
+    return Share(name=name, right=right, tried=tried, interval=clustered([*parts.values()]))

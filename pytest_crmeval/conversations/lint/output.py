@@ -1,0 +1,86 @@
+"""The output of ``crmeval lint``: text and JSON."""
+
+from collections.abc import Iterator
+
+from pytest_crmeval.conversations.dataset.findings import FindingKind
+from pytest_crmeval.conversations.lint.lint import Lint
+from pytest_crmeval.domain.json import JsonObject
+
+SCHEMA = "crmeval.lint/1"
+_DIVERSITY = {
+    "utterances": "different utterances, ids aside",
+    "templates": "different tools, utterances and arguments, ids aside",
+    "conversation_shapes": "different conversations, ids aside",
+    "tool_sequences": "different sequences of tools",
+    "conversations_that_never_write": "conversations that never write",
+}
+
+
+def document(lint: Lint) -> JsonObject:
+    """Return the result as JSON; it has every kind of problem, found or not."""
+    return {
+        "schema": SCHEMA,
+        "files": lint.files,
+        "conversations": lint.conversations,
+        "turns": lint.turns,
+        "invalid": lint.invalid,
+        "reproducible_responses": lint.reproducible,
+        "diversity": lint.diversity.to_dict(),
+        "kinds": {kind.label: _kind(lint, kind) for kind in FindingKind},
+    }
+
+
+def _kind(lint: Lint, kind: FindingKind) -> JsonObject:
+    count = lint.counts[kind]
+    return {
+        "invalid": kind.invalid,
+        "meaning": kind.meaning,
+        "turns": len(count.turns),
+        "conversations": len(count.lines),
+        "examples": [
+            {
+                "file": place.file,
+                "line": place.line,
+                "case": place.case or None,
+                "turn": finding.turn or None,
+                "text": finding.text,
+            }
+            for place, finding in count.examples
+        ],
+    }
+
+
+def lines(lint: Lint) -> Iterator[str]:
+    """Yield the lines of the text output: first what makes a case invalid, then by frequency."""
+    found = [kind for kind in FindingKind if lint.counts[kind].lines]
+    found.sort(key=lambda kind: (not kind.invalid, -len(lint.counts[kind].lines)))
+    for invalid, head in ((True, "Invalid: no agent can pass these cases"), (False, "Irregular, but can be passed")):
+        kinds = [kind for kind in found if kind.invalid == invalid]
+        if kinds:
+            yield f"{head}:"
+            yield ""
+            for kind in kinds:
+                yield from _section(lint, kind)
+    figures = lint.diversity.to_dict()
+    yield f"{_many(len(lint.files), 'file')}, {_many(lint.conversations, 'conversation')}, {_many(lint.turns, 'turn')}"
+    for name, meaning in _DIVERSITY.items():
+        yield f"{figures[name]:>7}  {meaning}"
+    yield f"{lint.diversity.reads:>7}  turns that only read ({lint.diversity.read_share:.1%})"
+    yield f"{lint.reproducible:>7}  expected responses that a truthful agent could give word for word"
+    yield f"{lint.invalid:>7}  invalid conversations"
+
+
+def _section(lint: Lint, kind: FindingKind) -> Iterator[str]:
+    count = lint.counts[kind]
+    turns = f"{_many(len(count.turns), 'turn')} of " if count.turns else ""
+    yield f"{kind.label}: {turns}{_many(len(count.lines), 'conversation')}"
+    yield f"    {kind.meaning}"
+    for place, finding in count.examples:
+        case = place.case if place.case.isprintable() else repr(place.case)
+        where = ", ".join(filter(None, (case, f"turn {finding.turn}" if finding.turn else "")))
+        yield f"    {place.file}:{place.line}: {where and f'{where}: '}{finding.text}"
+    yield ""
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

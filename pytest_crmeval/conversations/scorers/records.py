@@ -1,0 +1,281 @@
+"""The table of facts: every record as it is, as it was before each turn, and what the turn has written."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from pytest_crmeval.conversations.scorers.groundedness import kind_of, rows_in
+from pytest_crmeval.conversations.scorers.lexicon import COLUMNS
+from pytest_crmeval.domain.calls import writes
+from pytest_crmeval.domain.references import Answered
+from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State
+
+Key = tuple[str, str]
+"""The column of a record's id, and the id."""
+_ENTITIES: Mapping[str, str] = {entity: key for entity, (_, key) in TABLES.items()}
+_WORD = re.compile(r"[^\W_][\w\u0300-\u036f]*(?:['\u2018\u2019\u02bb\u02bc][\w\u0300-\u036f]+)*|&")
+_APOSTROPHE = re.compile(r"['\u2018\u2019\u02bb\u02bc]")
+_CREATING = ("create_", "add_", "upload_", "clone_", "ensure_")
+_ENDINGS = {"ll": "will", "d": "would"}
+SHORT = 3
+"""Letters of the shortest word that may stand for a whole name."""
+
+
+class Word(NamedTuple):
+    """A word in small letters without accents and apostrophes, and where it stands."""
+
+    text: str
+    start: int
+    end: int
+    capital: bool
+
+
+@lru_cache(8192)
+def words_in(text: str) -> Sequence[Word]:
+    """Return the words of a text; whose something is, is left out of them."""
+    return [
+        Word(plain(match[0]), match.start(), match.end(), match[0][0].isupper() or match[0][0].isdigit())
+        for match in _WORD.finditer(text.replace("_", " "))
+    ]
+
+
+@lru_cache(8192)
+def plain(word: str) -> str:
+    """Return a word in small letters, without accents and apostrophes; 'I'll' is 'will', "'s" is left out."""
+    if not word.isascii():
+        word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+    word, *rest = _APOSTROPHE.split(word.casefold())
+    if rest and len(rest) == 1 and rest[0] in _ENDINGS:
+        return _ENDINGS[rest[0]]
+    return "and" if word == "&" else word + "".join(rest if rest != ["s"] else ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write:
+    """What a turn has made of one record."""
+
+    key: Key
+    old: Row | None
+    new: Row | None
+
+    @cached_property
+    def changed(self) -> Row:
+        """The columns that have another value now, with it."""
+        old = self.old or {}
+        return {n: v for n, v in (self.new or {}).items() if n not in CLOCKS and v is not None and old.get(n) != v}
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The columns that have another value now, or none."""
+        names = {*(self.old or ()), *(self.new or ())} - CLOCKS
+        return frozenset(n for n in names if (self.old or {}).get(n) != (self.new or {}).get(n))
+
+    @cached_property
+    def deeds(self) -> frozenset[str]:
+        """The kinds of deed that this was."""
+        if self.new is None or self.old is None:
+            return frozenset({"deleted" if self.new is None else "created"})
+        stage, status = str(self.changed.get("stage", "")), self.changed.get("status")
+        was = (self.old.get("stage") or "", self.old.get("status"))
+        found = {"changed", *({"closed"} if stage.startswith("Closed") else ())}
+        found |= {str(status).lower()} if status in ("Sent", "Canceled", "Approved") else set()
+        reopened = status == "Active" or (stage and str(was[0]).startswith("Closed")) or was[1] == "Canceled"
+        return frozenset(found | ({"reopened"} if reopened else set()))
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words that a record is called by, or that one of its columns holds."""
+
+    words: tuple[str, ...]
+    keys: frozenset[Key]
+    column: str = ""
+    """The column that holds them; empty if they name the record."""
+    whole: bool = True
+    """Whether this is all of a name."""
+
+
+class PhraseIndex:
+    """The names and texts of records by their first word."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[tuple[tuple[str, ...], str, bool, Key]]] = {}
+        self._sorted: dict[str, Sequence[Phrase]] = {}
+        self._names: dict[str, dict[tuple[str, ...], Key]] = {}
+        """The names of clients and companies by their first word."""
+
+    def add(self, key: Key, row: Row) -> None:
+        """Add what a record is called, and what it says in its columns of words."""
+        for column, words, whole in _phrases(row):
+            if words:
+                self._add(words, column, key, whole=whole)
+            if words and whole and not column and key[0] in ("client_id", "company_id"):
+                self._add_endings(words, key)
+
+    def get(self, first: str, default: Sequence[Phrase] = ()) -> Sequence[Phrase]:
+        """Return the phrases that begin with a word, the longest first."""
+        if first not in self._found:
+            return default
+        if first not in self._sorted:
+            keys: dict[tuple[tuple[str, ...], str, bool], set[Key]] = {}
+            for words, column, whole, key in self._found[first]:
+                keys.setdefault((words, column, whole), set()).add(key)
+            found = [Phrase(words, frozenset(its), column, whole) for (words, column, whole), its in keys.items()]
+            self._sorted[first] = sorted(found, key=lambda p: (-len(p.words), not p.whole, p.column))
+        return self._sorted[first]
+
+    def _add(self, words: tuple[str, ...], column: str, key: Key, *, whole: bool) -> None:
+        self._found.setdefault(words[0], []).append((words, column, whole, key))
+        self._sorted.pop(words[0], None)
+
+    def _add_endings(self, words: tuple[str, ...], key: Key) -> None:
+        """Add what tells records with the same beginning apart: Metro for Freight Metro beside Freight North."""
+        names = self._names.setdefault(words[0], {})
+        for other, its in names.items():
+            shared = next((n for n, (a, b) in enumerate(zip(words, other, strict=False)) if a != b), 0)
+            for length in range(1, shared + 1) if other != words else ():
+                for name, whose in ((words, key), (other, its)):
+                    if len(name) > length:
+                        self._add(name[length:], "", whose, whole=False)
+        names[words] = key
+
+
+@lru_cache(8192)
+def spelled(text: str) -> tuple[str, ...]:
+    """Return the words of a text without their places."""
+    return tuple(map(plain, _WORD.findall(text.replace("_", " "))))
+
+
+@dataclass(slots=True)
+class Records:
+    """The records of a trial; call ``play`` once per turn."""
+
+    rows: dict[Key, Row] = field(default_factory=dict)
+    """As they are now; one that was deleted is as it was last."""
+    past: dict[Key, list[Row]] = field(default_factory=dict)
+    """Every version that there was, the latest last."""
+    before: dict[Key, Row] = field(default_factory=dict)
+    """As they were before the turn."""
+    gone: set[Key] = field(default_factory=set)
+    written: list[Write] = field(default_factory=list)
+    shown: list[Sequence[Key]] = field(default_factory=list)
+    """The records that each read of the turn has returned."""
+    known: frozenset[str] = frozenset()
+    sought: list[Key] = field(default_factory=list)
+    """The records by which the reads of the turn have searched."""
+    earlier: set[Key] = field(default_factory=set)
+    """Records that earlier turns have shown or written."""
+    phrases: PhraseIndex = field(default_factory=PhraseIndex)
+    _links: dict[Key, frozenset[Key]] = field(default_factory=dict)
+
+    @classmethod
+    def seeded(cls, state: State, ids: Collection[str] = ()) -> "Records":
+        """Return the records that a trial starts with; ``ids`` are known to be there, whatever they say."""
+        records = cls(known=frozenset(ids))
+        for rows in state.values():
+            for row in rows:
+                records._keep(key_of(row), row)
+        return records
+
+    def play(self, calls: Answered) -> None:
+        """Take in what the calls of the next turn returned."""
+        self.earlier |= {write.key for write in self.written} | {key for keys in self.shown for key in keys}
+        self.before, self.written, self.shown, self.sought = dict(self.rows), [], [], []
+        touched: dict[Key, Row | None] = {}
+        for call, result in calls:
+            arguments = call.arguments if isinstance(call.arguments, Mapping) else {}
+            ids = {value for value in arguments.values() if isinstance(value, str)}
+            if result.refused:
+                self.shown.append([key for key in self.rows if key[1] in ids])
+                continue
+            keys = []
+            for row in rows_in(result.value):
+                keys.append(key_of(row))
+                self._keep(keys[-1], row)
+            if call.tool.startswith("delete_"):
+                for name, value in arguments.items():
+                    self.rows.setdefault((name, str(value)), {name: value})
+                    self.past.setdefault((name, str(value)), [{name: value}])
+                keys = [key for key in self.rows if key[1] in ids]
+                self.gone |= {*keys, *(each for each in self.rows if self.up(each) & {*keys} and each[0] == "quote_id")}
+            if writes(call.tool):
+                ensured = call.tool.startswith("ensure_")
+                found = {key for key in keys if ensured and key[1] in self.known and key not in self.before}
+                changed = [key for key in keys if key not in found and key not in touched]
+                touched |= {key: self._old(key, call.tool, arguments) for key in changed}
+            else:
+                self.shown.append(keys)
+                self.sought += [key for key in self.rows if key[1] in ids and key not in keys]
+        for key, old in touched.items():
+            write = Write(key=key, old=old, new=None if key in self.gone else self.rows[key])
+            if write.columns:
+                self.written.append(write)
+
+    def _old(self, key: Key, tool: str, arguments: Mapping[str, object]) -> Row | None:
+        """Return what a record was before a call; where no state is known, what the call does not say."""
+        if key in self.before or tool.startswith(_CREATING):
+            return self.before.get(key)
+        return {name: value for name, value in self.rows[key].items() if name not in arguments}
+
+    def up(self, key: Key) -> frozenset[Key]:
+        """Return the records that one belongs to, and those that these belong to."""
+        if key not in self._links:
+            parents = {*self._parents(self.rows[key])} - {key}
+            self._links[key] = frozenset(parents.union(*(self.up(parent) for parent in parents)))
+        return self._links[key]
+
+    def down(self, key: Key) -> Iterator[Key]:
+        """Yield the records that belong to one."""
+        return (each for each in self.rows if key in self.up(each))
+
+    def label(self, key: Key) -> str:
+        """Return what a record is called in a reason."""
+        row = self.rows[key]
+        name = " ".join(str(row[n]) for n in ("name", "file_name", "first_name", "last_name") if row.get(n))
+        return name or f"{key[0].removesuffix('_id')} {row.get('amount') or row.get('value') or key[1]}"
+
+    def _parents(self, row: Row) -> Iterator[Key]:
+        for name, value in row.items():
+            if name.endswith("_id") and (name, value) in self.rows:
+                yield name, str(value)
+        if (kind := _ENTITIES.get(str(row.get("entity_type")), "")) and (kind, row.get("entity_id")) in self.rows:
+            yield kind, str(row["entity_id"])
+
+    def _keep(self, key: Key, row: Row) -> None:
+        old = self.rows.get(key)
+        if old != row:
+            if old is None or {*self._parents(old)} != {*self._parents(row)}:
+                self._links.clear()
+            self.past.setdefault(key, []).append(row)
+            self.phrases.add(key, row)
+        self.rows[key] = row
+
+
+def key_of(row: Row) -> Key:
+    """Return the key of a row."""
+    kind = kind_of(row)
+    return kind, str(row[kind])
+
+
+def _phrases(row: Row) -> Iterator[tuple[str, tuple[str, ...], bool]]:
+    """Yield column (empty for a name), words, and whether these are all of its text."""
+    for column in COLUMNS["text"]:
+        if isinstance(text := row.get(column), str):
+            yield column, spelled(text), True
+    first, last = str(row.get("first_name") or ""), str(row.get("last_name") or "")
+    if first or last:
+        yield "", spelled(first) + spelled(last), True
+        yield from (("", spelled(part), False) for part in (first, last) if len(part) >= SHORT)
+    name = str(row.get("name") or row.get("file_name") or "")
+    if name:
+        yield "", spelled(name), True
+    parts = name.split() if "file_name" not in row else []
+    least = 2 if "opportunity_id" in row else 1
+    words: tuple[str, ...] = ()
+    for length, part in enumerate(parts[:-1], start=1):
+        words += spelled(part)
+        if length >= least and len(parts[0]) >= SHORT and part not in ("&", "and"):
+            yield "", words, False

@@ -1,0 +1,228 @@
+"""Whether the table of facts bears out the values that a reply states."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, LOOSE, WORKED_OUT
+from pytest_crmeval.conversations.scorers.mentions import Figure, read, same_day, words_of
+from pytest_crmeval.conversations.scorers.records import Key, Records
+from pytest_crmeval.conversations.scorers.statements import Mention, Sentence
+from pytest_crmeval.conversations.scorers.subjects import KINDS, PERSONS, subjects
+from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, holds, same
+from pytest_crmeval.domain.state import Row
+
+DATES = {
+    **dict.fromkeys(("valid", "expires", "expire", "validity", "expiry"), ("valid_until", "end_date")),
+    **dict.fromkeys(("close", "closes", "closing"), ("close_date",)),
+    **dict.fromkeys(("start", "starts", "starting"), ("start_date",)),
+    **dict.fromkeys(("ends", "ending", "end"), ("end_date", "valid_until")),
+}
+"""Word before a date -> the columns that it may be of."""
+_DIFFERENCE = re.compile(
+    r"\s+(?:less|more|lower|higher|above|below|off|cheaper|apart|increase|reduction|discount|raise|cut)\b(?!\s+\W?\d)"
+)
+KINDS_OF_NUMBERS = ("amount", "percent", "date", "email", "phone")
+RULES = (1.0, 99.0, 10_000_000.0)
+"""The bounds that tools tell of themselves: of a probability, of an amount."""
+FEW = 12
+"""Of more amounts than this, no differences are worked out."""
+
+
+def untrue_values(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
+    """Yield each value of a sentence that nothing bears out, with the row that it was compared with."""
+    for mention in sentence.mentions:
+        if mention.sort == "id" and not _is_known_id(str(mention.value), facts):
+            yield f'"{mention.value}": no record or message has it'
+        if mention.sort in ("amount", "date", "email", "phone") and sentence.sense(mention) == "denied":
+            known = any(
+                holds(row, COLUMNS[mention.sort], mention) for rows in facts.records.past.values() for row in rows
+            )
+            if not known and not _is_granted(mention, sentence, facts):
+                yield f'"{quoted(mention, sentence)}": no record or message has it'
+        stated = mention.sort in COLUMNS and mention.sort != "id" and sentence.sense(mention) in ("fact", "old")
+        if stated and (reason := _fault(mention, sentence, facts)):
+            yield reason
+    yield from _untied(sentence, facts)
+
+
+def _is_known_id(said: str, facts: TurnFacts) -> bool:
+    rows = (row for versions in facts.records.past.values() for row in versions)
+    cells = (str(cell) for row in rows for name, cell in row.items() if name.endswith("_id"))
+    return any(cell.startswith(said) for cell in cells) or any(said in text.lower() for text in facts.heard)
+
+
+def _fault(mention: Mention, sentence: Sentence, facts: TurnFacts) -> str:
+    """Return why a value is not true; empty if it may be."""
+    records, old = facts.records, sentence.sense(mention) == "old"
+    columns = columns_of(mention, sentence)
+    found = subjects(mention, sentence, facts)
+    changed = [write.key for write in records.written if {*columns} & write.columns and write.old]
+    if old and changed and not sentence.spelled & LOOSE:
+        found = [key for key in found if key in changed] or found
+    if _is_difference(mention, sentence):
+        found = []
+    for key in found:
+        rows = records.past[key] if old or key in records.gone else (records.rows[key],)
+        if any(holds(row, columns, mention) for row in rows):
+            return ""
+    was = next((key for key in found if any(holds(row, columns, mention) for row in records.past[key])), None)
+    if was and _is_beside_new(was, columns, sentence, records) and not _is_kept(mention, sentence):
+        return ""
+    if was in changed and any(same(mention.value, fact) for fact in facts.facts):
+        return ""  # the user asked for the old value as well
+    if not (was in changed and not sentence.spelled & WORKED_OUT) and _is_granted(mention, sentence, facts):
+        return ""
+    kinds = KINDS[mention.column or mention.sort]
+    known = facts.base and mention.sort not in ("type", "text") and any(key[0] in kinds for key in records.rows)
+    if not found and mention.sort not in KINDS_OF_NUMBERS and not known:
+        return ""
+    said = was or next(iter(found), None)
+    words = quoted(mention, sentence)
+    return f'"{words}": {_has(said, columns, facts, old=old)}' if said else f'"{words}": no record or message has it'
+
+
+def _is_difference(mention: Mention, sentence: Sentence) -> bool:
+    """Whether a number is said as a difference: '500 more than before', 'raised by 5 %', 'a 5 % discount'."""
+    if mention.sort not in ("amount", "percent"):
+        return False
+    by = sentence.words_between(0, mention.start)[-1:] == ["by"]
+    return by or bool(_DIFFERENCE.match(sentence.text, mention.end))
+
+
+def _is_kept(mention: Mention, sentence: Sentence) -> bool:
+    """Whether a clause says that a value is still there."""
+    start, end = sentence.clause(mention.start)
+    return bool({"remains", "stays", "still", "keeps", "kept", "remain"} & {*sentence.words_between(start, end)})
+
+
+def columns_of(mention: Mention, sentence: Sentence) -> Sequence[str]:
+    """Return the columns that a value may be of; of dates, those that the words before it name."""
+    if mention.column:
+        return PERSONS if mention.column in PERSONS else (mention.column,)
+    if mention.sort == "date":
+        start, _ = sentence.clause(mention.start)
+        words = sentence.words_between(start, mention.start)
+        named = [
+            DATES[word] for word, after in zip(words, [*words[1:], ""], strict=False) if word in DATES and after != "of"
+        ]
+        return named[-1] if named else COLUMNS["date"]
+    return COLUMNS[mention.sort]
+
+
+def _is_granted(  # noqa: PLR0911 (one for each sort of value)
+    mention: Mention, sentence: Sentence, facts: TurnFacts
+) -> bool:
+    """Whether a value may be said although no record has it: the user or the CRM said it, or it is worked out."""
+    value = mention.value
+    if isinstance(value, Figure) and value.value in RULES:
+        return True
+    if any(same(value, fact) for fact in facts.facts):
+        columns = columns_of(mention, sentence)
+        holders = [key for key in facts.base if holds(facts.records.rows[key], columns, mention)]
+        named = {key for name in sentence.names for key in name.keys}
+        said = read(sentence.text)
+        listed = len(facts.facts) > 1 and all(map(said.says, facts.facts))
+        near = named.union(*map(facts.records.up, named), *(facts.records.down(key) for key in named)) or {*facts.base}
+        return listed or not holders or bool({*holders} & near)
+    if isinstance(value, Figure):
+        asked = facts.asked if not sentence.spelled & WORKED_OUT else read(" ".join(facts.heard))
+        if any(value.means(figure.value) for figure in (*facts.asked.figures, *asked.figures)):
+            return True
+        led = sentence.words_between(0, mention.start)[-1:]
+        return led not in (["reads"], ["shows"], ["says"]) and _is_worked_out(value, sentence, facts)
+    if isinstance(value, frozenset):
+        return any(same_day(one, day) for one in value for days in facts.asked.dates for day in days)
+    if mention.sort in ("email", "phone"):
+        return any(same(value, each) for each in (*facts.asked.emails, *facts.asked.phones))
+    if mention.sort in ("version", "prefix"):
+        return str(value).casefold() in facts.user.casefold()
+    return mention.sort == "text" and not facts.records.written and words_of(str(value)) in facts.asked.words
+
+
+def _is_worked_out(figure: Figure, sentence: Sentence, facts: TurnFacts) -> bool:
+    """Whether a number is a sum, a difference or a share of what the turn is about."""
+    rows = [facts.records.rows[key] for key in facts.base]
+    changes = [(write.old or {}, write.new or {}) for write in facts.records.written]
+    numbers = {*_changes(changes)}
+    if sentence.spelled & WORKED_OUT:
+        named = {key for name in sentence.names for key in name.keys}
+        family = [facts.records.rows[key] for key in facts.family(named or facts.base)]
+        numbers |= {*_sums(rows), *_sums(family)}
+    return any(map(figure.means, numbers))
+
+
+def _changes(changes: Sequence[tuple[Row, Row]]) -> Iterator[float]:
+    for old, new in changes:
+        for name, value in new.items():
+            was = old.get(name)
+            if isinstance(value, int | float) and isinstance(was, int | float) and was:
+                yield from (abs(value - was), abs(value - was) / was * 100, value / was * 100)
+
+
+def _sums(rows: Sequence[Row]) -> Iterator[float]:
+    """Yield what the amounts of rows add up to, all and those that are alike, and how far they are apart."""
+    groups: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        for column in COLUMNS["amount"]:
+            if isinstance(amount := row.get(column), int | float):
+                for name, cell in row.items():
+                    if isinstance(cell, str):
+                        groups.setdefault((column + name, cell), []).append(float(amount))
+                groups.setdefault((column, ""), []).append(float(amount))
+                groups.setdefault(("", ""), []).append(float(amount))
+                if isinstance(chance := row.get("probability"), int | float):
+                    groups.setdefault(("weighted", ""), []).append(amount * chance / 100)
+                    yield amount * chance / 100
+    for amounts in (each for each in groups.values() if len(each) > 1):
+        yield from (sum(amounts), sum(amounts) / len(amounts))
+        for one, other in combinations(sorted({*amounts}), 2) if len(amounts) <= FEW else ():
+            yield from (
+                one + other,
+                other - one,
+                one / other * 100 if other else 0.0,
+                (other - one) / one * 100 if one else 0.0,
+            )
+
+
+def _is_beside_new(key: Key, columns: Sequence[str], sentence: Sentence, records: Records) -> bool:
+    """Whether the sentence of an old value also has the new one: 'half of 100 is 50', 'swapped A for B'."""
+    new = [each for each in sentence.mentions if each.sort in COLUMNS and holds(records.rows[key], columns, each)]
+    return any(sentence.sense(each) != "old" or sentence.spelled & WORKED_OUT for each in new)
+
+
+def _untied(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
+    """Yield quotes and contracts that have each of a sentence's values, but not one record that has them all."""
+    for kind in ("quote_id", "contract_id"):
+        mine = [
+            m
+            for m in sentence.mentions
+            if m.sort in ("amount", "status", "date", "version") and sentence.sense(m) == "fact"
+        ]
+        sorts = [m.sort for m in mine]
+        if len(mine) <= 1 or len(set(sorts)) < len(sorts) or sentence.spelled & LOOSE:
+            continue
+        sets = []
+        for m in mine:
+            found = subjects(m, sentence, facts)
+            fit = {key for key in found if holds(facts.records.rows[key], columns_of(m, sentence), m)}
+            if fit and {key[0] for key in fit} == {kind}:
+                sets.append(fit)
+        if len(sets) > 1 and not set.intersection(*sets):
+            yield f'"{sentence.text.strip()}": no {kind.removesuffix("_id")} has all of this'
+
+
+def quoted(mention: Mention, sentence: Sentence) -> str:
+    """Return the words that were judged, with a few before them."""
+    before = [word.start for word in sentence.words if word.end <= mention.start][-2:]
+    start = before[0] if before else mention.start
+    return sentence.text[start : mention.end].strip()
+
+
+def _has(key: Key, columns: Sequence[str], facts: TurnFacts, *, old: bool) -> str:
+    """Return what a record has, or had before the turn, in the first of some columns."""
+    row = facts.records.before.get(key, facts.records.rows[key]) if old else facts.records.rows[key]
+    column = next((column for column in columns if column in row), columns[0])
+    has = row.get(column)
+    shown = f"no {column}" if has is None else f"{has:g}" if isinstance(has, float) else has
+    return f"{facts.records.label(key)} {'had' if old else 'has'} {shown}"

@@ -1,1 +1,0 @@
-"""What judges of all kinds of case have in common."""

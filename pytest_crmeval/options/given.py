@@ -1,0 +1,117 @@
+"""What the command line and the ini file say. An error names the option or setting, and its value."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from pytest_crmeval.options.declared import SETTINGS
+from pytest_crmeval.options.parsing import truth
+
+T = TypeVar("T")
+
+
+def read(where: str, text: str, parse: Callable[[str], T]) -> T:
+    """Return what ``parse`` makes of a text; UsageError that says where the text is from if it can't be read."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"{where}: {error}") from None
+
+
+class Given:
+    """Options and settings as text, and read. ``--crmeval-set`` comes before the ini file."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self.overrides: Sequence[str] = tuple(config.getoption("crmeval_set") or ())
+        self._set: dict[str, list[str]] = {}
+        for text in self.overrides:
+            name, value = self._split(text)
+            self._set.setdefault(name, []).append(value)
+
+    def option(self, option: str) -> str | None:
+        """Return the value of an option that takes one; None if it is not given."""
+        value: str | None = self._config.getoption(option.removeprefix("--").replace("-", "_"))
+        return value
+
+    def options(self, option: str) -> tuple[str, ...]:
+        """Return the values of an option that may be repeated, each once."""
+        return tuple(dict.fromkeys(self.option(option) or ()))
+
+    def parsed(self, option: str, parse: Callable[[str], T]) -> T | None:
+        """Return the value of an option as ``parse`` reads it; None if it is not given."""
+        text = self.option(option)
+        return None if text is None else read(self.shown(option), text, parse)
+
+    def folder(self, option: str) -> Path | None:
+        """Return the folder that an option names, from where pytest was started; None if it is not given."""
+        text = self.option(option)
+        if text == "":
+            raise pytest.UsageError(f"{option}: must be the path of a folder")
+        return None if text is None else self._config.invocation_params.dir / Path(text).expanduser()
+
+    def shown(self, option: str) -> str:
+        """Return an option and its value as the user wrote them."""
+        return f"{option} {self.option(option)}"
+
+    def files(self, option: str) -> tuple[Path, ...]:
+        """Return the paths that an option names, from where pytest was started."""
+        return tuple(self._config.invocation_params.dir / Path(name).expanduser() for name in self.option(option) or ())
+
+    def text(self, setting: str) -> str:
+        """Return the value of a setting; empty if there is none."""
+        value = self._set[setting][-1] if setting in self._set else self._config.getini(f"crmeval_{setting}")
+        return str(value).strip()
+
+    def lines(self, setting: str) -> Sequence[str]:
+        """Return the lines of a setting that has several: those of ``--crmeval-set``, else those of the ini file."""
+        if setting in self._set:
+            return tuple(filter(None, self._set[setting]))
+        lines: Sequence[str] = self._config.getini(f"crmeval_{setting}")
+        return lines
+
+    def setting(self, setting: str, parse: Callable[[str], T]) -> T:
+        """Return the value of a setting as ``parse`` reads it."""
+        return read(self.where(setting), self.text(setting), parse)
+
+    def optional(self, setting: str, parse: Callable[[str], T]) -> T | None:
+        """Return the value of a setting as ``parse`` reads it; None if it is empty."""
+        return self.setting(setting, parse) if self.text(setting) else None
+
+    def is_true(self, setting: str) -> bool:
+        """Return the value of a setting that is true or false."""
+        if setting in self._set:
+            return self.setting(setting, truth)
+        try:
+            return bool(self._config.getini(f"crmeval_{setting}"))
+        except (TypeError, ValueError, pytest.UsageError) as error:  # pytest reads these itself
+            raise pytest.UsageError(f"crmeval_{setting}: must be true or false: {error}") from None
+
+    def where(self, setting: str) -> str:
+        """Return a setting and its value as the user wrote them."""
+        text = self.text(setting)
+        return f"--crmeval-set {setting}={text}" if setting in self._set else f"crmeval_{setting} = {text}"
+
+    def source(self, setting: str) -> str:
+        """Return the name of a setting as the user wrote it."""
+        return f"--crmeval-set {setting}" if setting in self._set else f"crmeval_{setting}"
+
+    def _split(self, text: str) -> tuple[str, str]:
+        """Return the name and the value of an override."""
+        key, equals, value = (part.strip() for part in text.partition("="))
+        name = key.removeprefix("crmeval_")
+        if not equals:
+            raise pytest.UsageError(f"--crmeval-set {text}: must be key=value, for example max_steps=30")
+        if name not in SETTINGS:
+            raise pytest.UsageError(f"--crmeval-set {text}: unknown setting {key!r}; {_suggestion(name)}")
+        return name, value
+
+
+def _suggestion(name: str) -> str:
+    """Return the settings with a similar name, or all of them."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, SETTINGS)
+    return f"did you mean {' or '.join(close)}?" if close else f"settings: {', '.join(SETTINGS)}"

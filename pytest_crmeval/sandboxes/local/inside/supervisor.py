@@ -1,0 +1,130 @@
+"""The supervisor: it starts a fork server, waits outside until the fork server is over, and leaves nothing behind."""
+
+import gc
+import os
+import signal
+import site
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pytest_crmeval.sandboxes.local.inside import cleaning, kernel, levels
+from pytest_crmeval.sandboxes.local.inside.child import KEPT, REPORT
+from pytest_crmeval.sandboxes.local.inside.fork_server import ForkServer
+from pytest_crmeval.sandboxes.local.inside.messages import send
+from pytest_crmeval.sandboxes.local.inside.python_program import make_ready
+
+WARM = [
+    "abc",
+    "bisect",
+    "collections",
+    "collections.abc",
+    "contextlib",
+    "copy",
+    "dataclasses",
+    "enum",
+    "functools",
+    "heapq",
+    "io",
+    "itertools",
+    "math",
+    "operator",
+    "os",
+    "re",
+    "string",
+    "struct",
+    "time",
+    "types",
+    "typing",
+    "encodings.ascii",
+    "encodings.latin_1",
+]
+"""Modules that programs import often: loaded once, before the wall, and not again for every run."""
+
+
+def supervise(control: socket.socket, isolation_request: Mapping[str, Any]) -> None:
+    """Keep a fork server until it ends."""
+    _warm_up(isolation_request["packages"])
+    asked = levels.IsolationRequest(**{name: isolation_request[name] for name in levels.IsolationRequest.__slots__})
+    kernel.adopt_orphans()
+    try:
+        outer = levels.leave(asked)
+    except OSError as error:
+        send(control, {"failed": str(error)})
+        return
+    if fork_server := os.fork():
+        control.close()
+        _wait(fork_server, outer.folder)
+    else:
+        _serve(control, asked, outer)
+
+
+def _warm_up(packages: list[str]) -> None:
+    for name in WARM:
+        with suppress(ImportError):  # an interpreter that was built without it
+            import_module(name)
+    # Without -S these would be there: programs call exit().
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
+    sys.path.extend(packages)
+
+
+def _serve(control: socket.socket, isolation_request: levels.IsolationRequest, outer: levels.OuterFolders) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    kernel.adopt_orphans()  # a fork does not inherit it, and the next run must not begin before they are gone
+    try:
+        isolation = levels.enter(isolation_request, outer)
+    except OSError as error:
+        send(control, {"failed": str(error)})
+        return
+    _hold_library(isolation, isolation_request.library)
+    os.environ.pop("LD_BIND_NOW", None)
+    os.environ["TMPDIR"] = isolation.folders[1]
+    for made in isolation.filters.values():
+        made.prepare()
+    spare = make_ready(isolation.box)
+    report, writing = os.pipe()
+    os.set_blocking(report, False)
+    os.dup2(writing, REPORT, inheritable=False)
+    os.close(writing)
+    gc.collect()
+    gc.freeze()
+    send(control, {"ready": True})
+    ForkServer(control, isolation, report, spare).serve()
+
+
+def _hold_library(isolation: levels.Isolation, library: str) -> None:
+    """Find modules by a descriptor where root's library can't be reached by the user that root has become."""
+    if isolation.library is None:
+        return
+    if not os.access(library, os.R_OK | os.X_OK):
+        os.dup2(isolation.library, KEPT, inheritable=False)
+        # Packages that are loaded have their own: the rest of them is looked for there, encodings for one.
+        for paths in (sys.path, *(getattr(module, "__path__", []) for module in list(sys.modules.values()))):
+            paths[:] = [path.replace(library, f"/proc/self/fd/{KEPT}", 1) for path in paths]
+    os.close(isolation.library)
+
+
+def _wait(fork_server: int, outer: str) -> None:
+    os.waitpid(fork_server, 0)
+    with suppress(ChildProcessError):
+        while True:
+            _end_orphans()
+            os.waitpid(-1, 0)
+    if outer:
+        for room in levels.FOLDERS:
+            cleaning.empty(f"{outer}/{room}")
+            Path(outer, room).rmdir()
+        Path(outer).rmdir()
+
+
+def _end_orphans() -> None:
+    """End what a fork server has left that was killed itself."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for orphan in Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split():
+            os.kill(int(orphan), signal.SIGKILL)

@@ -1,0 +1,202 @@
+"""A journal that grows: what was read is not read again."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.json import Decoder
+
+from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.journal import reader
+from pytest_crmeval.journal.reader import Follower, JournalError
+from pytest_crmeval.journal.writer import JournalWriter
+from tests.fakes import planned, trial
+
+PART = {"started": "2026-11-16T02:18:47+00:00", "command": "pytest evals/"}
+CASES = ("one", "two", "three")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return where a journal is."""
+    return tmp_path / "run" / "trials.jsonl"
+
+
+@contextmanager
+def journal(path: Path, *cases: str) -> Iterator[JournalWriter]:
+    """Write a journal in which a part has begun."""
+    opened = JournalWriter.open(path)
+    opened.part(PART, [planned(case) for case in cases or CASES])
+    yield opened
+    opened.close()
+
+
+def done(follower: Follower) -> tuple[int, int]:
+    """Return how much is done, and how much there is."""
+    whole = follower.read().tally.whole(0.0)
+    return whole.done, whole.total
+
+
+def test_a_journal_is_followed_while_it_is_written(path: Path) -> None:
+    """By another process, which notices nothing."""
+    follower = Follower(path)
+    with journal(path) as writing:
+        found = [done(follower)]
+        for case in CASES:
+            writing.trial(trial(case))
+            found.append(done(follower))
+
+    assert [(0, 3), (1, 3), (2, 3), (3, 3)] == found
+
+
+def test_a_journal_that_is_not_there_yet_is_empty(path: Path) -> None:
+    """Its run has been submitted, and has not begun."""
+    follower = Follower(path)
+
+    assert (0, 0) == done(follower)
+    with journal(path):
+        assert (0, 3) == done(follower)
+
+
+def test_nothing_is_read_twice(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often somebody looks."""
+    parsed: list[bytes] = []
+    decode = reader.decoded_line
+
+    def counting(line: bytes, decoder: Decoder[Any]) -> Any:  # noqa: ANN401 (a line)
+        parsed.append(line)
+        return decode(line, decoder)
+
+    monkeypatch.setattr(reader, "decoded_line", counting)
+    follower = Follower(path)
+    with journal(path) as writing:
+        for case in CASES:
+            writing.trial(trial(case))
+            follower.read()
+            follower.read()
+
+    assert 4 == len(parsed)
+
+
+def test_a_torn_line_is_left_for_the_next_time(path: Path) -> None:
+    """Somebody is in the middle of it, or the disk is full."""
+    with journal(path) as writing:
+        writing.trial(trial("one"))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    follower = Follower(path)
+
+    assert (0, 3) == done(follower)
+    path.write_bytes(whole)
+    assert (1, 3) == done(follower)
+
+
+def test_a_journal_that_shrank_is_read_anew(path: Path) -> None:
+    """A line was taken back that the disk had no room for."""
+    with journal(path) as writing:
+        writing.trial(trial("one"))
+        before = path.stat().st_size
+        writing.trial(trial("two"))
+    follower = Follower(path)
+    follower.read()
+
+    path.write_bytes(path.read_bytes()[:before])
+
+    assert (1, 3) == done(follower)
+
+
+def test_a_journal_that_was_replaced_is_read_anew(path: Path) -> None:
+    """Also by a longer one."""
+    with journal(path) as writing:
+        writing.trial(trial("one", Verdict.FAILED))
+    follower = Follower(path)
+    follower.read()
+    path.unlink()
+
+    with journal(path, "one", "two", "three", "four", "five") as writing:
+        writing.trial(trial("one"))
+        writing.trial(trial("two"))
+
+    assert (2, 5) == done(follower)
+    assert 0 == follower.read().tally.whole(0.0).failed
+
+
+def test_a_journal_that_is_gone_tells_nothing(path: Path) -> None:
+    """Nor does what was read of it before."""
+    with journal(path):
+        follower = Follower(path)
+        follower.read()
+
+    path.unlink()
+
+    assert (0, 0) == done(follower)
+
+
+def test_a_resumed_run_has_parts(path: Path) -> None:
+    """It began with the first, and goes on by the command of the latest."""
+    with journal(path):
+        pass
+    opened = JournalWriter.open(path)
+    opened.part({**PART, "started": "2026-11-16T03:18:47+00:00", "command": "pytest -n 3"}, [planned("one")])
+    opened.close()
+
+    found = Follower(path).read()
+
+    assert found.started is not None
+    assert (2, found.started + 3600, "pytest -n 3") == (len(found.parts), found.resumed, found.command)
+
+
+def test_what_is_in_no_trial_was_spent_too(path: Path) -> None:
+    """And a test that is red for another reason is nothing that progress counts."""
+    with journal(path) as writing:
+        writing.spent(0.25)
+        writing.red("test_crm.py::test_conversation[oracle-one]")
+
+    assert 0.25 == Follower(path).read().tally.spent
+
+
+def test_a_journal_from_before_times_were_kept_can_be_read(path: Path) -> None:
+    """Nobody knows how fast it went."""
+    with journal(path):
+        pass
+    with path.open("a") as file:
+        file.write(json.dumps({"trial": trial("one").to_dict()}) + "\n")
+
+    found = Follower(path).read()
+
+    assert (1, None, None) == (found.tally.whole(0.0).done, found.tally.whole(0.0).rate, found.latest)
+
+
+@pytest.mark.parametrize("line", ["nonsense", "[]", '{"trial": {}}', '{"part": {}}', '{"part": {"shard": {}}}', "7"])
+def test_what_is_no_line_of_a_journal_is_told_with_its_place(path: Path, line: str) -> None:
+    """Which file, which line, what to do."""
+    with journal(path):
+        pass
+    with path.open("a") as file:
+        file.write(f"{line}\n")
+
+    with pytest.raises(JournalError, match=r"trials\.jsonl:2: not a line of a journal: .*; move it away"):
+        Follower(path).read()
+
+
+@pytest.mark.parametrize("at", ["Infinity", "-Infinity", "NaN"])
+def test_a_trial_of_no_time_is_no_line_of_a_journal(path: Path, at: str) -> None:
+    """Nobody could say how long ago it was."""
+    with journal(path) as writing:
+        writing.trial(trial("one"))
+    path.write_text(re.sub(r'"at": ?[0-9.]+', f'"at": {at}', path.read_text()))
+
+    with pytest.raises(JournalError, match=r"trials\.jsonl:2: not a line of a journal: .*invalid time"):
+        Follower(path).read()
+
+
+def test_a_journal_that_may_not_be_read_is_told(path: Path) -> None:
+    """With the reason of the system."""
+    path.mkdir(parents=True)
+
+    with pytest.raises(JournalError, match="Is a directory"):
+        Follower(path).read()

@@ -1,0 +1,73 @@
+"""What is made of tools once."""
+
+from collections.abc import Sequence
+
+from pytest_crmeval.domain.messages import Tool, user_says
+from pytest_crmeval.domain.prompt import Prompt
+from pytest_crmeval.models.backend import MOST, ToolsCache
+from pytest_crmeval.models.token_estimates import TokenEstimate
+from pytest_crmeval.models.usage_meter import UsageMeter
+
+
+def tools(name: str = "add_note") -> tuple[Tool, ...]:
+    """Return tools that are another tuple each time."""
+    return (Tool(name=name, description="", parameters={}),)
+
+
+class Counted:
+    """Makes names of tools, and counts how often."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def __call__(self, shown: Sequence[Tool]) -> list[str]:
+        """Return their names."""
+        self.made += 1
+        return [tool.name for tool in shown]
+
+
+def test_as_many_slots_as_there_may_be_look_at_their_tools_once() -> None:
+    """Each has a tuple of its own, and they take turns."""
+    counted, slots = Counted(), [tools(f"tool_{number}") for number in range(100)]
+    once = ToolsCache(counted)
+
+    named = [once.of(shown) for _ in range(3) for shown in slots]
+
+    assert [[f"tool_{number}"] for number in range(100)] * 3 == named
+    assert 100 == counted.made
+
+
+def test_a_list_is_looked_at_each_time() -> None:
+    """It may have changed."""
+    shown, once = list(tools()), ToolsCache(Counted())
+    once.of(shown)
+    shown.append(*tools("add_deal"))
+
+    assert ["add_note", "add_deal"] == once.of(shown)
+
+
+def test_not_every_tuple_there_ever_was_is_remembered() -> None:
+    """And none is taken for another one: it is kept as long as it is known."""
+    once = ToolsCache(Counted())
+
+    assert all([str(number)] == once.of(tools(str(number))) for number in range(MOST + 8))
+    assert MOST >= len(once._known)  # noqa: SLF001 (nobody else sees it)
+
+
+def test_how_long_tools_are_is_found_out_once() -> None:
+    """They are longer than all that is said, and the same in every dialogue."""
+    looks: list[str] = []
+
+    class Watched(dict[str, str]):
+        def __repr__(self) -> str:
+            looks.append("looked")
+            return "x" * 3_000
+
+    shown = (Tool(name="add_note", description="", parameters=Watched()),)
+    guess = TokenEstimate(100)
+    bounds = {
+        guess.bound(Prompt(system="", messages=(user_says("Hello"),), tools=shown), UsageMeter()) for _ in range(5)
+    }
+
+    assert ["looked"] == looks
+    assert 1_100 < bounds.pop() < 1_300

@@ -1,0 +1,108 @@
+"""The end of a run on one screen."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_crmeval.domain.score import Score, Verdict
+from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.render.fitting import fitted, wrapped
+from pytest_crmeval.render.terminal import RunEnd, example_of, failures
+from pytest_crmeval.report import files as reports
+from pytest_crmeval.report.gate import Gate
+from pytest_crmeval.report.gating import judge
+from pytest_crmeval.report.report import Report
+from tests.fakes import planned, trial
+
+LONG = "a-company-wide-sales-assistant-of-the-second-generation"
+REASONS = ("clients", "contacts", "deals", "quotes", "notes", "files", "contracts", "people", "tasks", "calls", "mails")
+
+
+def failed(case: str, reason: str, subject: str = LONG) -> Trial:
+    """Return a trial that failed for a reason."""
+    wrong = Score(name="state", value=0.0, reason=reason)
+    return replace(trial(planned(case, subject=subject), Verdict.FAILED), scores=(wrong,))
+
+
+def report(*trials: Trial) -> Report:
+    """Return the report of trials, with a gate."""
+    found = reports.build({"id": "mine"}, {each.planned.key: each for each in trials}, [])
+    return replace(found, rulings=judge([Gate.parse("crm.pass_rate >= 0.60")], found))
+
+
+def many() -> Report:
+    """Return a report with eleven reasons, the first of them most frequent."""
+    wrong = [
+        failed(f"case-{place}-{n}", f"{name}: missing: name='Ada'", subject=subject)
+        for subject in (LONG, "gpt-4.1")
+        for place, name in enumerate(REASONS)
+        for n in range(30 - place)
+    ]
+    return report(*wrong, trial(planned("case-0-0", subject="oracle")))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    """Neither gates nor tables nor reasons nor notes."""
+    lines = RunEnd(report=many(), notes=["a note " * 30], places=["report: here"]).lines(width, None)
+
+    assert width >= max(map(len, lines))
+
+
+def test_a_small_screen_has_fewer_reasons_and_a_large_one_at_most_ten() -> None:
+    """The rest is counted."""
+    small, large = (list(RunEnd(report=many()).lines(80, height)) for height in (18, 200))
+
+    assert 18 - 3 == len(small)  # the title, the line of pytest and the prompt
+    assert [10, 4] == [sum("missing: …" in line for line in lines) for lines in (large, small)]
+    assert "   270  for 12 other reasons" in large
+
+
+def test_a_reason_has_a_count_a_subject_and_an_example() -> None:
+    """The most frequent first."""
+    first = list(failures(many(), 80))[:2]
+
+    assert "550 trials failed; the most frequent reasons:" == first[0]
+    assert first[1].startswith("    30  a-compan…eration  state: clients: missing: …")
+    assert first[1].endswith("case-0-0")
+    assert "case-0-0" == example_of(many())
+
+
+def test_failures_of_mute_are_left_out_unless_there_are_no_others() -> None:
+    """It can't pass, so they say nothing."""
+    mute = failed("one", "it said nothing", subject="mute")
+
+    assert any("it said nothing" in line for line in failures(report(mute), 80))
+    assert not any("it said nothing" in line for line in failures(report(mute, failed("one", "wrong")), 80))
+
+
+def test_errored_trials_are_counted_and_marked() -> None:
+    """They are not failures of the subject."""
+    lines = list(failures(report(trial("one", Verdict.ERRORED), failed("two", "wrong", "oracle")), 80))
+
+    assert "1 trial failed and 1 trial errored; the most frequent reasons:" == lines[0]
+    assert any("errored: ConnectionError" in line for line in lines)
+
+
+def test_a_run_without_failures_has_no_reasons() -> None:
+    """And no case to show."""
+    sound = report(trial("one"))
+
+    assert [] == list(failures(sound, 80))
+    assert "" == example_of(sound)
+
+
+def test_a_narrow_table_loses_spare_columns_and_then_cuts_names() -> None:
+    """Numbers are never cut."""
+    rows = [("name", "spare", "rate"), ("x" * 30, "1", "0.500")]
+
+    assert ["name                            spare   rate", f"{'x' * 30}      1  0.500"] == list(
+        fitted(rows, names=1, width=50, spare=("spare",))
+    )
+    assert ["name         rate", "xxxxx…xxxx  0.500"] == list(fitted(rows, names=1, width=17, spare=("spare",)))
+
+
+def test_a_long_sentence_is_wrapped_between_words() -> None:
+    """Lines after the first are indented."""
+    assert ["one two", "  three"] == list(wrapped("one two three", 8))
+    assert ["one two three"] == list(wrapped("one two three", None))
