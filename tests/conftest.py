@@ -38,7 +38,8 @@ def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_stay_home)
-for variable in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):  # the runs of tests are none of GitHub's business
+# The pytest runs of tests print the same on every machine: pytest prints long lines unabridged where CI is set.
+for variable in ("CI", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
     os.environ.pop(variable, None)
 os.environ["COLUMNS"] = "80"  # what is printed is as wide as in a pipe, whoever's terminal it is
 # `make test &`, `nohup make test`: whoever started us has a signal ignored, and so would all that we start.
