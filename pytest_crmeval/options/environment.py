@@ -1,4 +1,4 @@
-"""The environment of a run: the process's own, and what a .env file adds."""
+"""The environment of a run: the variables of the process, and those that a .env file adds."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -12,12 +12,13 @@ from pytest_crmeval.domain.cutting import use
 from pytest_crmeval.domain.redaction import Redactor, secrets_in
 from pytest_crmeval.models.prices import other_addresses
 from pytest_crmeval.options.given import Given
-from pytest_crmeval.options.once import once
+from pytest_crmeval.options.once import once_per_config
 from pytest_crmeval.options.reading import options_of
 
 DEFAULT = ".env"
 
 
+@once_per_config
 def read_env_file(config: pytest.Config) -> str:
     """Add the variables of the project's .env file to the environment, once; those that are set and not empty stay.
 
@@ -25,27 +26,20 @@ def read_env_file(config: pytest.Config) -> str:
     must be readable. The default ``.env`` may belong to another program: its problem is returned, not raised; empty if
     there is none.
     """
-    return once(config, _load)
-
-
-def _load(config: pytest.Config) -> str:
     given = Given(config)
     named = given.text("env_file")
     path = config.rootpath / Path(named or DEFAULT).expanduser()
     problem = _export(path) if path.is_file() else ""
     if named and not path.is_file():
-        raise pytest.UsageError(f"{given.where('env_file')}: there is no such file")
+        raise pytest.UsageError(f"{given.where('env_file')}: the file does not exist")
     if named and problem:
         raise pytest.UsageError(problem)
     return problem
 
 
+@once_per_config
 def redactor_of(config: pytest.Config) -> Redactor:
     """Return the redactor of the secrets in the environment."""
-    return once(config, _redactor)
-
-
-def _redactor(config: pytest.Config) -> Redactor:
     read_env_file(config)
     named = [os.environ.get(name, "") for name in _key_names(config)]
     redactor = Redactor([*secrets_in(os.environ), *filter(None, named)])
@@ -76,6 +70,6 @@ def _export(path: Path) -> str:
         for name, value in found.items():
             if value is not None and not os.environ.get(name):  # empty is how CI sets a secret that it does not have
                 os.environ[name] = value
-    except (OSError, ValueError) as error:  # no UTF-8; a NUL in a value
-        return f"{path}: can't be read: {type(error).__name__}"
+    except (OSError, ValueError) as error:  # not UTF-8; a NUL in a value
+        return f"{path}: could not be read: {type(error).__name__}"
     return ""

@@ -1,4 +1,4 @@
-"""What the command line and the ini file say. An error names the option or setting, and its value."""
+"""Options and settings as the user gave them. An error names the option or setting, and its value."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def read(where: str, text: str, parse: Callable[[str], T]) -> T:
-    """Return what ``parse`` makes of a text; UsageError that says where the text is from if it can't be read."""
+    """Return the text as ``parse`` reads it; a UsageError names the source of a text that can't be read."""
     try:
         return parse(text)
     except ValueError as error:
@@ -28,7 +28,12 @@ class Given:
         self.overrides: Sequence[str] = tuple(config.getoption("crmeval_set") or ())
         self._set: dict[str, list[str]] = {}
         for text in self.overrides:
-            name, value = self._split(text)
+            key, equals, value = (part.strip() for part in text.partition("="))
+            name = key.removeprefix("crmeval_")
+            if not equals:
+                raise pytest.UsageError(f"--crmeval-set {text}: must be key=value, for example max_steps=30")
+            if name not in SETTINGS:
+                raise pytest.UsageError(f"--crmeval-set {text}: unknown setting {key!r}; {_similar(name)}")
             self._set.setdefault(name, []).append(value)
 
     def option(self, option: str) -> str | None:
@@ -98,18 +103,8 @@ class Given:
         """Return the name of a setting as the user wrote it."""
         return f"--crmeval-set {setting}" if setting in self._set else f"crmeval_{setting}"
 
-    def _split(self, text: str) -> tuple[str, str]:
-        """Return the name and the value of an override."""
-        key, equals, value = (part.strip() for part in text.partition("="))
-        name = key.removeprefix("crmeval_")
-        if not equals:
-            raise pytest.UsageError(f"--crmeval-set {text}: must be key=value, for example max_steps=30")
-        if name not in SETTINGS:
-            raise pytest.UsageError(f"--crmeval-set {text}: unknown setting {key!r}; {_suggestion(name)}")
-        return name, value
 
-
-def _suggestion(name: str) -> str:
+def _similar(name: str) -> str:
     """Return the settings with a similar name, or all of them."""
     from difflib import get_close_matches
 

@@ -1,4 +1,4 @@
-"""From text to a value. ValueError says what is allowed, without the name of the option and the text."""
+"""Parsers for the values of options. Their ValueError says what is allowed; the caller adds the option and the text."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,7 +20,7 @@ def whole(least: int | None = None, most: int | None = None) -> Callable[[str], 
 
 
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """Return a function that takes one of some words."""
+    """Return a function that accepts one of some words."""
 
     def read(text: str) -> str:
         if text not in choices:

@@ -1,4 +1,4 @@
-"""From the command line, the ini file and the environment to one frozen ``Options``."""
+"""Read the command line, the ini file and the environment into one frozen ``Options``."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ import pytest
 from pytest_crmeval.agents import NAMED_AGENTS
 from pytest_crmeval.journal.ids import new_run, problem_of
 from pytest_crmeval.options.given import Given, read
-from pytest_crmeval.options.once import once
+from pytest_crmeval.options.once import once_per_config
 from pytest_crmeval.options.parsing import dollars, one_of, seconds, share, whole
 from pytest_crmeval.options.values import (
     AUTO,
@@ -33,12 +33,9 @@ if TYPE_CHECKING:  # loaded in every pytest run of the environment
     from pytest_crmeval.report.gate import Gate
 
 
+@once_per_config
 def options_of(config: pytest.Config) -> Options:
     """Return the options of this run, decided once: command line before ini before default."""
-    return once(config, _decide)
-
-
-def _decide(config: pytest.Config) -> Options:
     options = _read(config, Given(config))
     _check_rootdir(config, options.files)
     return options
@@ -48,13 +45,15 @@ def _read(config: pytest.Config, given: Given) -> Options:
     run = run_of_controller(config) or given.option("--crmeval-run")
     reports = config.rootpath / Path(given.text("reports")).expanduser()
     inflight = whole(1, MOST_INFLIGHT)
+    names = given.options("--crmeval-scorer")
+    scorers = tuple(read(f"--crmeval-scorer {name}", name, one_of(SCORERS)) for name in names)
     return Options(
         agents=given.options("--crmeval-agent") or ("oracle",),
         named_agents={**NAMED_AGENTS, **_named_agents(given)},
         conversations=given.files("--crmeval-conversations"),
         questions=given.files("--crmeval-questions"),
         checkpoints=_checkpoints(config, given),
-        scorers=_scorers(given),
+        scorers=scorers or DEFAULT_SCORERS,
         play_invalid=given.option("--crmeval-invalid") == "play",
         suites=given.options("--crmeval-suite"),
         tags=given.options("--crmeval-tag"),
@@ -150,10 +149,10 @@ def run_of_controller(config: pytest.Config) -> str | None:
 
 
 def _check_rootdir(config: pytest.Config, given: Mapping[str, Sequence[Path]]) -> None:
-    """Refuse a run whose rootdir is what it is because of where an option of ours points to.
+    """Refuse a run whose rootdir pytest derived from the value of one of our options.
 
-    pytest looks for the rootdir before it knows our options. It collects the value of one that is written with a space.
-    The settings of the project are not read then, and reports would be written beside the data.
+    pytest looks for the rootdir before it knows our options, and takes a value after a space for a path to collect.
+    The project's settings would not be read, and reports would be written beside the data.
     """
     here, root = config.invocation_params.dir, config.rootpath
     if getattr(config.option, "rootdir", None) or config.inipath or root == here:
@@ -162,8 +161,8 @@ def _check_rootdir(config: pytest.Config, given: Mapping[str, Sequence[Path]]) -
         for path in paths:
             if path.is_relative_to(root) and not path.is_relative_to(here):
                 raise pytest.UsageError(
-                    f"pytest takes {root} for your project, because of {option} {path}: write it with '=', "
-                    f"{option}={path}, or name what to collect, or give --rootdir"
+                    f"pytest chose the rootdir {root} because of {option} {path}; write {option}={path} (with '='), "
+                    "name the tests to collect, or add --rootdir"
                 )
 
 
@@ -192,31 +191,26 @@ def _durations(config: pytest.Config, given: Given, run: Path | None, reports: P
     except NoRunError as error:
         raise pytest.UsageError(f"{given.source('durations')}: {error}") from None
     if run and is_of(place, run):
-        raise pytest.UsageError(f"{given.where('durations')}: this is the run that is played; name an earlier one")
+        raise pytest.UsageError(f"{given.where('durations')}: this is the current run; name an earlier one")
     return place
-
-
-def _scorers(given: Given) -> tuple[str, ...]:
-    names = given.options("--crmeval-scorer")
-    return tuple(read(f"--crmeval-scorer {name}", name, one_of(SCORERS)) for name in names) or DEFAULT_SCORERS
 
 
 def _cassettes(given: Given) -> dict[str, Path | None]:
     """Return where to record and where to replay from; one of them at most."""
     record, replay = given.folder("--crmeval-record"), given.folder("--crmeval-replay")
     if record and replay:
-        raise pytest.UsageError("--crmeval-record and --crmeval-replay: choose one; a replay is recorded already")
+        raise pytest.UsageError("--crmeval-record and --crmeval-replay: choose one")
     if record:
         there = next(path for path in (record, *record.parents) if path.exists())
         if not (there.is_dir() and os.access(there, os.W_OK)):
-            raise pytest.UsageError(f"{given.shown('--crmeval-record')}: {there} is not a folder that can be written")
+            raise pytest.UsageError(f"{given.shown('--crmeval-record')}: {there} is not a writable folder")
     return {"record": record, "replay": _existing(given, "--crmeval-replay", "; --crmeval-record creates one")}
 
 
 def _existing(given: Given, option: str, hint: str = "") -> Path | None:
     folder = given.folder(option)
     if folder and not folder.is_dir():
-        raise pytest.UsageError(f"{given.shown(option)}: there is no such folder{hint}")
+        raise pytest.UsageError(f"{given.shown(option)}: the folder does not exist{hint}")
     return folder
 
 
@@ -226,14 +220,14 @@ def _testlib(config: pytest.Config, given: Given) -> Path | None:
     path = config.rootpath / Path(given.text("testlib")).expanduser()
     header = path / "testlib.h" if path.is_dir() else path
     if not header.is_file():
-        raise pytest.UsageError(f"{given.where('testlib')}: there is no file {header}")
+        raise pytest.UsageError(f"{given.where('testlib')}: the file {header} does not exist")
     return header
 
 
 def _packages(config: pytest.Config, given: Given) -> Sequence[Path]:
     folders = [config.rootpath / Path(line).expanduser() for line in given.lines("packages")]
     if lost := next((folder for folder in folders if not folder.is_dir()), None):
-        raise pytest.UsageError(f"{given.source('packages')}: there is no folder {lost}")
+        raise pytest.UsageError(f"{given.source('packages')}: the folder {lost} does not exist")
     return folders
 
 

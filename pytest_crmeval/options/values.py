@@ -22,17 +22,17 @@ PISTON_URL = "CRMEVAL_PISTON_URL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedTests:
-    """Which generated tests a problem is judged by, besides its own."""
+    """Which generated tests a problem is judged by, in addition to its own."""
 
     folder: Path | None
-    """Where they are, a parquet file per contest; None: there are none."""
+    """The folder of parquet files, one per contest; None: no generated tests."""
     most: int | None
-    """Of each problem; None: all."""
+    """Maximum per problem; None: all."""
     order: str
     bytes: int | None
-    """Input and output of all of them together, of each problem; None: any."""
+    """Maximum size of all inputs and outputs per problem; None: no limit."""
     share: float
-    """A sample of each problem's tests, drawn with the run's seed."""
+    """Share of each problem's tests to sample, with the run's seed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,23 +40,23 @@ class CheckpointOptions:
     """Options for solution files."""
 
     solutions: Sequence[Path]
-    """Folders, patterns or lists, which replace the marker's."""
+    """Folders, patterns or lists that replace the marker's."""
     problems: Sequence[Path]
     pattern: str
-    """Only checkpoints with such names; empty: all."""
+    """Only checkpoints whose names match; empty: all."""
     sandbox: str
     unsafe: bool
-    """Whether programs may run where they can't be isolated."""
+    """Whether programs may run where isolation is unavailable."""
     packages: Sequence[Path]
     """Folders of Python packages that programs may import in the local sandbox."""
     factors: Mapping["Language", "Factors"]
-    """What the limits of a problem are multiplied by for programs in a language; no entry: 1."""
+    """Multipliers for the limits of a problem, by language; no entry: 1."""
     extraction: str
     generated: GeneratedTests
     examples: str
-    """Whether the examples of a statement are tests."""
+    """Whether the examples of a problem statement are used as tests."""
     skip_over: int
-    """Bytes: a test with a larger input is skipped, with a note."""
+    """In bytes: a test with a larger input is skipped, with a note."""
     all_tests: bool
     """Whether the tests after the first failed one are run."""
     file_seconds: float
@@ -67,7 +67,7 @@ class CheckpointOptions:
 
     @property
     def sandbox_spec(self) -> str:
-        """Which sandbox is wanted: ``auto`` is a Piston server where the environment has one, else this machine."""
+        """The sandbox to use: ``auto`` is the Piston server of the environment if there is one, else this machine."""
         return (os.environ.get(PISTON_URL) or LOCAL) if self.sandbox == AUTO else self.sandbox
 
 
@@ -90,9 +90,9 @@ class Options:
     scorers: Sequence[str]
     play_invalid: bool
     suites: Sequence[str]
-    """Only these are played; all suites if there is none."""
+    """Only these are played; empty: all suites."""
     tags: Sequence[str]
-    """Cases with any of them are played; all cases if there is none."""
+    """Only cases with one of these tags are played; empty: all cases."""
     split: str
     sample: int | None
     seed: int
@@ -101,9 +101,9 @@ class Options:
     trials: int
     """How often each case is tried."""
     shard: "Shard | None"
-    """The part of what is selected that this invocation plays; None: all of it."""
+    """The part of the selected cases that this invocation plays; None: all of them."""
     durations: Path | None
-    """The report or journal whose durations balance the shards; None: their turns do."""
+    """The report or journal whose durations balance the shards; None: the number of turns does."""
     run: str
     resumable: bool
     """Whether the user named the run: only then can there be an earlier part of it."""
@@ -118,9 +118,9 @@ class Options:
     failures: int
     """How many failed cases are shown with their dialogue at the end of the run."""
     verbose: bool
-    """Whether all are shown, and the whole summary."""
+    """Whether every failure and the whole summary are shown."""
     overrides: Sequence[str]
-    """What ``--crmeval-set`` was given, as ``key=value``."""
+    """The values of ``--crmeval-set``, as ``key=value``."""
     max_steps: int
     server_wait: int
     """Seconds to wait for an unreachable PostgreSQL."""
@@ -131,7 +131,7 @@ class Options:
     budget: float | None
     """US dollars."""
     learning_from: str
-    """The run whose playbooks learners begin with; empty: with none."""
+    """The run whose playbooks learners start with; empty: they start with none."""
     estimate: bool
     record: Path | None
     replay: Path | None

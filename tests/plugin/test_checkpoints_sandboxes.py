@@ -234,6 +234,6 @@ def test_a_run_that_would_write_beside_the_data_is_refused(
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines(
-        ["ERROR: pytest takes * for your project, because of --crmeval-problems *: write it with '='*"]
+        ["ERROR: pytest chose the rootdir * because of --crmeval-problems *; write --crmeval-problems=*"]
     )
     assert ["problems.jsonl"] == [path.name for path in problems.parent.iterdir()]

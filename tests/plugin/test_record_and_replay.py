@@ -288,7 +288,7 @@ def test_a_place_where_nothing_can_be_recorded_is_refused(project: Project, prov
     result = pytester.runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-record", "tapes")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*--crmeval-record tapes: *tapes is not a folder that can be written*"])
+    result.stderr.fnmatch_lines(["*--crmeval-record tapes: *tapes is not a writable folder*"])
 
 
 def test_replaying_from_nowhere_is_refused(project: Project) -> None:
@@ -296,7 +296,7 @@ def test_replaying_from_nowhere_is_refused(project: Project) -> None:
     result = project().runpytest("--crmeval-agent", "gpt-4.1", "--crmeval-replay", "nowhere")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*--crmeval-replay nowhere: there is no such folder; --crmeval-record creates one*"])
+    result.stderr.fnmatch_lines(["*--crmeval-replay nowhere: the folder does not exist; --crmeval-record creates one*"])
 
 
 def test_recording_and_replaying_at_once_is_refused(project: Project) -> None:

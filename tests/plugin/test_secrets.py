@@ -298,7 +298,7 @@ def test_an_env_file_that_is_named_has_to_be_there(project: Project, providers: 
     result = pytester.runpytest(*MINI)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*crmeval_env_file = secrets.env: there is no such file*"])
+    result.stderr.fnmatch_lines(["*crmeval_env_file = secrets.env: the file does not exist*"])
 
 
 def test_whoever_has_nothing_to_do_with_us_keeps_his_environment(pytester: pytest.Pytester) -> None:

@@ -21,7 +21,7 @@ BAD_VALUES = {
     "file_timeout": ("0", "must be a positive number of seconds"),
     "solution_timeout": ("inf", "must be a positive number of seconds"),
     "extract": ("second", "must be one of first, last, longest"),
-    "testlib": ("nowhere", "there is no file *nowhere"),
+    "testlib": ("nowhere", "the file *nowhere does not exist"),
 }
 
 
@@ -131,7 +131,7 @@ def test_mistake_is_explained(pytester: pytest.Pytester, given: str, expected: s
 
 def test_bad_options_are_explained(pytester: pytest.Pytester) -> None:
     """With what is allowed."""
-    assert "--crmeval-tests nowhere: there is no such folder" == error_of(pytester, "--crmeval-tests=nowhere")
+    assert "--crmeval-tests nowhere: the folder does not exist" == error_of(pytester, "--crmeval-tests=nowhere")
     assert "--crmeval-seed x: must be a whole number" == error_of(pytester, "--crmeval-seed=x")
     assert error_of(pytester, "--crmeval-budget=0").startswith(
         "--crmeval-budget 0: must be a positive amount in US dollars"
