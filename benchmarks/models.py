@@ -34,7 +34,7 @@ from benchmarks.measuring import Spread, differences, embedded_server, heading, 
 from pytest_crmeval.agents.chat import system_prompt
 from pytest_crmeval.conversations.crm.standalone import standalone_crm
 from pytest_crmeval.conversations.dataset.files import index
-from pytest_crmeval.domain.prompt import Prompt
+from pytest_crmeval.ports.chat_model import Prompt
 from tests.providers.answers import Answer
 from tests.providers.delivery import Seen
 from tests.providers.loopback import Loopback

@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measuring import Spread, heading, take_turns
-from pytest_crmeval.domain.program import Language, Limits, Program, ProgramInput
+from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.sandboxes.local.machine import interpreter
 

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from pytest_crmeval.domain.evidence import Evidence
     from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
     from pytest_crmeval.domain.score import Score, Verdict
-    from pytest_crmeval.domain.solution import SolutionFile
     from pytest_crmeval.domain.transcript import Transcript
     from pytest_crmeval.domain.trial import Trial
     from pytest_crmeval.ports.agent import Agent
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_crmeval.questions.question import Question
     from pytest_crmeval.report.report import Report
     from pytest_crmeval.report.ruling import Ruling
+    from pytest_crmeval.solutions.solution import SolutionFile
 
 __all__ = [
     "Agent",
@@ -53,7 +53,7 @@ _HOMES = {
     "Ruling": "report.ruling",
     "Score": "domain.score",
     "Scorer": "ports.scorer",
-    "SolutionFile": "domain.solution",
+    "SolutionFile": "solutions.solution",
     "Tool": "domain.messages",
     "ToolCall": "domain.messages",
     "ToolError": "domain.messages",

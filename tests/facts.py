@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
+from pytest_crmeval.conversations.references import rows_of
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.references import rows_of
 from pytest_crmeval.domain.state import Row
 from tests.referents import Moment, named_in, own_key, referents, without
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput, Termination
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, SandboxError, Termination
 from tests.projects import report_of
 
 Made = Callable[..., pytest.Pytester]
@@ -165,7 +164,6 @@ def test_solutions(solutions, evaluate):
 """
 CONFTEST = """
 import pytest
-from tests.fake_sandbox import FakeSandbox
 
 @pytest.fixture(scope="session")
 def sandbox():

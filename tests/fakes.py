@@ -7,13 +7,13 @@ from itertools import count
 
 from pytest_crmeval.domain.conversation import Conversation, Seed, Turn
 from pytest_crmeval.domain.expectation import Answer, Expectation
-from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolError, ToolResult
 from pytest_crmeval.domain.score import Score, Verdict
 from pytest_crmeval.domain.state import TABLES, Row, State
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial
+from pytest_crmeval.journal.figures import Figure
 
 _NUMBERS = count()
 

@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from pytest_crmeval.conversations.references import REFERENCE
 from pytest_crmeval.domain.conversation import Conversation, Seed, Turn
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolResult
-from pytest_crmeval.domain.references import REFERENCE
 from pytest_crmeval.domain.state import State
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm

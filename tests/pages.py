@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.messages import Message, ToolCall, ToolError, ToolResult
@@ -14,6 +13,7 @@ from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.journal import transcripts
+from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.comparison import CaseChange, Comparison, Contrast
 from pytest_crmeval.report.report import Report

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pytest_crmeval.domain.problem import Problem, ProblemTest
-from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput, Termination
-from pytest_crmeval.domain.solution import Solution
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, SandboxError, Termination
+from pytest_crmeval.solutions.problem import Problem, ProblemTest
+from pytest_crmeval.solutions.solution import Solution
 
 Behaviour = Callable[[ProgramInput], Execution]
 

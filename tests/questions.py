@@ -5,7 +5,7 @@ import json
 from io import StringIO
 from typing import Any
 
-from pytest_crmeval.domain.cipher import encrypted
+from pytest_crmeval.journal.cipher import encrypted
 from pytest_crmeval.questions.question import Grader, Question
 
 CANARY = "canary of the tests"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
+from pytest_crmeval.conversations.references import rows_of
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
-from pytest_crmeval.domain.references import rows_of
 from pytest_crmeval.domain.state import TABLES, Row, State
 from tests.readings import days, figures, said_word, says
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.checkpoints import mean_pass
-from pytest_crmeval.domain.program import Language, Program
-from pytest_crmeval.domain.solution import Defect, Solution, TestVerdict, Ungradable
-from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
+from pytest_crmeval.domain.file_outcome import TestVerdict, mean_pass
+from pytest_crmeval.journal.solutions.outcomes import Defect, Ungradable
+from pytest_crmeval.ports.sandbox import Language, Prepared, Program, Sandbox, SandboxError
 from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.files import SolutionRef, find, read
 from pytest_crmeval.solutions.play.solution import Judge, Rules, ungradable
 from pytest_crmeval.solutions.problems import Problems, opened
+from pytest_crmeval.solutions.solution import Solution
 
 DATA = Path(__file__).parents[1] / "evals" / "data"
 BUNDLE = DATA / "problems.jsonl"

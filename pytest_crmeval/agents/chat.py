@@ -6,8 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 from pytest_crmeval.domain.messages import Message, Reply, Tool
-from pytest_crmeval.domain.prompt import Prompt
-from pytest_crmeval.ports.chat_model import ChatModel
+from pytest_crmeval.ports.chat_model import ChatModel, Prompt
 
 
 @cache

@@ -4,10 +4,10 @@ import argparse
 import json
 import sys
 
+from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.cli.places import add_reports, reports_of
 from pytest_crmeval.cli.terminal import UsageError
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.journal.places import NoRunError
 from pytest_crmeval.journal.reader import JournalError
 from pytest_crmeval.render import learning as curves

@@ -11,7 +11,6 @@ from pathlib import Path
 from pytest_crmeval.cli.places import project, remember, reports_of, settings_file
 from pytest_crmeval.cli.terminal import UsageError, positive
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.domain.json_lines import count_lines
 from pytest_crmeval.journal.history import history
 from pytest_crmeval.journal.ids import new_run, problem_of
 from pytest_crmeval.render.checkpoints import curve
@@ -20,6 +19,7 @@ from pytest_crmeval.report.files import ReportError, load
 from pytest_crmeval.report.tables import aligned
 from pytest_crmeval.report.usage_history import UsageHistory
 from pytest_crmeval.solutions.files import SolutionRef, find
+from pytest_crmeval.solutions.json_lines import count_lines
 from pytest_crmeval.solutions.problems import check
 
 HELP = """\

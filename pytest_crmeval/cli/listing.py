@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from pytest_crmeval.cli.places import add_reports, all_reports
-from pytest_crmeval.domain.counts import Counts
 from pytest_crmeval.domain.usage import money
+from pytest_crmeval.journal.figures import Counts
 from pytest_crmeval.journal.index import RunOnDisk, runs_in
 from pytest_crmeval.journal.jobs import State, Task, pass_at_1_of
 from pytest_crmeval.report.tables import aligned

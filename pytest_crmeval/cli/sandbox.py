@@ -74,7 +74,7 @@ def _piston(where: str) -> int:
 
 
 def _languages(sandbox: "Sandbox") -> Iterator[str]:
-    from pytest_crmeval.domain.languages import TITLES
+    from pytest_crmeval.sandboxes.languages import TITLES
 
     yield "languages:"
     for language, name in TITLES.items():

@@ -10,7 +10,6 @@ if TYPE_CHECKING:  # loaded in every pytest run of the environment
     import psycopg
 
     from pytest_crmeval.domain.conversation import Conversation
-    from pytest_crmeval.domain.solution import SolutionFile
     from pytest_crmeval.domain.trial import Trial
     from pytest_crmeval.player.kinds import Case
     from pytest_crmeval.ports.agent import Agent
@@ -18,6 +17,7 @@ if TYPE_CHECKING:  # loaded in every pytest run of the environment
     from pytest_crmeval.ports.sandbox import Sandbox
     from pytest_crmeval.ports.scorer import Scorer
     from pytest_crmeval.questions.question import Question
+    from pytest_crmeval.solutions.solution import SolutionFile
 
 
 @pytest.fixture

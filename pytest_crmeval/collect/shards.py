@@ -1,5 +1,6 @@
 """Which of the selected cases are in the shard that this invocation plays."""
 
+import heapq
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -9,7 +10,6 @@ import pytest
 
 from pytest_crmeval.collect.selection import lacking
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.shard import deal
 from pytest_crmeval.options.given import Given
 from pytest_crmeval.options.once import once
 from pytest_crmeval.options.reading import options_of
@@ -103,3 +103,24 @@ def _narrowed(config: pytest.Config) -> str:
 
 def _digest(value: object) -> str:
     return sha256(json.dumps(value).encode()).hexdigest()[:16]
+
+
+def deal(suite: str, weights: Mapping[str, float], of: int) -> dict[str, int]:
+    """Return the shard of each case of a suite, from 1: heaviest cases first, each to the lightest shard so far.
+
+    The result depends only on ids, weights and the number of shards. Cases of equal weight are dealt in a hashed
+    order, and each suite starts with another shard, so that no shard gets the remainders of all suites.
+    """
+    first = int(_mixed(suite, ""), 16) % of
+    hands = [(0.0, (index - first) % of, index + 1) for index in range(of)]
+    heapq.heapify(hands)
+    dealt = {}
+    for case in sorted(weights, key=lambda case: (-weights[case], _mixed(suite, case))):
+        load, turn, index = hands[0]
+        dealt[case] = index
+        heapq.heapreplace(hands, (load + weights[case], turn, index))
+    return dealt
+
+
+def _mixed(suite: str, case: str) -> str:
+    return sha256(f"{suite}\0{case}".encode("utf-8", "surrogatepass")).hexdigest()

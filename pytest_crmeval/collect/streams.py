@@ -7,7 +7,7 @@ import pytest
 
 from pytest_crmeval.agents.atlas.specs import AtlasSpec
 from pytest_crmeval.collect.case_item import CaseItem, cases_of
-from pytest_crmeval.domain.stream import Stream
+from pytest_crmeval.collect.stream import Stream
 from pytest_crmeval.player.subjects import HELD_OUT, learns
 
 _TWICE = (

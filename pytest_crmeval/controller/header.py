@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import pytest
 
 from pytest_crmeval.agents.atlas.specs import models_in
-from pytest_crmeval.domain.checkpoints import by_step, step_of
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.domain.usage import money
+from pytest_crmeval.journal.checkpoints import by_step, step_of
 from pytest_crmeval.models.specs import is_model
 from pytest_crmeval.options.values import DEFAULT_SCORERS, Options
 from pytest_crmeval.render import summary

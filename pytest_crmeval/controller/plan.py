@@ -8,12 +8,11 @@ import pytest
 
 from pytest_crmeval.channel import Plan, encode
 from pytest_crmeval.collect.prefetch import PrefetchPlan
-from pytest_crmeval.domain.gc_pause import gc_paused
+from pytest_crmeval.collect.stream import Stream
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.specs import asked
-from pytest_crmeval.domain.stream import Stream
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
-from pytest_crmeval.journal.history import case_of, history
+from pytest_crmeval.journal.gc_pause import gc_paused
+from pytest_crmeval.journal.history import asked, case_of, history
 
 Cases = list[tuple[str, PlannedCase]]
 """Node ids, as they are scheduled, and their cases."""

@@ -6,8 +6,8 @@ from threading import Lock
 import pytest
 
 from pytest_crmeval.agents.atlas.specs import AtlasSpec, is_atlas
+from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.journal.places import NoRunError
 from pytest_crmeval.journal.reader import JournalError

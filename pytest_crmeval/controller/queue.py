@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Literal, TypeAlias
 
+from pytest_crmeval.collect.stream import Stream
 from pytest_crmeval.controller.streams import StreamState
-from pytest_crmeval.domain.stream import Stream
 
 BLOCKS = 4
 """How many times the number of cases in flight is searched for the longest case."""

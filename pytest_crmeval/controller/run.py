@@ -31,10 +31,10 @@ from pytest_crmeval.controller.result import RunResult
 from pytest_crmeval.controller.server import RunServer
 from pytest_crmeval.controller.worker import hang_up_models
 from pytest_crmeval.controller.workers import Node, Workers
-from pytest_crmeval.domain.gc_pause import gc_paused
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import encoded
+from pytest_crmeval.journal.gc_pause import gc_paused
 from pytest_crmeval.models.shared_control import SharedControl
 from pytest_crmeval.options.environment import redactor_of
 from pytest_crmeval.options.reading import is_dry_run, options_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pytest_crmeval.domain.json import Json, JsonObject
-from pytest_crmeval.domain.shard import Shard, is_merged, listed, missing_shards, shard_of
+from pytest_crmeval.journal.shard import Shard, is_merged, listed, missing_shards, shard_of
 
 
 def other_shard(parts: Sequence[JsonObject], now: Shard | None, dealt: JsonObject) -> str:

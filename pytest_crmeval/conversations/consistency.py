@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from pytest_crmeval.conversations.references import REFERENCE, resolve
 from pytest_crmeval.conversations.scorers.crm_state import crm_state
 from pytest_crmeval.conversations.scorers.facts import NOTHING
 from pytest_crmeval.conversations.scorers.groundedness import Grounds
@@ -10,7 +11,6 @@ from pytest_crmeval.conversations.scorers.mentions import read
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.references import REFERENCE, resolve
 
 _PLACEHOLDER = re.compile(r"\{\s*[\w.]+\s*\}")
 

@@ -1,10 +1,10 @@
 """The turn loop."""
 
+from pytest_crmeval.conversations.references import output_of, resolve, resolved
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.messages import Message, agent_says, copy_of, crm_says, shown_to_agent, user_says
-from pytest_crmeval.domain.references import Fields, Outputs, answered_in, output_of, resolve, resolved
-from pytest_crmeval.domain.transcript import Exchange, Transcript
+from pytest_crmeval.domain.transcript import Exchange, Fields, Outputs, Transcript, answered_in
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.crm import Crm
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import ceil, comb, exp, floor, inf, lgamma, log, log1p, sqrt
+from math import sqrt
 from typing import Self
 
 NORMAL = 1.959963984540054
@@ -14,8 +14,6 @@ FEW, ENOUGH = 3, 20
 """The variance between units is ignored up to FEW units with a hit, or with a miss, and used fully from ENOUGH on."""
 ROUNDING = 1e-12
 """Relative rounding error below which a variance counts as 0."""
-_FAR = 10
-"""Standard deviations beyond which a binomial probability is too small to change a sum."""
 Interval = tuple[float, float]
 Part = tuple[float, float]
 """What one independent unit, a case or a chain, has of a ratio: how many, of how many."""
@@ -46,19 +44,6 @@ def clustered(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:
     So many observations as ``effective`` says count: turns of one conversation go wrong together.
     """
     return Clusters.of(parts).interval(level)
-
-
-def effective(parts: Sequence[Part]) -> float:
-    """Return the effective sample size of a share; never more than the number of observations."""
-    return Clusters.of(parts).effective
-
-
-def equal_units(parts: Sequence[Part]) -> float:
-    """Return how many units of one size would weigh as much: one of forty cases and eight of one are hardly two.
-
-    Kish, Survey Sampling (1965).
-    """
-    return Clusters.of(parts).equal_units
 
 
 @dataclass(slots=True)
@@ -156,77 +141,6 @@ class Clusters:
         return None if share is None else wilson(share * size, size, level)
 
 
-def spread(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:
-    """Return the normal interval of a ratio that has no bounds, as dollars per trial; None of fewer than two units."""
-    parts = [part for part in parts if part[1]]
-    if len(parts) < 2:  # noqa: PLR2004 (one unit says nothing about others)
-        return None
-    half = deviations_of(level) * sqrt(variance_of(parts))
-    return ratio(parts) - half, ratio(parts) + half
-
-
-def ratio(parts: Sequence[Part]) -> float:
-    """Return all hits among all there is."""
-    return sum(hits for hits, _ in parts) / sum(size for _, size in parts)
-
-
-def variance_of(parts: Sequence[Part]) -> float:
-    """Return the variance of a ratio of sums over independent units, linearised; 0 if there is only one of them."""
-    if len(parts) < 2:  # noqa: PLR2004
-        return 0.0
-    share, whole, count = ratio(parts), sum(size for _, size in parts), len(parts)
-    return count / (count - 1) * sum((hits - share * size) ** 2 for hits, size in parts) / whole**2
-
-
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """Return the value below which a share of the sorted values lies, between two of them in proportion."""
-    place = (len(ordered) - 1) * share
-    below, above = ordered[floor(place)], ordered[ceil(place)]
-    return below + (above - below) * (place - floor(place))
-
-
-def percentile_interval(
-    ordered: Sequence[float], share: float, level: float = LEVEL, units: int | None = None
-) -> Interval | None:
-    """Return between which of the sorted values a percentile lies, whatever their distribution; None of too few.
-
-    The ranks are those of as many values as there are independent ``units``.
-    """
-    count = units or len(ordered)
-    tail, below, low, high = (1 - level) / 2, 0.0, 0, 0
-    first = max(0, floor(count * share - _FAR * sqrt(count * share * (1 - share))))
-    for rank in range(first, count + 1):  # ``below``: how likely fewer than ``rank`` values are below the percentile
-        low = rank if below <= tail else low
-        if below >= 1 - tail:
-            high = rank
-            break
-        below += _binomial(count, rank, share)
-    if not (low and high):
-        return None
-    scale = len(ordered) / count
-    return ordered[max(0, floor(low * scale) - 1)], ordered[min(len(ordered), ceil(high * scale)) - 1]
-
-
-def settling(value: float, bound: float, level: float = LEVEL) -> float:
-    """Return how many observations of a share, were it to stay, have an interval without the bound; perhaps infinite.
-
-    Wilson's interval is what a test of the bound does not refuse: beyond so many the test refuses it.
-    """
-    if value == bound:
-        return inf
-    return deviations_of(level) ** 2 * bound * (1 - bound) / (value - bound) ** 2
-
-
-def worth(share: float, width: float) -> float:
-    """Return of how many observations a share's interval, Wilson's, is so wide."""
-    low, high = 0.0, 1e9
-    for _ in range(100):
-        middle = (low + high) / 2
-        found = wilson(share * middle, middle) or (0.0, 1.0)
-        low, high = (middle, high) if found[1] - found[0] > width else (low, middle)
-    return high
-
-
 @cache
 def deviations_of(level: float) -> float:
     """Return within how many standard deviations a share of a normal distribution lies."""
@@ -235,19 +149,3 @@ def deviations_of(level: float) -> float:
     from statistics import NormalDist
 
     return NormalDist().inv_cdf((1 + level) / 2)
-
-
-def pass_at(tried: int, passed: int, k: int) -> float:
-    """Return how likely one of ``k`` trials of a case passes, of which so many were tried and so many passed."""
-    return 1.0 - comb(tried - passed, k) / comb(tried, k)
-
-
-def pass_all(tried: int, passed: int, k: int) -> float:
-    """Return how likely all of ``k`` trials of a case pass."""
-    return comb(passed, k) / comb(tried, k)
-
-
-def _binomial(count: int, hits: int, share: float) -> float:
-    """Return how likely so many hits are."""
-    ways = lgamma(count + 1) - lgamma(hits + 1) - lgamma(count - hits + 1)
-    return exp(ways + hits * log(share) + (count - hits) * log1p(-share))

@@ -1,10 +1,17 @@
 """The dialogue as it was played."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from pytest_crmeval.domain.messages import Message
-from pytest_crmeval.domain.references import Answered, Fields, Outputs, answered_in
+from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
+
+Fields = Mapping[str, Json]
+Outputs = Mapping[int, Fields]
+"""Turn, counted from 1 -> the fields of its result."""
+Answered = Sequence[tuple[ToolCall, ToolResult]]
+"""The calls of a turn with their results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,3 +63,9 @@ class Transcript:
         """The output of each turn, by its number."""
         turns = enumerate(self.exchanges, start=1)
         return {number: exchange.output for number, exchange in turns if exchange.output is not None}
+
+
+def answered_in(messages: Sequence[Message]) -> Answered:
+    """Return the calls in a part of a dialogue, with their results."""
+    pairs = pairwise(messages)
+    return [pair for before, after in pairs for pair in zip(before.calls, after.results, strict=False)]

@@ -9,9 +9,9 @@ import msgspec
 from msgspec.structs import astuple, force_setattr, replace
 
 from pytest_crmeval.domain.answers import AnswerOutcome
-from pytest_crmeval.domain.checkpoints import FileOutcome
 from pytest_crmeval.domain.cutting import printable
 from pytest_crmeval.domain.explanation import Pen, explanation, plain_lines
+from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.domain.interval import unit_of
 from pytest_crmeval.domain.judgement import Judgement
 from pytest_crmeval.domain.learning import Lesson

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 
-from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.journal.ids import JOURNAL
 from pytest_crmeval.journal.reader import RecordedTrial, lines
 
+_LEARNER = "atlas"
+_NO_MATTER = frozenset({"price", "timeout", "retries", "key"})
 JOURNALS = 100
 BYTES = 32 * 1024 * 1024
 """Maximum that is read, newest journals first, so that reading stays fast."""
@@ -115,3 +116,22 @@ def _past(trial: RecordedTrial, addresses: Mapping[str, str]) -> Iterator[PastTr
             seconds=None if bill and bill.replayed else trial.seconds,
             judged=judge.usage if judge else None,
         )
+
+
+def asked(spec: str, addresses: Mapping[str, str] | None = None) -> str:
+    """Return the parts of a spec that affect time and tokens: not its price, time-out or retries.
+
+    ``addresses`` are the default addresses of providers; the same name at another address is another model.
+    """
+    model, _, query = spec.partition("?")
+    no_matter = frozenset() if model == _LEARNER else _NO_MATTER  # its retries are those of its student
+    parts = [part for part in query.split("&") if part]
+    if "base_url" not in {part.partition("=")[0] for part in parts}:
+        parts += [f"base_url={where}" for provider, where in (addresses or {}).items() if _asks(model, provider)]
+    kept = sorted(part for part in parts if part.partition("=")[0] not in no_matter)
+    return f"{model}?{'&'.join(kept)}" if kept else model
+
+
+def _asks(model: str, provider: str) -> bool:
+    """Whether a model belongs to a provider; a learner may have models of every provider."""
+    return model == _LEARNER or model.startswith(f"{provider}:")

@@ -14,9 +14,10 @@ from typing import Any
 
 from msgspec.structs import force_setattr
 
-from pytest_crmeval.domain.checkpoints import Samples, added_samples, mean_pass
-from pytest_crmeval.domain.counts import Counts
+from pytest_crmeval.domain.file_outcome import Samples, mean_pass
 from pytest_crmeval.domain.records import Record, always
+from pytest_crmeval.journal.checkpoints import added_samples
+from pytest_crmeval.journal.figures import Counts
 from pytest_crmeval.journal.locks import is_held
 
 SCHEMA = "crmeval.job/1"

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pytest_crmeval.domain.checkpoints import PASS_AT_1, FileOutcome, Samples, by_step, rates_of, step_of
-from pytest_crmeval.domain.counts import Counts
-from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.file_outcome import PASS_AT_1, FileOutcome, Samples
 from pytest_crmeval.domain.interval import Clusters
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.usage import Bill
+from pytest_crmeval.journal.checkpoints import by_step, rates_of, step_of
+from pytest_crmeval.journal.figures import Counts, Figure
 
 RECENT = 60.0
 """A rate is based on the trials of so many seconds,"""

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 
-from pytest_crmeval.domain.checkpoints import FileOutcome
-from pytest_crmeval.domain.gc_pause import gc_paused
+from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.domain.interval import unit_of
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.shard import is_merged, missing_shards, shard_of
 from pytest_crmeval.domain.usage import Bill
+from pytest_crmeval.journal.gc_pause import gc_paused
 from pytest_crmeval.journal.progress import CountedTrial, ProgressCounter
+from pytest_crmeval.journal.shard import is_merged, missing_shards, shard_of
 
 if TYPE_CHECKING:
     from pytest_crmeval.domain.trial import PlannedCase, Trial

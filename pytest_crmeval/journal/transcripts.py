@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pytest_crmeval.domain.cipher import decrypted, encrypted
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.paths import names
@@ -12,6 +11,7 @@ from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import decoded, encoded, read_turn, written_turn
+from pytest_crmeval.journal.cipher import decrypted, encrypted
 
 SCHEMA = "crmeval.transcript/1"
 ENCRYPTED = "encrypted"

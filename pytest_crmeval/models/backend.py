@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from pytest_crmeval.domain.messages import Tool
-from pytest_crmeval.domain.prompt import Completion, Prompt
+from pytest_crmeval.ports.chat_model import Completion, Prompt
 
 T = TypeVar("T")
 MOST = 512

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote_plus
 
 from pytest_crmeval.domain.judgement import Grade, Judgement
-from pytest_crmeval.domain.prompt import ModelIdentity, Prompt
-from pytest_crmeval.ports.chat_model import ChatModel, ModelError
+from pytest_crmeval.ports.chat_model import ChatModel, ModelError, ModelIdentity, Prompt
 
 SAMPLES = 3
 MOST_SAMPLES = 25

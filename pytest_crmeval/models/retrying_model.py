@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from pytest_crmeval.domain.prompt import Completion, ModelCall, ModelIdentity, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Answer, Backend
 from pytest_crmeval.models.control import Charge, Control, Feedback
@@ -14,7 +13,7 @@ from pytest_crmeval.models.prices import Pricing
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.models.token_estimates import TokenEstimate
 from pytest_crmeval.models.usage_meter import PATIENCE, UsageMeter, current
-from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.ports.chat_model import Cause, Completion, ModelCall, ModelError, ModelIdentity, Prompt
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 EMPTY = 2

@@ -6,7 +6,7 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.prompt import ModelIdentity
+from pytest_crmeval.ports.chat_model import ModelIdentity
 
 PROVIDERS = ("openai", "anthropic")
 KEYS: Mapping[str, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}

@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from pytest_crmeval.domain.prompt import ModelCall, Prompt
 from pytest_crmeval.models.backend import ToolsCache
 from pytest_crmeval.models.usage_meter import UsageMeter
+from pytest_crmeval.ports.chat_model import ModelCall, Prompt
 
 PER_CHARACTER = 1 / 3
 """Tokens per character, rather too many: a bound must not be too small."""

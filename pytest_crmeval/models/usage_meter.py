@@ -6,8 +6,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
 
-from pytest_crmeval.domain.prompt import ModelCall
 from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.ports.chat_model import ModelCall
 
 PATIENCE = 300.0
 """Seconds that a trial may spend on failed attempts and the pauses after them, over all its calls."""

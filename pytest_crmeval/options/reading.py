@@ -26,11 +26,11 @@ from pytest_crmeval.options.values import (
 )
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
-    from pytest_crmeval.domain.languages import Factors
-    from pytest_crmeval.domain.program import Language
-    from pytest_crmeval.domain.shard import Shard
+    from pytest_crmeval.journal.shard import Shard
     from pytest_crmeval.models.caps import Cap
+    from pytest_crmeval.ports.sandbox import Language
     from pytest_crmeval.report.gate import Gate
+    from pytest_crmeval.sandboxes.languages import Factors
 
 
 @once_per_config
@@ -175,7 +175,7 @@ def _run(name: str) -> str:
 def _shard(given: Given) -> "Shard | None":
     if given.option("--crmeval-shard") is None:
         return None
-    from pytest_crmeval.domain.shard import Shard
+    from pytest_crmeval.journal.shard import Shard
 
     return given.parsed("--crmeval-shard", Shard.parse)
 
@@ -235,7 +235,7 @@ def _factors(given: Given) -> "dict[Language, Factors]":
     lines = given.lines("factors")
     if not lines:
         return {}
-    from pytest_crmeval.domain.languages import Factors
+    from pytest_crmeval.sandboxes.languages import Factors
 
     return dict(read(given.source("factors"), line, Factors.parse) for line in lines)
 

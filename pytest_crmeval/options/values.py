@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # loaded in every pytest run of the environment
-    from pytest_crmeval.domain.languages import Factors
-    from pytest_crmeval.domain.program import Language
-    from pytest_crmeval.domain.shard import Shard
+    from pytest_crmeval.journal.shard import Shard
     from pytest_crmeval.models.caps import Cap
+    from pytest_crmeval.ports.sandbox import Language
     from pytest_crmeval.report.gate import Gate
+    from pytest_crmeval.sandboxes.languages import Factors
 
 EXTRACTIONS = ("first", "last", "longest")
 ORDERS = ("none", "small_first", "large_first")

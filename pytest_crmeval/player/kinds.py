@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pytest_crmeval.domain.conversation import Conversation
-from pytest_crmeval.domain.solution import SolutionFile
 from pytest_crmeval.journal.ids import INDEXES
 from pytest_crmeval.options.values import Options, share_of_worker
 from pytest_crmeval.questions.question import Question
+from pytest_crmeval.solutions.solution import SolutionFile
 
 if TYPE_CHECKING:  # each kind is imported when a test of it is collected, or played
     from pytest_crmeval.domain.trial import PlannedCase

@@ -6,18 +6,17 @@ from dataclasses import replace
 from typing import Protocol
 
 from pytest_crmeval.agents.atlas.telemetry.sessions import CarefulLog
+from pytest_crmeval.agents.learner import Learner, Session, SessionSetup
+from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.messages import Message, shown_to_agent
-from pytest_crmeval.domain.playbook import Playbook
-from pytest_crmeval.domain.prompt import Completion, ModelIdentity, Prompt
 from pytest_crmeval.models.usage_meter import UsageMeter, opened
 from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.models import role_models, role_specs
 from pytest_crmeval.player.telemetry import telemetry_of
 from pytest_crmeval.player.trial_record import TrialRecord
 from pytest_crmeval.ports.agent import Agent
-from pytest_crmeval.ports.chat_model import ChatModel, ModelError
-from pytest_crmeval.ports.learner import Learner, Session, SessionSetup
+from pytest_crmeval.ports.chat_model import ChatModel, Completion, ModelError, ModelIdentity, Prompt
 
 STUDENT = "student"
 """The role whose usage counts as the agent's own."""

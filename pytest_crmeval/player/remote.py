@@ -4,6 +4,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.channel import (
     Acquire,
     Channel,
@@ -22,7 +23,6 @@ from pytest_crmeval.channel import (
     Withdraw,
     WorkerChannel,
 )
-from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.models.control import NO_CHARGE, Charge, Feedback
 
 if TYPE_CHECKING:  # psycopg takes 0.3 s and is needed only when a case is played

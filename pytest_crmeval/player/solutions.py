@@ -8,12 +8,10 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path, PurePath
 
-from pytest_crmeval.domain.checkpoints import PASS_AT_1, FileOutcome
 from pytest_crmeval.domain.dataset_error import DatasetError
+from pytest_crmeval.domain.file_outcome import PASS_AT_1, FileOutcome
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.json_lines import count_lines
 from pytest_crmeval.domain.score import Score, Verdict, verdict_of
-from pytest_crmeval.domain.solution import Extraction, SolutionFile
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal.solutions.places import distrust, found_before, place_of, run_of
 from pytest_crmeval.journal.solutions.records import Count
@@ -26,9 +24,11 @@ from pytest_crmeval.render.solution_results import listed, write_text
 from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.cases import open_problems, problems_of, terms_of
 from pytest_crmeval.solutions.files import digest, read
+from pytest_crmeval.solutions.json_lines import count_lines
 from pytest_crmeval.solutions.play.solution import Judge, Rules
 from pytest_crmeval.solutions.play.solution_file import Clock, Judged, Timed, judge_file, judging_by
 from pytest_crmeval.solutions.problems import Problems
+from pytest_crmeval.solutions.solution import Extraction, SolutionFile
 
 EVERY = 0.5
 """Minimum seconds between two progress reports of a file."""

@@ -12,10 +12,9 @@ from pytest_crmeval.domain.cutting import cut, cut_middle
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.messages import Tool, user_says
-from pytest_crmeval.domain.prompt import Completion, Prompt
 from pytest_crmeval.models.excerpts import encoded
 from pytest_crmeval.models.judge import LONGEST_REASON, SAMPLES, Judgements, NoGradeError, Panel
-from pytest_crmeval.ports.chat_model import Cause, ChatModel, ModelError
+from pytest_crmeval.ports.chat_model import Cause, ChatModel, Completion, ModelError, Prompt
 from pytest_crmeval.questions.question import Question
 
 RUBRIC = (Path(__file__).parent / "answer_rubric.md").read_text(encoding="utf-8")

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from pytest_crmeval.domain.checkpoints import CheckpointFigures, best_of
-from pytest_crmeval.domain.shard import objects
+from pytest_crmeval.journal.checkpoints import CheckpointFigures, best_of
+from pytest_crmeval.journal.shard import objects
 from pytest_crmeval.render.fitting import fitted
 from pytest_crmeval.render.solution_results import listed
 from pytest_crmeval.report.report import Report, SubjectSummary, checkpoints_in_order

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.render.fitting import fitted, wrapped
 from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
 from pytest_crmeval.report.tables import Row, aligned, p_value

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.report.report import SubjectSummary
 from pytest_crmeval.report.tables import Row
 

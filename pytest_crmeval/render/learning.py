@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.interval import wilson
-from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.report.costs import dollars
 from pytest_crmeval.report.learning_curve import Learning, PlaybookEffect, Share, Window
 from pytest_crmeval.report.report import Report, SubjectSummary

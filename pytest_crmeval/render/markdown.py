@@ -4,7 +4,7 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_crmeval.domain.json import TURNING
-from pytest_crmeval.domain.shard import objects
+from pytest_crmeval.journal.shard import objects
 from pytest_crmeval.render.summary import found
 from pytest_crmeval.report.compare import commit_told
 from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pytest_crmeval.domain.checkpoints import CheckpointFigures, FileOutcome
+from pytest_crmeval.domain.file_outcome import FileOutcome
+from pytest_crmeval.journal.checkpoints import CheckpointFigures
 from pytest_crmeval.journal.solutions.records import MIB, Record, harmless
 from pytest_crmeval.journal.solutions.results import EarlierResults
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.shard import listed
+from pytest_crmeval.journal.figures import Figure
+from pytest_crmeval.journal.shard import listed
 from pytest_crmeval.render import checkpoints
 from pytest_crmeval.render import intervals as certainty
 from pytest_crmeval.render.fitting import fitted, wrapped

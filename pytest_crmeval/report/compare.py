@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_crmeval.domain.checkpoints import PASS_AT_1
-from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.file_outcome import PASS_AT_1
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.shard import objects
 from pytest_crmeval.domain.trial import Trial, is_of_checkpoint
+from pytest_crmeval.journal.figures import Figure
+from pytest_crmeval.journal.shard import objects
 from pytest_crmeval.report.comparison import SIGNIFICANT, CaseChange, Comparison, Contrast
 from pytest_crmeval.report.figures import case_values
 from pytest_crmeval.report.metrics import SCORED

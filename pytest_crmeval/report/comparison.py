@@ -6,8 +6,8 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from pytest_crmeval.agents import CONTROLS
-from pytest_crmeval.domain.figures import Figure, Figures
 from pytest_crmeval.domain.records import Record, always
+from pytest_crmeval.journal.figures import Figure, Figures
 
 SCHEMA = "crmeval.comparison/1"
 LISTS = (

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from pytest_crmeval.domain.checkpoints import by_step, step_of
-from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.journal.history import PastTrial, case_of
+from pytest_crmeval.journal.checkpoints import by_step, step_of
+from pytest_crmeval.journal.history import PastTrial, asked, case_of
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report.file_times import QUEUE, FileGround, FileTimes, assumed_solution, file_times
 from pytest_crmeval.report.loads import (

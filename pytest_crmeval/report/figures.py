@@ -2,25 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 
 from pytest_crmeval.domain.answers import Attempt
-from pytest_crmeval.domain.checkpoints import pass_figures
-from pytest_crmeval.domain.figures import LEVEL, Figure
-from pytest_crmeval.domain.interval import (
-    Interval,
-    Part,
-    clustered,
-    pass_all,
-    pass_at,
-    percentile,
-    percentile_interval,
-    ratio,
-    spread,
-    wilson,
-)
+from pytest_crmeval.domain.file_outcome import pass_at
+from pytest_crmeval.domain.interval import LEVEL, Interval, Part, clustered, wilson
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial, TurnOutcome
+from pytest_crmeval.journal.checkpoints import pass_figures
+from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.report.metrics import SCORED, metrics_of
+from pytest_crmeval.report.spreads import percentile, percentile_interval, ratio, spread
 
 PERCENTILES = (50, 90, 95, 99)
 MOST = 10
@@ -292,3 +284,8 @@ _ANSWERS: Mapping[str, _Measured] = {
 }
 _PER_CASE: Mapping[str, _Measured] = {"pass_rate": _passed, "strict_success": _passed, **_TURNS}
 _RATIOS = frozenset({"pass_rate", *_TURNS, *_ANSWERS})
+
+
+def pass_all(tried: int, passed: int, k: int) -> float:
+    """Return how likely all of ``k`` trials of a case pass."""
+    return comb(passed, k) / comb(tried, k)

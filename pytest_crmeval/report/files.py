@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_crmeval.domain.checkpoints import by_step, with_lost
-from pytest_crmeval.domain.gc_pause import gc_paused
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.shard import missing_shards
 from pytest_crmeval.domain.trial import PlannedCase, Trial, flat, is_of_checkpoint
 from pytest_crmeval.domain.wire import encoded_quickly, parsed
+from pytest_crmeval.journal.checkpoints import by_step, with_lost
+from pytest_crmeval.journal.gc_pause import gc_paused
 from pytest_crmeval.journal.ids import LATEST
 from pytest_crmeval.journal.index import point
+from pytest_crmeval.journal.shard import missing_shards
 from pytest_crmeval.report.comparison import Comparison
 from pytest_crmeval.report.figures import figures_of
 from pytest_crmeval.report.learning import met_in, with_learning

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pytest_crmeval.agents import CONTROLS
-from pytest_crmeval.domain.checkpoints import PASS_AT_1
-from pytest_crmeval.domain.figures import LEVEL, Figure
-from pytest_crmeval.domain.shard import listed
+from pytest_crmeval.domain.file_outcome import PASS_AT_1
+from pytest_crmeval.domain.interval import LEVEL
 from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.journal.figures import Figure
+from pytest_crmeval.journal.shard import listed
 from pytest_crmeval.report.compare import is_same, matched, pairs_of
 from pytest_crmeval.report.comparison import SIGNIFICANT
 from pytest_crmeval.report.figures import figures_of

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from pytest_crmeval.agents.playbook import Playbook, learnt
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.learning import Lesson
-from pytest_crmeval.domain.playbook import Playbook, learnt
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.report.learning_curve import learning_of
 from pytest_crmeval.report.report import SubjectSummary

@@ -11,9 +11,9 @@ from msgspec.structs import force_setattr
 from pytest_crmeval.domain.interval import Interval, wilson
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.records import Record, always
-from pytest_crmeval.domain.specs import asked
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, total
+from pytest_crmeval.journal.history import asked
 from pytest_crmeval.report.metrics import SCORED
 
 WINDOWS, SMALLEST = 10, 5

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_crmeval.domain.shard import Shard, agents_of, shard_of
 from pytest_crmeval.domain.trial import PlannedCase
+from pytest_crmeval.journal.shard import Shard, agents_of, shard_of
 from pytest_crmeval.report.sources import Source
 
 KINDS: Mapping[str, str] = {

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from pytest_crmeval.domain.answers import AnswerOutcome, Attempt, calibration_error, f1_of
+from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.interval import Interval, clustered
 from pytest_crmeval.domain.records import Record
 from pytest_crmeval.domain.score import Verdict
@@ -236,3 +236,28 @@ def _first_failed(trials: Iterable[Trial]) -> dict[int, int]:
 
 def _share(held: Sequence[bool]) -> float | None:
     return sum(held) / len(held) if held else None
+
+
+BINS = 10
+"""Number of equal bins of stated confidence: 0 to 10 %, 10 to 20 % and so on; 100 % is in the last."""
+
+
+def calibration_error(stated: Iterable[tuple[float, bool]]) -> float | None:
+    """Return the expected calibration error of (confidence, was right); None if no confidence was stated.
+
+    It is the distance between the mean confidence and the share of right answers of each bin, weighted by its size:
+    0 for a subject that is right as often as it says, 1 for one that is sure and wrong.
+    """
+    bins: dict[int, list[tuple[float, bool]]] = {}
+    for confidence, right in stated:
+        bins.setdefault(min(int(confidence * BINS), BINS - 1), []).append((confidence, right))
+    whole = sum(map(len, bins.values()))
+    if not whole:
+        return None
+    gaps = (abs(sum(confidence - right for confidence, right in found)) for found in bins.values())
+    return round(sum(gaps) / whole, 6)
+
+
+def f1_of(correct: int, attempted: int, asked: int) -> float | None:
+    """Return F1: the harmonic mean of the shares of right answers among all and among the attempted questions."""
+    return round(2 * correct / (attempted + asked), 6) if asked else None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pytest_crmeval.domain.shard import listed
+from pytest_crmeval.journal.shard import listed
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.scope import awaits_plugins
 

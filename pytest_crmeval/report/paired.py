@@ -7,8 +7,8 @@ from math import ceil, comb, inf, sqrt
 from statistics import NormalDist
 from typing import Any
 
-from pytest_crmeval.domain.figures import LEVEL, Figure
-from pytest_crmeval.domain.interval import FEW, Interval, Part, deviations_of
+from pytest_crmeval.domain.interval import FEW, LEVEL, Interval, Part, deviations_of
+from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.report.comparison import FEWEST
 
 POWER = 0.8
@@ -230,7 +230,7 @@ def _by_unit(pairs: Sequence[Pair]) -> Mapping[str, Part]:
 
 def _error(parts: Sequence[Part]) -> float:
     """Return the standard error of a mean over units; of one unit, all that there is."""
-    from pytest_crmeval.domain.interval import variance_of
+    from pytest_crmeval.report.spreads import variance_of
 
     return sqrt(variance_of(parts)) if len(parts) > 1 else 1.0
 

@@ -7,23 +7,16 @@ from itertools import chain
 from typing import Any
 
 from pytest_crmeval.agents import CONTROLS
-from pytest_crmeval.domain.checkpoints import (
-    PASS_AT_1,
-    CheckpointFigures,
-    by_step,
-    curves_of,
-    figures_of,
-    pooled_figures,
-)
-from pytest_crmeval.domain.counts import Counts
 from pytest_crmeval.domain.cutting import printable
-from pytest_crmeval.domain.figures import Figure, Figures
+from pytest_crmeval.domain.file_outcome import PASS_AT_1
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.records import always
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.shard import is_merged, missing_shards
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.usage import Bill, total
+from pytest_crmeval.journal.checkpoints import CheckpointFigures, by_step, curves_of, figures_of, pooled_figures
+from pytest_crmeval.journal.figures import Counts, Figure, Figures
+from pytest_crmeval.journal.shard import is_merged, missing_shards
 from pytest_crmeval.report.comparison import Comparison
 from pytest_crmeval.report.judge_agreement import Agreement, agreement_of
 from pytest_crmeval.report.learning_curve import Learning

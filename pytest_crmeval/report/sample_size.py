@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from math import ceil, inf
 
-from pytest_crmeval.domain.figures import LEVEL, Figure
-from pytest_crmeval.domain.interval import deviations_of, settling, worth
+from pytest_crmeval.domain.interval import LEVEL, deviations_of, wilson
+from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.report.gate import COUNTS, MONEY, Gate, is_share
 from pytest_crmeval.report.paired import Pair, times_to_find
 
@@ -66,3 +66,23 @@ def _times(gate: Gate, figure: Figure, bound: float) -> float:
         size = drawn if figure.method == "bootstrap" else worth(figure.value, 2 * half)
         return settling(figure.value, bound) / size
     return (half / (figure.value - bound)) ** 2
+
+
+def settling(value: float, bound: float, level: float = LEVEL) -> float:
+    """Return how many observations of a share, were it to stay, have an interval without the bound; perhaps infinite.
+
+    Wilson's interval is what a test of the bound does not refuse: beyond so many the test refuses it.
+    """
+    if value == bound:
+        return inf
+    return deviations_of(level) ** 2 * bound * (1 - bound) / (value - bound) ** 2
+
+
+def worth(share: float, width: float) -> float:
+    """Return of how many observations a share's interval, Wilson's, is so wide."""
+    low, high = 0.0, 1e9
+    for _ in range(100):
+        middle = (low + high) / 2
+        found = wilson(share * middle, middle) or (0.0, 1.0)
+        low, high = (middle, high) if found[1] - found[0] > width else (low, middle)
+    return high

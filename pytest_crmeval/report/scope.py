@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from pytest_crmeval.domain.json import Json, JsonObject
-from pytest_crmeval.domain.shard import agents_of, objects, shard_of
+from pytest_crmeval.journal.shard import agents_of, objects, shard_of
 
 LeftOut = Mapping[str, Mapping[str, int]]
 """By suite: why cases are not played, and how many."""

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.domain.fingerprints import quick
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.problem import Examples, Sizes, TestChoice
-from pytest_crmeval.domain.solution import Checkpoint, SolutionFile
+from pytest_crmeval.journal.solutions.outcomes import Checkpoint
 from pytest_crmeval.options.values import Options
 from pytest_crmeval.solutions.files import SolutionRef, find
+from pytest_crmeval.solutions.fingerprints import quick
+from pytest_crmeval.solutions.problem import Examples, Sizes, TestChoice
 from pytest_crmeval.solutions.problems import Problems, check, opened
+from pytest_crmeval.solutions.solution import SolutionFile
 
 NO_PROBLEMS = (
     "name the problems: @pytest.mark.solutions('folder', problems='problems.jsonl'), or --crmeval-problems FILE"

@@ -7,7 +7,8 @@ from itertools import islice
 from math import isfinite
 
 from pytest_crmeval.domain.cutting import cut, cut_bytes
-from pytest_crmeval.domain.problem import (
+from pytest_crmeval.ports.sandbox import Execution, Termination
+from pytest_crmeval.solutions.problem import (
     JUDGE_MESSAGE,
     CheckerFinding,
     CheckerOpinion,
@@ -15,7 +16,6 @@ from pytest_crmeval.domain.problem import (
     Compare,
     OutputComparison,
 )
-from pytest_crmeval.domain.program import Execution, Termination
 
 LONGEST_WORD = 60
 """Characters of a word that a reason shows."""

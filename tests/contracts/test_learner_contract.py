@@ -106,7 +106,7 @@ def test_no_role_is_told_what_it_must_not_know(
 
 def test_who_learns_has_no_way_to_the_answer_key() -> None:
     """Whatever a session is given is named here; a new name is a decision."""
-    from pytest_crmeval.ports import learner
+    from pytest_crmeval.agents import learner
 
     given = {name: sorted(learner.SessionSetup.__slots__) for name in ("SessionSetup",)}
 

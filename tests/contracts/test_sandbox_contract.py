@@ -7,8 +7,16 @@ from contextlib import AbstractContextManager, closing
 
 import pytest
 
-from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput, Termination
-from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
+from pytest_crmeval.ports.sandbox import (
+    Execution,
+    Language,
+    Limits,
+    Program,
+    ProgramInput,
+    Sandbox,
+    SandboxError,
+    Termination,
+)
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from tests.sandboxes.pistons import piston
 

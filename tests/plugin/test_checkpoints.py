@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_crmeval.domain.json_lines import count_lines
 from pytest_crmeval.report import files as reports
+from pytest_crmeval.solutions.json_lines import count_lines
 from tests.fake_sandbox import (
     CONFTEST,
     EVERY_KIND,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_crmeval import cli
-from pytest_crmeval.domain.shard import deal
+from pytest_crmeval.collect.shards import deal
 from tests.projects import case, failing, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")

@@ -9,11 +9,11 @@ import psycopg
 import pytest
 
 from pytest_crmeval.agents.atlas.telemetry import Telemetry, export, rows
+from pytest_crmeval.agents.learner import ReviewedProposal
+from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.learning import Lesson, Reward, RewardOpinion
 from pytest_crmeval.domain.messages import ToolCall
-from pytest_crmeval.domain.playbook import Playbook
-from pytest_crmeval.ports.learner import ReviewedProposal
 from pytest_crmeval.postgres.databases import Address, Janitor
 from tests.atlas_models import answer_by_role, stream
 from tests.fakes import planned

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from pytest_crmeval.domain.messages import Message, Tool, user_says
-from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.models.backend import Backend
 from pytest_crmeval.models.specs import ModelSpec
+from pytest_crmeval.ports.chat_model import Prompt
 from tests.fakes import PaperCrm
 
 DIALECTS = ("chat", "responses", "anthropic")

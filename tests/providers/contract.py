@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.messages import Message, Tool, user_says
-from pytest_crmeval.domain.prompt import Completion, Prompt
 from pytest_crmeval.models.backend import Backend
 from pytest_crmeval.models.sdks.anthropic import anthropic_backend
 from pytest_crmeval.models.sdks.openai import openai_backend
 from pytest_crmeval.models.specs import ModelSpec
-from pytest_crmeval.ports.chat_model import ModelError
+from pytest_crmeval.ports.chat_model import Completion, ModelError, Prompt
 from tests.providers.answers import Answer, Say
 from tests.providers.loopback import Loopback
 from tests.providers.mocking import Mocked

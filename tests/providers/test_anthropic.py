@@ -16,12 +16,11 @@ from pytest_crmeval.domain.messages import (
     crm_says,
     user_says,
 )
-from pytest_crmeval.domain.prompt import Completion, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.sdks.anthropic import anthropic_backend
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.models.usage_meter import UsageMeter, opened
-from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.ports.chat_model import Cause, Completion, ModelError, Prompt
 from tests.providers.answers import Answer, Malformed, Refuse, Say, Status
 from tests.providers.delivery import Seen
 from tests.providers.mocking import Mocked

@@ -15,8 +15,8 @@ from pytest_crmeval.domain.messages import (
     crm_says,
     user_says,
 )
-from pytest_crmeval.domain.prompt import Completion
 from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.ports.chat_model import Completion
 from tests.providers.answers import BrokenArguments, Call, Say, Tokens
 from tests.providers.contract import KEY, SECONDS, Desk, prompt
 

@@ -18,7 +18,7 @@ NAME = "crmeval-models"
 HANGING = """
 import socket, time
 socket.getaddrinfo = lambda *_, **__: time.sleep(600)
-from pytest_crmeval.domain.prompt import Prompt
+from pytest_crmeval.ports.chat_model import Prompt
 from pytest_crmeval.ports.chat_model import ModelError
 from pytest_crmeval.models.sdks.openai import openai_backend
 from pytest_crmeval.models.specs import ModelSpec
@@ -31,7 +31,7 @@ except ModelError as error:
 FIRST = """
 import sys
 from pytest_crmeval.domain.messages import user_says
-from pytest_crmeval.domain.prompt import Prompt
+from pytest_crmeval.ports.chat_model import Prompt
 from pytest_crmeval.models.sdks.openai import openai_backend
 from pytest_crmeval.models.specs import ModelSpec
 backend = openai_backend(ModelSpec.parse("openai:m?api=chat"), "", sys.argv[1])

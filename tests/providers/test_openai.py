@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_says, crm_says, user_says
-from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.sdks.openai import openai_backend
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.models.usage_meter import UsageMeter, opened
-from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.ports.chat_model import Cause, ModelError, Prompt
 from tests.providers.answers import Answer, Malformed, Refuse, Say, Status
 from tests.providers.loopback import Loopback
 from tests.providers.mocking import Mocked

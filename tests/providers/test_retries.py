@@ -9,13 +9,12 @@ from itertools import pairwise
 import pytest
 
 from pytest_crmeval.domain.messages import user_says
-from pytest_crmeval.domain.prompt import Completion
 from pytest_crmeval.models.control import NO_CHARGE, Charge, Feedback
 from pytest_crmeval.models.retrying_model import RetryingModel
 from pytest_crmeval.models.sdks import event_loop
 from pytest_crmeval.models.shared_control import SharedControl
 from pytest_crmeval.models.usage_meter import UsageMeter, opened
-from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.ports.chat_model import Cause, Completion, ModelError
 from tests.providers.clients import DIALECTS, GENEROUS, backend_of, bounded, prompt_of, spec_of
 from tests.providers.loopback import (
     Answer,

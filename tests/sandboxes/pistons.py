@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput
-from pytest_crmeval.ports.sandbox import Sandbox
+from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, Sandbox
 from pytest_crmeval.sandboxes.piston import Patience, PistonSandbox
 from tests.sandboxes.piston_jobs import Settings
 from tests.sandboxes.piston_server import PistonServer

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput, Termination
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, SandboxError, Termination
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from tests.sandboxes import attacks
 from tests.sandboxes.conftest import allowed

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.problem import TestChoice
-from pytest_crmeval.domain.solution import Solution, SolutionOutcome, Ungradable
+from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome, Ungradable
 from pytest_crmeval.ports.sandbox import Sandbox
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.files import read
 from pytest_crmeval.solutions.play.solution import Judge, Rules
 from pytest_crmeval.solutions.play.solution_file import judging_by
+from pytest_crmeval.solutions.problem import TestChoice
 from pytest_crmeval.solutions.problems import opened
+from pytest_crmeval.solutions.solution import Solution
 from tests.benchmark_rows import ADD, BENCHMARKS, HUMAN_EVAL, HUMAN_EVAL_PLUS, LIVE_CODE_BENCH_CALL, MBPP, Record
 
 HUMANEVAL = Path(__file__).parents[3] / "shared" / "data" / "humaneval"

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.domain.problem import Checker, CheckerStyle, Problem, ProblemTest
-from pytest_crmeval.domain.program import Language, Program
-from pytest_crmeval.domain.solution import Solution, SolutionOutcome
+from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome
+from pytest_crmeval.ports.sandbox import Language, Program
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.files import read
 from pytest_crmeval.solutions.play.solution import Judge, Rules, judge
+from pytest_crmeval.solutions.problem import Checker, CheckerStyle, Problem, ProblemTest
 from pytest_crmeval.solutions.problems import opened
+from pytest_crmeval.solutions.solution import Solution
 from tests.programs import problem, solution
 from tests.sandboxes.conftest import allowed
 

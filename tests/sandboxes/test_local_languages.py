@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput, Termination
+from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, Termination
 from pytest_crmeval.sandboxes.java import main_class, public_class
 from pytest_crmeval.sandboxes.local import LocalSandbox, toolchains
 from tests.sandboxes.conftest import allowed

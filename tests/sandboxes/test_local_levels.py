@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from pytest_crmeval.domain.program import Language, Limits, Program, ProgramInput, Termination
+from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput, Termination
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.sandboxes.local.machine import isolation_request
 from tests.sandboxes.conftest import allowed

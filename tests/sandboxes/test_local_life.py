@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.domain.program import Language, Limits, Program, ProgramInput
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox, slots
 from tests.sandboxes.processes import alive, children, descendants, supervisors
 
@@ -23,7 +22,7 @@ PATIENCE = 60.0
 USER = """
 import sys
 sys.path.insert(0, {root!r})
-from pytest_crmeval.domain.program import *
+from pytest_crmeval.ports.sandbox import *
 from pytest_crmeval.sandboxes.local import LocalSandbox
 sandbox = LocalSandbox({level!r})
 print(sandbox.name, flush=True)

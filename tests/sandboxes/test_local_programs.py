@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 import pytest
 
-from pytest_crmeval.domain.program import Language, Limits, Program, ProgramInput, Termination
+from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput, Termination
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from tests.sandboxes.conftest import allowed
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 FROM_TMP = """
 import json, sys
 sys.path.insert(0, {root!r})
-from pytest_crmeval.domain.program import Language, Limits, Program, ProgramInput
+from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from pytest_crmeval.sandboxes.local.machine import interpreter
 limits = Limits(cpu_seconds=20.0, wall_seconds=90.0, memory_bytes=1 << 28, output_bytes=1 << 20)

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_crmeval.domain.program import Language, Program, ProgramInput, Termination
-from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
+from pytest_crmeval.ports.sandbox import Language, Program, ProgramInput, Sandbox, SandboxError, Termination
 from pytest_crmeval.sandboxes.piston import PistonSandbox
 from tests.sandboxes.piston_server import PistonServer
 from tests.sandboxes.pistons import BRIEF, LIMITS, ended, printed

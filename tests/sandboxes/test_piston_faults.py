@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_crmeval.domain.program import Language, Program, ProgramInput
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Language, Program, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.piston import Patience, PistonSandbox
 from tests.sandboxes.piston_jobs import Settings
 from tests.sandboxes.piston_server import PistonServer

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.domain.program import ProgramInput, Termination
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import ProgramInput, SandboxError, Termination
 from pytest_crmeval.sandboxes.piston import PistonSandbox
 from tests.sandboxes.pistons import ended
 

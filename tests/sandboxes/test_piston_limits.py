@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_crmeval.domain.program import Language, ProgramInput, Termination
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Language, ProgramInput, SandboxError, Termination
 from pytest_crmeval.sandboxes.piston import PistonSandbox
 from tests.sandboxes.piston_jobs import Settings
 from tests.sandboxes.piston_server import PistonServer

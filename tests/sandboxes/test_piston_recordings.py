@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_crmeval.domain.program import Execution, Language, Limits
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Language, Limits, SandboxError
 from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, Stage, TroubleError, ran, runtimes
 from pytest_crmeval.sandboxes.piston.endings import Terms, UnseenError, execution, framed_execution, refusal
 from pytest_crmeval.sandboxes.piston.frames import Frame

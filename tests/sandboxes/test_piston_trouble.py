@@ -5,9 +5,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from pytest_crmeval.domain.program import Language, Program, ProgramInput
-from pytest_crmeval.domain.solution import SolutionOutcome, TestVerdict
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.domain.file_outcome import TestVerdict
+from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome
+from pytest_crmeval.ports.sandbox import Language, Program, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.piston import PistonSandbox
 from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.play.solution import Rules, judge

@@ -25,11 +25,11 @@ from pytest_crmeval.agents.atlas.role_prompts import (
     share_in,
     text_in,
 )
+from pytest_crmeval.agents.playbook import Playbook, Practice
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.learning import REPLY, Lesson, PlaybookEntry, Reward, RewardOpinion
 from pytest_crmeval.domain.messages import Message, Tool
-from pytest_crmeval.domain.playbook import Playbook, Practice
 from pytest_crmeval.domain.wire import encoded
 from pytest_crmeval.ports.chat_model import ChatModel
 

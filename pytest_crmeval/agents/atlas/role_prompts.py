@@ -5,13 +5,12 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import TypeVar
 
+from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, agent_says, user_says
-from pytest_crmeval.domain.playbook import Playbook
-from pytest_crmeval.domain.prompt import Completion, Prompt
 from pytest_crmeval.domain.wire import encoded, written
-from pytest_crmeval.ports.chat_model import ChatModel
+from pytest_crmeval.ports.chat_model import ChatModel, Completion, Prompt
 
 Answer = TypeVar("Answer")
 Arguments = Mapping[str, Json]

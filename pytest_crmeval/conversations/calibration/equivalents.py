@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_crmeval.conversations.calibration.rehearsal import ENTITIES, Rehearsal, key_of, name_of, own_call, template
 from pytest_crmeval.conversations.calibration.variants import Kinds, Variant, at_once, instead
+from pytest_crmeval.conversations.references import fields_of
 from pytest_crmeval.conversations.scorers.groundedness import rows_in
 from pytest_crmeval.conversations.scorers.mentions import is_id
 from pytest_crmeval.conversations.scorers.turns import Played
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
-from pytest_crmeval.domain.references import fields_of
 from pytest_crmeval.domain.state import TABLES
 
 LOOKS = (

@@ -19,11 +19,11 @@ from pytest_crmeval.conversations.calibration.rehearsal import (
     template,
 )
 from pytest_crmeval.conversations.calibration.variants import Kinds, Variant, at_once, changed, instead
+from pytest_crmeval.conversations.references import resolve
 from pytest_crmeval.conversations.scorers.tool_calls import is_forewarned
 from pytest_crmeval.conversations.scorers.turns import Played
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
-from pytest_crmeval.domain.references import resolve
 from pytest_crmeval.domain.state import TABLES, Row
 
 UNASKED = ToolCall(

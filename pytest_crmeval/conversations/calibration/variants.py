@@ -5,15 +5,15 @@ from dataclasses import dataclass, field, replace
 
 from pytest_crmeval.conversations.calibration.rehearsal import Rehearsal, template
 from pytest_crmeval.conversations.oracle import UNCLEAR, result_in_words, truthful_reply
+from pytest_crmeval.conversations.references import fields_of, outputs_of, resolved
 from pytest_crmeval.conversations.scorers.groundedness import rows_in
 from pytest_crmeval.conversations.scorers.turns import Played
 from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, ToolResult, agent_says
-from pytest_crmeval.domain.references import Answered, Fields, Outputs, answered_in, fields_of, outputs_of, resolved
 from pytest_crmeval.domain.state import CLOCKS, Row
-from pytest_crmeval.domain.transcript import Transcript
+from pytest_crmeval.domain.transcript import Answered, Fields, Outputs, Transcript, answered_in
 
 Steps = Sequence[Sequence[ToolCall]]
 """Replies with calls, one after the other; arguments may refer to earlier turns, and to what their own has brought."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from pytest_crmeval.conversations.dataset.knowledge import ID
-from pytest_crmeval.domain.references import REFERENCE
+from pytest_crmeval.conversations.references import REFERENCE
 
 TEXT, NUMBER, DATE, EMAIL, ID_MASK = "<text>", "<number>", "<date>", "<email>", "<id>"
 Masks = Iterable[tuple[str, re.Pattern[str]]]

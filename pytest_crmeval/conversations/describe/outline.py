@@ -11,8 +11,8 @@ from pytest_crmeval.conversations.dataset.knowledge import ID
 from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord
 from pytest_crmeval.conversations.describe.searches import turns_that_find_nothing
 from pytest_crmeval.conversations.describe.similarity import Signature, signature
+from pytest_crmeval.conversations.references import REFERENCE
 from pytest_crmeval.domain.calls import canonical
-from pytest_crmeval.domain.references import REFERENCE
 from pytest_crmeval.domain.state import TABLES
 
 REFUSAL, QUESTION, NOTHING, NO_CALL = "refusal", "question", "nothing_to_find", "no_call"

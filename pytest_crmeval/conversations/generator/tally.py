@@ -8,7 +8,7 @@ from pytest_crmeval.conversations.dataset.knowledge import ID
 from pytest_crmeval.conversations.dataset.records import ConversationRecord, TurnRecord
 from pytest_crmeval.conversations.describe.similarity import Signature, signature
 from pytest_crmeval.conversations.generator.intents import Scenario
-from pytest_crmeval.domain.references import REFERENCE
+from pytest_crmeval.conversations.references import REFERENCE
 
 ALIKE = 2
 """How many conversations may be the same except for names and numbers."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from pytest_crmeval.conversations.references import rows_of
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
-from pytest_crmeval.domain.references import rows_of
 from pytest_crmeval.domain.state import State
 from pytest_crmeval.domain.transcript import Transcript
 

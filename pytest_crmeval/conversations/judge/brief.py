@@ -6,12 +6,12 @@ from itertools import pairwise
 
 from pytest_crmeval.conversations.judge.aliases import aliases_of
 from pytest_crmeval.conversations.judge.differences import differences
+from pytest_crmeval.conversations.references import resolve
 from pytest_crmeval.domain.conversation import Conversation, Turn
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.expectation import Expectation
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
-from pytest_crmeval.domain.references import resolve
 from pytest_crmeval.domain.state import TABLES
 from pytest_crmeval.domain.transcript import Exchange
 from pytest_crmeval.models.excerpts import Excerpts, encoded

@@ -8,8 +8,8 @@ from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.judgement import Grade
 from pytest_crmeval.domain.messages import Tool, ToolCall, user_says
-from pytest_crmeval.domain.prompt import Completion, Prompt
 from pytest_crmeval.models.judge import LONGEST_REASON, NoGradeError
+from pytest_crmeval.ports.chat_model import Completion, Prompt
 
 RUBRIC = (Path(__file__).parent / "rubric.md").read_text(encoding="utf-8")
 _MARK: Mapping[str, Json] = {"type": "integer", "minimum": 0, "maximum": 100}

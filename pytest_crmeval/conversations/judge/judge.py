@@ -5,9 +5,8 @@ from pytest_crmeval.conversations.judge.grading import asking, asking_again, gra
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.judgement import Grade, Judgement
-from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.models.judge import SAMPLES, Judgements, NoGradeError, Panel
-from pytest_crmeval.ports.chat_model import ChatModel
+from pytest_crmeval.ports.chat_model import ChatModel, Prompt
 
 UNREADABLE = Grade(goal=0.0, process=0.0, reason="the judge's grade was unreadable twice and counts as a failing one")
 """Counts as failing: otherwise an agent could avoid a grade by writing something that confuses the judge."""

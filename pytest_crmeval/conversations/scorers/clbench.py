@@ -8,13 +8,13 @@ and one for each further call that the case expects; where it expects none, noth
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeGuard
 
+from pytest_crmeval.conversations.references import resolve, resolved
 from pytest_crmeval.conversations.scorers.turns import Played, told, turns_of
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation, Segment
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall
-from pytest_crmeval.domain.references import resolve, resolved
 from pytest_crmeval.domain.score import Score
 
 CRITERIA: Mapping[str, Sequence[str]] = {

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from operator import itemgetter
 
+from pytest_crmeval.conversations.references import resolve
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.references import resolve
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State, meant
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from pytest_crmeval.conversations.references import resolve
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.expectation import Expectation
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.references import Outputs, resolve
+from pytest_crmeval.domain.transcript import Outputs
 
 MANY = 10
 """Of more rows than this nobody wants to hear all: their number does."""

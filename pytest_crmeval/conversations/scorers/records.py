@@ -10,8 +10,8 @@ from typing import NamedTuple
 from pytest_crmeval.conversations.scorers.groundedness import kind_of, rows_in
 from pytest_crmeval.conversations.scorers.lexicon import COLUMNS
 from pytest_crmeval.domain.calls import writes
-from pytest_crmeval.domain.references import Answered
 from pytest_crmeval.domain.state import CLOCKS, TABLES, Row, State
+from pytest_crmeval.domain.transcript import Answered
 
 Key = tuple[str, str]
 """The column of a record's id, and the id."""

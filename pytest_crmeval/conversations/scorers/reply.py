@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from pytest_crmeval.conversations.references import rows_of
 from pytest_crmeval.conversations.scorers.deeds import claimed, false_deeds, says_now
 from pytest_crmeval.conversations.scorers.denials import denied
 from pytest_crmeval.conversations.scorers.facts import MANY, NOTHING, facts_of, names_of
@@ -32,7 +33,6 @@ from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.references import rows_of
 from pytest_crmeval.domain.score import Score
 
 READ = 20_000

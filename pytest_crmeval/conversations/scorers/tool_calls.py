@@ -13,9 +13,9 @@ from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolCall, ToolResult
-from pytest_crmeval.domain.references import Answered
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.state import CLOCKS, TABLES, meant
+from pytest_crmeval.domain.transcript import Answered
 
 Shown = frozenset[tuple[str, str]]
 """A row as it can be compared between two worlds."""

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 
 from pytest_crmeval.domain.paths import slug
-from pytest_crmeval.domain.solution import Checkpoint
 from pytest_crmeval.journal.ids import LATEST
+from pytest_crmeval.journal.solutions.outcomes import Checkpoint
 from pytest_crmeval.journal.solutions.results import EarlierResults, earlier
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=@-]{0,100}")

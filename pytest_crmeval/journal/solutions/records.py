@@ -3,10 +3,11 @@
 from collections import Counter
 from typing import Any
 
-from pytest_crmeval.domain.checkpoints import UNJUDGED, FileOutcome, added_samples, label_order, rating_group
 from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.domain.file_outcome import UNJUDGED, FileOutcome, TestVerdict
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.solution import Defect, SolutionOutcome, TestOutcome, TestVerdict, Ungradable
+from pytest_crmeval.journal.checkpoints import added_samples, label_order, rating_group
+from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome, TestOutcome, Ungradable
 
 Record = dict[str, Any]
 REASON, OUTPUT = 1_000, 500

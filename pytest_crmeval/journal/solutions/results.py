@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.solution import SolutionOutcome, Ungradable
+from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome, Ungradable
 from pytest_crmeval.journal.solutions.records import Count, Record, is_final, record_of
 
 SCHEMA = "crmeval.solutions/1"

@@ -12,7 +12,6 @@ from threading import Lock, get_ident
 
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.prompt import Completion, ModelCall, ModelIdentity, Prompt
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.domain.wire import encoded
@@ -37,7 +36,7 @@ from pytest_crmeval.models.cassettes.files import (
     read_prompts,
 )
 from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter, current
-from pytest_crmeval.ports.chat_model import Cause, ChatModel, ModelError
+from pytest_crmeval.ports.chat_model import Cause, ChatModel, Completion, ModelCall, ModelError, ModelIdentity, Prompt
 
 __all__ = [
     "CassetteError",

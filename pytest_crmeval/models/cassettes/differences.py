@@ -9,9 +9,9 @@ from typing import Any
 
 from pytest_crmeval.domain.cutting import redacted
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.prompt import ModelIdentity, Prompt
 from pytest_crmeval.domain.wire import encoded
 from pytest_crmeval.models.cassettes.exchanges import RecordedExchange, prompt_id, tools_of
+from pytest_crmeval.ports.chat_model import ModelIdentity, Prompt
 
 _WIDTH, _LINES = 100, 6
 _DIFF_HEAD = 3

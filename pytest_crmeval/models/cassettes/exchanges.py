@@ -8,10 +8,10 @@ from typing import Any, get_args
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.messages import Message, Tool
-from pytest_crmeval.domain.prompt import Completion, ModelCall, ModelIdentity, Prompt, StopReason
 from pytest_crmeval.domain.redaction import REDACTED, Redactor
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.domain.wire import encoded, read_message, read_reply, text_of, written, written_reply
+from pytest_crmeval.ports.chat_model import Completion, ModelCall, ModelIdentity, Prompt, StopReason
 
 _KNOWN_PROMPTS: dict[tuple[str, int], tuple[Sequence[Tool], str]] = {}
 _MOST_PROMPTS = 64

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from pytest_crmeval.domain.messages import Message, Reply, Tool
-from pytest_crmeval.domain.prompt import Completion, Prompt, StopReason
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Backend, ToolsCache
 from pytest_crmeval.models.sdks.attempts import SdkBackend, SdkClient, target_of
@@ -16,7 +15,7 @@ from pytest_crmeval.models.sdks.event_loop import client as shared_client
 from pytest_crmeval.models.sdks.settings import TOOL_CHOICE, Settings
 from pytest_crmeval.models.sdks.transport import http_client
 from pytest_crmeval.models.specs import ModelSpec
-from pytest_crmeval.ports.chat_model import Cause
+from pytest_crmeval.ports.chat_model import Cause, Completion, Prompt, StopReason
 
 _CACHED: Mapping[str, Any] = {"cache_control": {"type": "ephemeral"}}
 _SILENCE = "(nothing)"

@@ -14,7 +14,6 @@ import httpx2
 from anyio.lowlevel import checkpoint
 
 from pytest_crmeval.domain.messages import thoughts_apart
-from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Answer
 from pytest_crmeval.models.sdks.dialect import Dialect, UnusableError
@@ -32,7 +31,7 @@ from pytest_crmeval.models.sdks.errors import (
 from pytest_crmeval.models.sdks.event_loop import TooLargeError, run
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.models.usage_meter import current
-from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.ports.chat_model import Cause, ModelError, Prompt
 
 _BROKEN: tuple[type[Exception], ...] = (httpx2.HTTPError, httpx2.InvalidURL, OSError, TooLargeError, CancelledError)
 """Errors that end a call without an answer, besides those of the SDK."""

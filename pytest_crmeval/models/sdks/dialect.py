@@ -6,10 +6,9 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from pytest_crmeval.domain.prompt import Completion, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.sdks.settings import Settings
-from pytest_crmeval.ports.chat_model import Cause
+from pytest_crmeval.ports.chat_model import Cause, Completion, Prompt
 
 T = TypeVar("T")
 

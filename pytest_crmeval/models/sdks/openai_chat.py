@@ -6,14 +6,13 @@ from typing import Any
 import msgspec
 
 from pytest_crmeval.domain.messages import Message, Reply, Tool
-from pytest_crmeval.domain.prompt import Completion, Prompt, StopReason
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import ToolsCache
 from pytest_crmeval.models.sdks.dialect import UnusableError, converted, count, is_counted, part, thoughts_text
 from pytest_crmeval.models.sdks.encoding import call_id, called, called_name, result_text, text_of_arguments
 from pytest_crmeval.models.sdks.settings import TOOL_CHOICE, Settings
 from pytest_crmeval.models.specs import ModelSpec
-from pytest_crmeval.ports.chat_model import Cause
+from pytest_crmeval.ports.chat_model import Cause, Completion, Prompt, StopReason
 
 
 class Chat:

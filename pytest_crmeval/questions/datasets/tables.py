@@ -9,8 +9,8 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import BinaryIO
 
-from pytest_crmeval.domain.cipher import decrypted
 from pytest_crmeval.domain.cutting import cut
+from pytest_crmeval.journal.cipher import decrypted
 from pytest_crmeval.questions.datasets.records import FieldError, Found, checked, fingerprint
 from pytest_crmeval.questions.question import Grader, Question
 

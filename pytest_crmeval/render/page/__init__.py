@@ -7,10 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_crmeval.domain.gc_pause import gc_paused
 from pytest_crmeval.domain.json import TURNING, JsonObject
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.domain.wire import encoded_quickly
+from pytest_crmeval.journal.gc_pause import gc_paused
 from pytest_crmeval.journal.ids import LATEST
 from pytest_crmeval.journal.index import point
 from pytest_crmeval.render.page.baseline import Changes, Earlier, changes_of, earlier_dialogues

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.trial import Trial
+from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.render.page.charts import Chart, Point, cost_against_quality, latency
 from pytest_crmeval.render.page.curves import (
     CHECKPOINT_HEAD,

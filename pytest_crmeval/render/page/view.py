@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_crmeval.domain.json import Json, JsonObject
-from pytest_crmeval.domain.shard import listed, objects
 from pytest_crmeval.domain.usage import total
+from pytest_crmeval.journal.shard import listed, objects
 from pytest_crmeval.render.page.baseline import BaselineView, baseline_of
 from pytest_crmeval.render.page.curves import ungradable
 from pytest_crmeval.render.page.gates import GateView

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_crmeval.domain.program import Language, Limits, Program, ProgramInput
+from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput
 from pytest_crmeval.sandboxes.local.inside.messages import LANDLOCK, NAMESPACES, RLIMITS, SECCOMP
 from pytest_crmeval.sandboxes.local.sandbox import LocalSandbox
 

@@ -5,9 +5,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from pytest_crmeval.domain.cutting import cut_end
-from pytest_crmeval.domain.languages import title
-from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, SandboxError
+from pytest_crmeval.sandboxes.languages import title
 from pytest_crmeval.sandboxes.local.binaries import image_bytes
 from pytest_crmeval.sandboxes.local.inside.messages import BINARY, COMPILER, RUNTIME
 from pytest_crmeval.sandboxes.local.runs import Runnable, opened

@@ -3,7 +3,7 @@
 import os
 import signal
 
-from pytest_crmeval.domain.program import Execution, Limits, Termination
+from pytest_crmeval.ports.sandbox import Execution, Limits, Termination
 from pytest_crmeval.sandboxes.local.inside.messages import CPU, FILES, MEMORY, WALL, RunResult
 from pytest_crmeval.sandboxes.signals import name_of
 

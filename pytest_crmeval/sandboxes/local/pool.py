@@ -4,8 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from pytest_crmeval.domain.program import Execution, Limits, ProgramInput
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Limits, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.local import slots
 from pytest_crmeval.sandboxes.local.fork_servers import ForkServerLost, ForkServerProcess, Unavailable
 from pytest_crmeval.sandboxes.local.runs import Runnable, checked, run

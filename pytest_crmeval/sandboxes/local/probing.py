@@ -6,8 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from pytest_crmeval.domain.cutting import cut_end
-from pytest_crmeval.domain.program import Limits, ProgramInput
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Limits, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.local.fork_servers import ForkServerLost, ForkServerProcess, Unavailable
 from pytest_crmeval.sandboxes.local.inside.messages import LANDLOCK, NAMESPACES, PYTHON, RLIMITS, SECCOMP
 from pytest_crmeval.sandboxes.local.runs import Runnable, opened, run

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from pytest_crmeval.domain.program import Execution, Limits, ProgramInput
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Limits, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.local.fork_servers import ForkServerProcess
 from pytest_crmeval.sandboxes.local.inside.messages import BINARY, MAX_FILES, RUNTIME, RunRequest
 from pytest_crmeval.sandboxes.local.listening import Listener

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput
-from pytest_crmeval.ports.sandbox import Prepared, SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Prepared, Program, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.local import slots
 from pytest_crmeval.sandboxes.local.compiling import Compiler, encoded
 from pytest_crmeval.sandboxes.local.fork_servers import ForkServerProcess

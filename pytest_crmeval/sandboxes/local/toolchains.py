@@ -11,9 +11,9 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from pytest_crmeval.domain.languages import title
-from pytest_crmeval.domain.program import Language
+from pytest_crmeval.ports.sandbox import Language
 from pytest_crmeval.sandboxes.java import main_class, public_class
+from pytest_crmeval.sandboxes.languages import title
 
 _CPP_STANDARDS = {each: (each,) for each in ("98", "03", "11", "14", "17", "20")} | {"23": ("23", "2b"), "26": ("2c",)}
 _C_STANDARDS = {each: (each,) for each in ("89", "90", "99", "11", "17", "18")} | {"23": ("23", "2x")}

@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.java import first_class, main_class
 from pytest_crmeval.sandboxes.piston import requests
 from pytest_crmeval.sandboxes.piston.addresses import Address, addresses

@@ -7,8 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from pytest_crmeval.domain.program import Language
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Language, SandboxError
 from pytest_crmeval.sandboxes.piston import answers
 from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, TooLowError, TroubleError
 from pytest_crmeval.sandboxes.piston.endings import Terms, check_compiler, only_waited

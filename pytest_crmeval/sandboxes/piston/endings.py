@@ -5,8 +5,7 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pytest_crmeval.domain.program import Execution, Limits, Termination
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Limits, SandboxError, Termination
 from pytest_crmeval.sandboxes.piston.answers import Ran, Stage, TooLowError, TroubleError
 from pytest_crmeval.sandboxes.piston.frames import Frame
 from pytest_crmeval.sandboxes.piston.messages import compilers, last

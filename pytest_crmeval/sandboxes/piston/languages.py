@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_crmeval.domain.languages import title
-from pytest_crmeval.domain.program import Language
+from pytest_crmeval.ports.sandbox import Language
+from pytest_crmeval.sandboxes.languages import title
 
 NAMES: Mapping[Language, Sequence[str]] = {
     Language.PYTHON: ("python", "python3", "py3"),

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pytest_crmeval.domain.program import Language
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Language, SandboxError
 from pytest_crmeval.sandboxes.piston.addresses import Address
 from pytest_crmeval.sandboxes.piston.answers import TroubleError
 from pytest_crmeval.sandboxes.piston.wire import Wire

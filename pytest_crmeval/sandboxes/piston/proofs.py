@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from pytest_crmeval.domain.cutting import cut_end
-from pytest_crmeval.domain.languages import title
-from pytest_crmeval.domain.program import Execution, Language, Limits, Program, ProgramInput
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, SandboxError
+from pytest_crmeval.sandboxes.languages import title
 from pytest_crmeval.sandboxes.piston.answers import ExceededError, Ran, TroubleError
 from pytest_crmeval.sandboxes.piston.endings import Terms, framed_execution, refusal
 from pytest_crmeval.sandboxes.piston.frames import frame_of

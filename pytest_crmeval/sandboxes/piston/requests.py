@@ -10,9 +10,8 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any
 
-from pytest_crmeval.domain.languages import title
-from pytest_crmeval.domain.program import Language, Limits, Program, ProgramInput
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput, SandboxError
+from pytest_crmeval.sandboxes.languages import title
 
 STDIN = "crmeval.stdin"
 _RUNNER = "crmeval_runner.py"

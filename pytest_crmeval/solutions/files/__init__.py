@@ -8,13 +8,14 @@ from pathlib import Path
 import msgspec
 
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.domain.fingerprints import whole
-from pytest_crmeval.domain.json_lines import Line, lines
-from pytest_crmeval.domain.languages import language_named
-from pytest_crmeval.domain.program import Language, Program
-from pytest_crmeval.domain.solution import Defect, Extraction, Solution, Ungradable
+from pytest_crmeval.journal.solutions.outcomes import Defect, Ungradable
+from pytest_crmeval.ports.sandbox import Language, Program
+from pytest_crmeval.sandboxes.languages import language_named
 from pytest_crmeval.solutions.files.discovery import SolutionRef, find
 from pytest_crmeval.solutions.files.programs import Flaw, extracted, fenced
+from pytest_crmeval.solutions.fingerprints import whole
+from pytest_crmeval.solutions.json_lines import Line, lines
+from pytest_crmeval.solutions.solution import Extraction, Solution
 
 __all__ = ["SolutionRef", "digest", "find", "read"]
 

@@ -9,11 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_crmeval.domain.checkpoints import is_checkpoint_name, step_of
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.domain.fingerprints import quick
-from pytest_crmeval.domain.solution import Checkpoint, SolutionFile
+from pytest_crmeval.journal.checkpoints import is_checkpoint_name, step_of
+from pytest_crmeval.journal.solutions.outcomes import Checkpoint
 from pytest_crmeval.solutions.files.sources import ENDING, files, matches, natural
+from pytest_crmeval.solutions.fingerprints import quick
+from pytest_crmeval.solutions.solution import SolutionFile
 
 PER_TURN = 16 * 2**10
 """Bytes that count as one turn, where the length of cases is compared."""

@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pytest_crmeval.domain.languages import language_named
-from pytest_crmeval.domain.program import Language, Program
-from pytest_crmeval.domain.solution import Defect, Extraction
+from pytest_crmeval.journal.solutions.outcomes import Defect
+from pytest_crmeval.ports.sandbox import Language, Program
+from pytest_crmeval.sandboxes.languages import language_named
+from pytest_crmeval.solutions.solution import Extraction
 
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<mark>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
 _LISTED = re.compile(r"(?P<indent>[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+)(?P<mark>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)

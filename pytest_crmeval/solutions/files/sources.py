@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from pytest_crmeval.domain.checkpoints import is_checkpoint_name
 from pytest_crmeval.domain.dataset_error import DatasetError
+from pytest_crmeval.journal.checkpoints import is_checkpoint_name
 
 _DIGITS = re.compile(r"(\d+)")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")

@@ -9,10 +9,9 @@ from hashlib import sha256
 from threading import Lock
 
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.problem import JUDGE_MESSAGE, Checker, CheckerOpinion, CheckerStyle, ProblemTest
-from pytest_crmeval.domain.program import Execution, Language, Limits, ProgramInput
-from pytest_crmeval.ports.referee import Referee
-from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
+from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Prepared, ProgramInput, Sandbox, SandboxError
+from pytest_crmeval.solutions.play.referee import Referee
+from pytest_crmeval.solutions.problem import JUDGE_MESSAGE, Checker, CheckerOpinion, CheckerStyle, ProblemTest
 
 LIMITS = Limits(cpu_seconds=10.0, wall_seconds=21.0, memory_bytes=2**30, output_bytes=2**20)
 """The limits of a checker; those of the problem are for programs."""

@@ -5,13 +5,13 @@ import secrets
 from functools import cache
 from pathlib import Path
 
-from pytest_crmeval.domain.problem import FunctionCall, Problem, ProblemTest
-from pytest_crmeval.domain.program import Language, Program, ProgramInput
-from pytest_crmeval.domain.solution import Solution, TestVerdict
-from pytest_crmeval.ports.referee import Referee
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.domain.file_outcome import TestVerdict
+from pytest_crmeval.ports.sandbox import Language, Program, ProgramInput, SandboxError
 from pytest_crmeval.solutions.play import harness
+from pytest_crmeval.solutions.play.referee import Referee
 from pytest_crmeval.solutions.play.test_run import Failure
+from pytest_crmeval.solutions.problem import FunctionCall, Problem, ProblemTest
+from pytest_crmeval.solutions.solution import Solution
 
 ENDED = "the program ended before its tests did"
 NOT_PYTHON = "its tests call a function in Python"

@@ -3,8 +3,7 @@
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 
-from pytest_crmeval.domain.program import Language, Program
-from pytest_crmeval.ports.sandbox import Prepared, Sandbox
+from pytest_crmeval.ports.sandbox import Language, Prepared, Program, Sandbox
 
 
 class SandboxProxy(ABC):

@@ -6,15 +6,16 @@ from types import TracebackType
 from typing import Self
 
 from pytest_crmeval.domain.cutting import cut, cut_bytes
-from pytest_crmeval.domain.languages import Factors
-from pytest_crmeval.domain.problem import CheckerOpinion, Problem, ProblemTest
-from pytest_crmeval.domain.program import Execution, Language, Program, Termination
-from pytest_crmeval.domain.solution import Defect, Solution, SolutionOutcome, TestOutcome, TestVerdict, Ungradable
-from pytest_crmeval.ports.referee import Referee
-from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
+from pytest_crmeval.domain.file_outcome import TestVerdict
+from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome, TestOutcome, Ungradable
+from pytest_crmeval.ports.sandbox import Execution, Language, Prepared, Program, Sandbox, SandboxError, Termination
+from pytest_crmeval.sandboxes.languages import Factors
 from pytest_crmeval.solutions.play.checking import Checkers
 from pytest_crmeval.solutions.play.function_call import NOT_PYTHON, Call, harness_program
+from pytest_crmeval.solutions.play.referee import Referee
 from pytest_crmeval.solutions.play.test_run import SHOWN, Failure, SharedLock, failure_of, feed_of, limits_of, run
+from pytest_crmeval.solutions.problem import CheckerOpinion, Problem, ProblemTest
+from pytest_crmeval.solutions.solution import Solution
 
 MIB = 2**20
 _NOT_FAILED = {TestVerdict.ACCEPTED, TestVerdict.SKIPPED, TestVerdict.JUDGE_ERROR}

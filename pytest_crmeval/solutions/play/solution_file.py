@@ -7,12 +7,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 
-from pytest_crmeval.domain.problem import Problem
-from pytest_crmeval.domain.program import Execution, Limits, Program, ProgramInput
-from pytest_crmeval.domain.solution import Solution, SolutionOutcome, TestVerdict, Ungradable
-from pytest_crmeval.ports.sandbox import Prepared, Sandbox, SandboxError
+from pytest_crmeval.domain.file_outcome import TestVerdict
+from pytest_crmeval.journal.solutions.outcomes import SolutionOutcome, Ungradable
+from pytest_crmeval.ports.sandbox import Execution, Limits, Prepared, Program, ProgramInput, Sandbox, SandboxError
 from pytest_crmeval.solutions.play.sandbox_proxy import SandboxProxy
 from pytest_crmeval.solutions.play.solution import Judge, ungradable
+from pytest_crmeval.solutions.problem import Problem
+from pytest_crmeval.solutions.solution import Solution
 
 AHEAD = 2
 """How many solutions per thread are read before they are judged, so that a big file is never in memory."""

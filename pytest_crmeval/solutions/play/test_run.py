@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from threading import Condition
 
 from pytest_crmeval.domain.cutting import cut
-from pytest_crmeval.domain.problem import Problem, ProblemTest
-from pytest_crmeval.domain.program import Execution, Limits, ProgramInput, Termination
-from pytest_crmeval.domain.solution import TestVerdict
-from pytest_crmeval.ports.sandbox import Prepared
+from pytest_crmeval.domain.file_outcome import TestVerdict
+from pytest_crmeval.ports.sandbox import Execution, Limits, Prepared, ProgramInput, Termination
+from pytest_crmeval.solutions.problem import Problem, ProblemTest
 
 NEAR = 0.05
 """A program that exceeds its time limit by no more than this share is run again, alone."""

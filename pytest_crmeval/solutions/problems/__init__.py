@@ -6,8 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from pytest_crmeval.domain.dataset_error import SHOWN, DatasetError
-from pytest_crmeval.domain.fingerprints import WHOLE, quick
-from pytest_crmeval.domain.problem import Problem, ProblemTest, TestChoice, TestKind
+from pytest_crmeval.solutions.fingerprints import WHOLE, quick
+from pytest_crmeval.solutions.problem import Problem, ProblemTest, TestChoice, TestKind
 from pytest_crmeval.solutions.problems.choosing import Generated, examples_wanted, skipped_if_large
 from pytest_crmeval.solutions.problems.draft import Draft, FieldError, NotJsonError
 from pytest_crmeval.solutions.problems.records import draft_of

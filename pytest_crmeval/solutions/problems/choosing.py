@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.domain.problem import Examples, ProblemTest, Sizes, TestChoice, TestKind
+from pytest_crmeval.solutions.problem import Examples, ProblemTest, Sizes, TestChoice, TestKind
 from pytest_crmeval.solutions.problems.draft import Draft
 from pytest_crmeval.solutions.problems.published.codeforces import plain
 from pytest_crmeval.solutions.problems.rows import PARQUET, opened

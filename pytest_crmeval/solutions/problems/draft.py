@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pytest_crmeval.domain.problem import Problem, ProblemTest
+from pytest_crmeval.solutions.problem import Problem, ProblemTest
 
 MIB = 2**20
 SECONDS = 2.0

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from pytest_crmeval.domain.languages import language_named
-from pytest_crmeval.domain.problem import (
+from pytest_crmeval.ports.sandbox import Program
+from pytest_crmeval.sandboxes.languages import language_named
+from pytest_crmeval.solutions.problem import (
     Checker,
     CheckerStyle,
     Compare,
@@ -18,7 +19,6 @@ from pytest_crmeval.domain.problem import (
     ProblemTest,
     TestKind,
 )
-from pytest_crmeval.domain.program import Program
 from pytest_crmeval.solutions.problems.draft import (
     INTERACTIVE,
     MEGABYTES,

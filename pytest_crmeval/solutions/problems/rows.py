@@ -15,7 +15,7 @@ from weakref import finalize
 import msgspec
 
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.domain.json_lines import lines
+from pytest_crmeval.solutions.json_lines import lines
 from pytest_crmeval.solutions.problems.published import COLUMNS, FORMATS, format_of
 
 PARQUET, GZIP, JSON = ".parquet", ".gz", ".json"

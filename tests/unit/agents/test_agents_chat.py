@@ -4,8 +4,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.agents.chat import ChatAgent, system_prompt
 from pytest_crmeval.domain.messages import user_says
-from pytest_crmeval.domain.prompt import Completion, ModelIdentity, Prompt
 from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.ports.chat_model import Completion, ModelIdentity, Prompt
 from tests.fakes import PaperCrm, says
 
 

@@ -6,8 +6,7 @@ from contextlib import closing
 import pytest
 
 from pytest_crmeval.cli import main
-from pytest_crmeval.domain.program import Language
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.ports.sandbox import Language, SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox, attempts
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from pytest_crmeval.collect.stream import Stream
 from pytest_crmeval.controller.queue import LATER, NO_SLOT, NOTHING, JobQueue
-from pytest_crmeval.domain.stream import Stream
 
 ALONE, OVER, REFUSED = ("alone", NOTHING), ("over", NOTHING), ("refused", NOTHING)
 ORDERED, HELD_OUT = ("t[s0]", "t[s1]", "t[s2]"), ("t[h0]", "t[h1]")

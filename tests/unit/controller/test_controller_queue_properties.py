@@ -6,8 +6,8 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_crmeval.collect.stream import Stream
 from pytest_crmeval.controller.queue import ATTEMPTS, LATER, JobQueue
-from pytest_crmeval.domain.stream import Stream
 
 WORKERS, SLOTS = 2, 2
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.controller.shards import other_shard
-from pytest_crmeval.domain.shard import Shard
+from pytest_crmeval.journal.shard import Shard
 from tests.kept_runs import part
 
 TEST = "test_crm.py::test_conversation"

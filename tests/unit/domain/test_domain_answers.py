@@ -2,10 +2,10 @@
 
 import pytest
 
-from pytest_crmeval.domain.answers import AnswerOutcome, Attempt, calibration_error, f1_of
+from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
-from pytest_crmeval.report.metrics import metrics_of
+from pytest_crmeval.report.metrics import calibration_error, f1_of, metrics_of
 
 
 def trial(attempt: str, confidence: float | None = None) -> Trial:

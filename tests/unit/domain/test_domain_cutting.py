@@ -12,13 +12,13 @@ from pytest_crmeval.domain import cutting
 from pytest_crmeval.domain.cutting import cut, cut_bytes, cut_end, cut_middle, printable, use
 from pytest_crmeval.domain.explanation import Pen, explanation
 from pytest_crmeval.domain.messages import Message, Reply, ToolCall, agent_says
-from pytest_crmeval.domain.problem import OutputComparison as ComparisonOfOutputs
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.transcript import Exchange, Transcript
 from pytest_crmeval.models.excerpts import Excerpts
 from pytest_crmeval.models.sdks.errors import Target, excerpt
 from pytest_crmeval.player.questions import LONGEST as LONGEST_ANSWER
 from pytest_crmeval.render import progress_table as board
+from pytest_crmeval.solutions.problem import OutputComparison as ComparisonOfOutputs
 from pytest_crmeval.solutions.referee import difference
 
 KNOWN = "swordfish of seven seas, 4711"

@@ -10,21 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm, quantile_test
 
-from pytest_crmeval.domain.interval import (
-    Clusters,
-    clustered,
-    deviations_of,
-    effective,
-    equal_units,
-    pass_all,
-    pass_at,
-    percentile,
-    percentile_interval,
-    settling,
-    spread,
-    variance_of,
-    wilson,
-)
+from pytest_crmeval.domain.file_outcome import pass_at
+from pytest_crmeval.domain.interval import Clusters, clustered, deviations_of, wilson
+from pytest_crmeval.report.figures import pass_all
+from pytest_crmeval.report.sample_size import settling
+from pytest_crmeval.report.spreads import percentile, percentile_interval, spread, variance_of
 from tests.hypothesis_settings import DETERMINISTIC
 
 
@@ -78,7 +68,7 @@ def test_cases_that_are_tried_once_are_as_many_as_they_are() -> None:
     """Then the interval is Wilson's own."""
     parts = [(1.0, 1.0)] * 7 + [(0.0, 1.0)] * 3
 
-    assert 10 == effective(parts)
+    assert 10 == Clusters.of(parts).effective
     assert wilson(7, 10) == clustered(parts)
 
 
@@ -86,26 +76,26 @@ def test_turns_that_go_wrong_together_count_once() -> None:
     """Ten cases of ten turns each, all right or all wrong, are ten observations (nine: a mean was estimated)."""
     parts = [(10.0, 10.0)] * 5 + [(0.0, 10.0)] * 5
 
-    assert pytest.approx(9) == effective(parts)
+    assert pytest.approx(9) == Clusters.of(parts).effective
 
 
 def test_turns_that_go_wrong_for_themselves_count_each() -> None:
     """Never more than there are: cases that are all alike do not make an observation two."""
     parts = [(4.0, 10.0), (5.0, 10.0), (6.0, 10.0)] * 20
 
-    assert 600 == effective(parts)
+    assert 600 == Clusters.of(parts).effective
 
 
 @pytest.mark.parametrize("parts", [[(3.0, 3.0), (5.0, 5.0)], [(0.0, 4.0)], [(2.0, 4.0)], [(2.0, 4.0), (3.0, 6.0)]])
 def test_where_nothing_differs_units_count(parts: list[tuple[float, float]]) -> None:
     """Perfect, hopeless, alone or all alike: nobody knows how turns depend on each other."""
-    assert equal_units(parts) == effective(parts)
+    assert Clusters.of(parts).equal_units == Clusters.of(parts).effective
 
 
 def test_units_count_by_their_size() -> None:
     """Three alike are three; one of forty cases and eight of one are 48² / (40² + 8) of one size."""
-    assert 3 == equal_units([(0.0, 7.0)] * 3)
-    assert pytest.approx(2304 / 1608) == equal_units([(40.0, 40.0), *[(0.0, 1.0)] * 8])
+    assert 3 == Clusters.of([(0.0, 7.0)] * 3).equal_units
+    assert pytest.approx(2304 / 1608) == Clusters.of([(40.0, 40.0), *[(0.0, 1.0)] * 8]).equal_units
 
 
 @pytest.mark.parametrize("sizes", [[40, *[1] * 8], [*[20] * 3, *[2] * 20], [30, *[3] * 30], [5] * 12])

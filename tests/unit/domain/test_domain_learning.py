@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from pytest_crmeval.agents.playbook import Playbook, Rewards, learnt
 from pytest_crmeval.domain.learning import EntryUse, Lesson, PlaybookEntry, Review, Reward, RewardOpinion
-from pytest_crmeval.domain.playbook import Playbook, Rewards, learnt
 from tests.unit.agents.atlas.roles import entry, playbook
 
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_crmeval.domain.checkpoints import mean_pass
-from pytest_crmeval.domain.interval import pass_at
+from pytest_crmeval.domain.file_outcome import mean_pass, pass_at
 
 
 @given(solved=st.integers(0, 7), wrong=st.integers(0, 7), data=st.data())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.domain.checkpoints import FileOutcome
+from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial, TurnOutcome

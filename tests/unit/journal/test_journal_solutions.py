@@ -4,15 +4,9 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from pytest_crmeval.domain.file_outcome import TestVerdict
 from pytest_crmeval.domain.json import JsonObject
-from pytest_crmeval.domain.solution import (
-    Checkpoint,
-    Defect,
-    SolutionOutcome,
-    TestOutcome,
-    TestVerdict,
-    Ungradable,
-)
+from pytest_crmeval.journal.solutions.outcomes import Checkpoint, Defect, SolutionOutcome, TestOutcome, Ungradable
 from pytest_crmeval.journal.solutions.places import found_before, place_of, run_of
 from pytest_crmeval.journal.solutions.records import OUTPUT, REASON, record_of
 from pytest_crmeval.journal.solutions.results import EarlierResults, ResultsError, ResultsWriter, earlier

@@ -3,9 +3,9 @@
 from typing import Any
 
 from pytest_crmeval.domain.messages import Reply, Tool, ToolError, ToolResult, agent_says, crm_says, user_says
-from pytest_crmeval.domain.prompt import Completion, ModelCall, ModelIdentity, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter
+from pytest_crmeval.ports.chat_model import Completion, ModelCall, ModelIdentity, Prompt
 from tests.fakes import call, calls, says
 
 IDENTITY = ModelIdentity(provider="openai", model="gpt-4.1", settings={"temperature": 0.0, "max_output_tokens": 800})

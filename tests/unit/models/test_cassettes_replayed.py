@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.messages import Reply, ToolCall, ToolResult, agent_says, crm_says, user_says
-from pytest_crmeval.domain.prompt import Completion, ModelCall, ModelIdentity, Prompt
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.usage import Bill
 from pytest_crmeval.models import cassettes
 from pytest_crmeval.models.cassettes import ReplayingModel
 from pytest_crmeval.models.usage_meter import CallPurpose, UsageMeter, opened
-from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.ports.chat_model import Cause, Completion, ModelCall, ModelError, ModelIdentity, Prompt
 from tests.fakes import call, calls, says
 from tests.unit.models.recordings import ASKED, FILE, IDENTITY, PURPOSE, TOOLS, TWO_STEPS, asking, meter
 

@@ -10,8 +10,8 @@ import pytest
 
 from pytest_crmeval.conversations.judge.grading import asking
 from pytest_crmeval.domain.judgement import Grade, Judgement
-from pytest_crmeval.domain.prompt import ModelIdentity
 from pytest_crmeval.models.judge import CorruptError, JudgementCache, ReplayedJudgements, key_of
+from pytest_crmeval.ports.chat_model import ModelIdentity
 
 WISE = ModelIdentity(provider="fake", model="wise", settings={"temperature": 0.5})
 GRADES = (Grade(goal=1.0, process=0.5, reason="fine, Zoë"), Grade(goal=0.25, process=0.0, reason="\ud800"))

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from pytest_crmeval.domain.messages import Tool, user_says
-from pytest_crmeval.domain.prompt import Prompt
 from pytest_crmeval.models.backend import MOST, ToolsCache
 from pytest_crmeval.models.token_estimates import TokenEstimate
 from pytest_crmeval.models.usage_meter import UsageMeter
+from pytest_crmeval.ports.chat_model import Prompt
 
 
 def tools(name: str = "add_note") -> tuple[Tool, ...]:

@@ -14,11 +14,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pytest_crmeval.domain.messages import Reply, ToolCall, agent_says, user_says
-from pytest_crmeval.domain.prompt import ModelCall
 from pytest_crmeval.domain.redaction import Redactor
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models import cassettes
 from pytest_crmeval.models.cassettes import CassetteError
+from pytest_crmeval.ports.chat_model import ModelCall
 from tests.fakes import call, calls, says
 from tests.unit.models.recordings import ASKED, FILE, LOOKED, PURPOSE, TWO_STEPS, asking, meter
 

@@ -7,14 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pytest_crmeval.domain.messages import user_says
-from pytest_crmeval.domain.prompt import Completion, Prompt, StopReason
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.backend import Answer
 from pytest_crmeval.models.control import NO_CHARGE, Charge, Feedback
 from pytest_crmeval.models.retrying_model import RetryingModel
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.models.usage_meter import UsageMeter, opened
-from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.ports.chat_model import Cause, Completion, ModelError, Prompt, StopReason
 from tests.fakes import says
 
 PROMPT = Prompt(system="Be brief.", messages=(user_says("Hello"),))

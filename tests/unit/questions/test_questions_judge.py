@@ -11,10 +11,9 @@ from syrupy.assertion import SnapshotAssertion
 from pytest_crmeval.domain.answers import Attempt
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import Reply, ToolCall
-from pytest_crmeval.domain.prompt import Completion, ModelIdentity, Prompt
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.judge import JudgementCache, NoGradeError
-from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.ports.chat_model import Cause, Completion, ModelError, ModelIdentity, Prompt
 from pytest_crmeval.questions.judge import MOST, QuestionJudge, asking, in_words, verdict_in
 from tests.questions import asked
 

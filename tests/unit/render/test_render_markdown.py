@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
+from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.render.markdown import escaped, report_page
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.report import Report

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_crmeval import cli
 from pytest_crmeval.controller.counting import counted, outcome_of
-from pytest_crmeval.domain.checkpoints import FileOutcome
+from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.domain.interval import Interval, clustered, wilson
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial

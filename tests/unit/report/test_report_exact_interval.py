@@ -7,7 +7,7 @@ from math import comb, inf
 import pytest
 from scipy.stats import binomtest
 
-from pytest_crmeval.domain.interval import equal_units
+from pytest_crmeval.domain.interval import Clusters
 from pytest_crmeval.report.exact_interval import clopper_pearson, exact_clustered, size_with
 
 
@@ -57,7 +57,7 @@ def test_what_was_told_from_few_units_counts_for_less() -> None:
 @pytest.mark.parametrize("parts", [[(3.0, 3.0), (5.0, 5.0)], [(0.0, 4.0)], [(99.0, 99.0), (0.0, 1.0)]])
 def test_where_units_hardly_differ_each_counts_once(parts: list[tuple[float, float]]) -> None:
     """All right, alone, or one that is large and one that is not: by their size."""
-    share, units = sum(hits for hits, _ in parts) / sum(size for _, size in parts), equal_units(parts)
+    share, units = sum(hits for hits, _ in parts) / sum(size for _, size in parts), Clusters.of(parts).equal_units
 
     assert clopper_pearson(share * units, units, 0.9) == exact_clustered(parts, 0.9)
 

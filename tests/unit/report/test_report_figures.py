@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_crmeval.domain.answers import AnswerOutcome, Attempt
-from pytest_crmeval.domain.interval import clustered, spread, wilson
+from pytest_crmeval.domain.interval import clustered, wilson
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.report.figures import figures_of
 from pytest_crmeval.report.metrics import metrics_of
 from pytest_crmeval.report.resampling import ratio_interval
+from pytest_crmeval.report.spreads import spread
 from tests.fakes import planned, trial
 from tests.hypothesis_settings import DETERMINISTIC
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scipy.stats import binom, binomtest
 
-from pytest_crmeval.domain.checkpoints import FileOutcome
+from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.domain.interval import wilson
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial, TurnOutcome

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.controller.playbooks import RunPlaybooks
 from pytest_crmeval.domain.learning import Lesson
-from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import PlannedCase, Trial
 from pytest_crmeval.journal.writer import JournalWriter

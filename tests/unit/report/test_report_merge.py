@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from pytest_crmeval.collect.shards import deal
 from pytest_crmeval.domain.score import Verdict
-from pytest_crmeval.domain.shard import deal
 from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
 from pytest_crmeval.journal import reader as journal

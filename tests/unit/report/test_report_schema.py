@@ -8,15 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.answers import AnswerOutcome
-from pytest_crmeval.domain.checkpoints import CheckpointFigures, FileOutcome, PassAt, Solved
-from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.learning import Lesson, PlaybookEntry, Reward, RewardOpinion
-from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial, TurnOutcome
 from pytest_crmeval.domain.usage import Bill, Usage
+from pytest_crmeval.journal.checkpoints import CheckpointFigures, PassAt, Solved
+from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.report.comparison import CaseChange, Comparison, Contrast
 from pytest_crmeval.report.judge_agreement import Agreement
 from pytest_crmeval.report.learning_curve import Learning, PlaybookEffect, Share

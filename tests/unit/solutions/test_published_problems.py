@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.domain.problem import Problem, TestChoice, TestKind
+from pytest_crmeval.solutions.problem import Problem, TestChoice, TestKind
 from pytest_crmeval.solutions.problems import opened
 from tests.benchmark_rows import (
     APPS,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytest_crmeval.domain.problem import JUDGE_MESSAGE, CheckerFinding, CheckerOpinion, CheckerStyle
-from pytest_crmeval.domain.program import Execution, Termination
+from pytest_crmeval.ports.sandbox import Execution, Termination
+from pytest_crmeval.solutions.problem import JUDGE_MESSAGE, CheckerFinding, CheckerOpinion, CheckerStyle
 from pytest_crmeval.solutions.referee import finding_of
 
 ACCEPTED = CheckerFinding(opinion=CheckerOpinion.ACCEPTED)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_crmeval.domain.problem import Compare, OutputComparison
+from pytest_crmeval.solutions.problem import Compare, OutputComparison
 from pytest_crmeval.solutions.referee import difference, same_word
 
 TOKENS = OutputComparison()

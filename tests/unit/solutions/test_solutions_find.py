@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.domain.fingerprints import WHOLE, quick, whole
-from pytest_crmeval.domain.solution import Checkpoint, SolutionFile
+from pytest_crmeval.journal.solutions.outcomes import Checkpoint
 from pytest_crmeval.solutions.files import SolutionRef, digest, find
 from pytest_crmeval.solutions.files.sources import expanded
+from pytest_crmeval.solutions.fingerprints import WHOLE, quick, whole
+from pytest_crmeval.solutions.solution import SolutionFile
 
 Tree = Callable[..., Path]
 """Makes files."""

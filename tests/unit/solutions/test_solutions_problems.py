@@ -11,7 +11,9 @@ import pytest
 from pyarrow import parquet
 
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.domain.problem import (
+from pytest_crmeval.ports.sandbox import Language
+from pytest_crmeval.solutions import problems
+from pytest_crmeval.solutions.problem import (
     CheckerStyle,
     Compare,
     Examples,
@@ -21,8 +23,6 @@ from pytest_crmeval.domain.problem import (
     TestChoice,
     TestKind,
 )
-from pytest_crmeval.domain.program import Language
-from pytest_crmeval.solutions import problems
 from pytest_crmeval.solutions.problems import HOW_TO_GIVE, WITHOUT_GENERATED, check, opened, schema
 
 SCHEMA: dict[str, Any] = json.loads(Path(schema.__file__).with_name("problem.schema.json").read_text(encoding="utf-8"))

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_crmeval.domain.program import Language, Program
-from pytest_crmeval.domain.solution import Defect, Extraction
+from pytest_crmeval.journal.solutions.outcomes import Defect
+from pytest_crmeval.ports.sandbox import Language, Program
 from pytest_crmeval.solutions.files.programs import Flaw, blocks, extracted
+from pytest_crmeval.solutions.solution import Extraction
 
 DRAFT, FINAL = "print('draft')", "print('a longer final one')"
 BOTH = f"First:\n```python\n{DRAFT}\n```\nNo, better:\n```python\n{FINAL}\n```\nDone."

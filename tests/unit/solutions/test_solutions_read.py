@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from pytest_crmeval.domain.dataset_error import DatasetError
-from pytest_crmeval.domain.json_lines import lines
-from pytest_crmeval.domain.program import Language
-from pytest_crmeval.domain.solution import Defect, Extraction, Solution, Ungradable
+from pytest_crmeval.journal.solutions.outcomes import Defect, Ungradable
+from pytest_crmeval.ports.sandbox import Language
 from pytest_crmeval.solutions.files import read
+from pytest_crmeval.solutions.json_lines import lines
+from pytest_crmeval.solutions.solution import Extraction, Solution
 
 FENCED = "So:\n```python\nprint(1)\n```\n"
 

@@ -7,14 +7,14 @@ from uuid import uuid4
 import psycopg
 from psycopg.types.json import Jsonb
 
+from pytest_crmeval.agents.learner import ReviewedProposal
+from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.cutting import printable
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.domain.learning import Lesson, Reward
 from pytest_crmeval.domain.messages import ToolCall
-from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.wire import encoded, written_call
-from pytest_crmeval.ports.learner import ReviewedProposal
 
 Event = tuple[str, str, Json]
 """What happened to a playbook, to which entry, and details."""

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from pytest_crmeval.domain.problem import OutputComparison, Problem, ProblemTest, TestKind
+from pytest_crmeval.solutions.problem import OutputComparison, Problem, ProblemTest, TestKind
 from pytest_crmeval.solutions.problems.draft import MEGABYTES, MIB, SECONDS, Draft, FieldError
 
 TOLERANCE = 1e-5

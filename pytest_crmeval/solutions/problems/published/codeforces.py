@@ -5,7 +5,8 @@ from typing import Annotated
 
 import msgspec
 
-from pytest_crmeval.domain.problem import (
+from pytest_crmeval.ports.sandbox import Language, Program
+from pytest_crmeval.solutions.problem import (
     Checker,
     CheckerStyle,
     Compare,
@@ -14,7 +15,6 @@ from pytest_crmeval.domain.problem import (
     ProblemTest,
     TestKind,
 )
-from pytest_crmeval.domain.program import Language, Program
 from pytest_crmeval.solutions.problems.draft import INTERACTIVE, MEGABYTES, MIB, SECONDS, Draft, FieldError
 
 _Limit = Annotated[float, msgspec.Meta(ge=0)]

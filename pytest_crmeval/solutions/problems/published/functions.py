@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from pytest_crmeval.domain.problem import FunctionCall, Problem, ProblemTest, TestKind
+from pytest_crmeval.solutions.problem import FunctionCall, Problem, ProblemTest, TestKind
 from pytest_crmeval.solutions.problems.draft import MIB, Draft, FieldError
 
 _SECONDS = 3.0

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from pytest_crmeval.domain.problem import FunctionCall, OutputComparison, Problem, ProblemTest, TestKind
+from pytest_crmeval.solutions.problem import FunctionCall, OutputComparison, Problem, ProblemTest, TestKind
 from pytest_crmeval.solutions.problems.draft import MIB, Draft, FieldError
 from pytest_crmeval.solutions.problems.published.input_output import call_test
 

@@ -5,13 +5,13 @@ from typing import Any
 
 from pytest_crmeval.agents.atlas.agent import AtlasSession
 from pytest_crmeval.agents.atlas.specs import AtlasSpec
+from pytest_crmeval.agents.learner import ReviewedProposal, SessionSetup
+from pytest_crmeval.agents.playbook import Playbook, Practice
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.learning import PlaybookEntry, Reward
 from pytest_crmeval.domain.messages import Message, Reply, Tool, ToolCall, user_says
-from pytest_crmeval.domain.playbook import Playbook, Practice
-from pytest_crmeval.domain.prompt import Completion, ModelIdentity, Prompt
 from pytest_crmeval.domain.usage import Usage
-from pytest_crmeval.ports.learner import ReviewedProposal, SessionSetup
+from pytest_crmeval.ports.chat_model import Completion, ModelIdentity, Prompt
 
 TOOLS = (
     Tool(name="create_client", description="Make a client.", parameters={"type": "object"}),

@@ -14,9 +14,9 @@ from pytest_crmeval.agents.atlas.playbook_rules import (
     particulars,
     values_in,
 )
+from pytest_crmeval.agents.playbook import Playbook, Practice, Rewards
 from pytest_crmeval.domain.learning import REPLY
 from pytest_crmeval.domain.messages import Reply, ToolCall, agent_says
-from pytest_crmeval.domain.playbook import Playbook, Practice, Rewards
 from tests.unit.agents.atlas.roles import entry, playbook
 
 HERE = EntryContext(

@@ -11,12 +11,11 @@ from pytest_crmeval.conversations.judge.judge import Judge
 from pytest_crmeval.domain.evidence import Evidence, Reference
 from pytest_crmeval.domain.judgement import Grade, Judgement
 from pytest_crmeval.domain.messages import Reply
-from pytest_crmeval.domain.prompt import Completion, ModelIdentity
 from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.transcript import Transcript
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.judge import JudgementCache
-from pytest_crmeval.ports.chat_model import Cause, ModelError
+from pytest_crmeval.ports.chat_model import Cause, Completion, ModelError, ModelIdentity
 from tests.plays import FIND_FLEET, asks, case_of
 from tests.unit.models.opinions import CASE, Answering, marks, played
 

@@ -10,9 +10,9 @@ from pytest_crmeval.conversations.judge.grading import GRADE, asking, asking_aga
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.judgement import Grade
 from pytest_crmeval.domain.messages import Reply
-from pytest_crmeval.domain.prompt import Completion, StopReason
 from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.models.judge import LONGEST_REASON, NoGradeError
+from pytest_crmeval.ports.chat_model import Completion, StopReason
 from tests.plays import FLEET
 from tests.unit.models.opinions import CASE, answer, marks, played
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.checkpoints import FileOutcome
-from pytest_crmeval.domain.figures import Figure
+from pytest_crmeval.domain.file_outcome import FileOutcome
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels
+from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.render.page.baseline import baseline_of, changes_of
 from pytest_crmeval.render.page.gates import GateView
 from pytest_crmeval.render.page.heat import LABELS, heats_of

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_crmeval.domain.languages import Factors
-from pytest_crmeval.domain.problem import Checker, CheckerStyle, ProblemTest
-from pytest_crmeval.domain.program import Execution, Language, Program, ProgramInput, Termination
-from pytest_crmeval.domain.solution import Defect, SolutionOutcome, TestVerdict
-from pytest_crmeval.ports.sandbox import SandboxError
+from pytest_crmeval.domain.file_outcome import TestVerdict
+from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome
+from pytest_crmeval.ports.sandbox import Execution, Language, Program, ProgramInput, SandboxError, Termination
+from pytest_crmeval.sandboxes.languages import Factors
 from pytest_crmeval.solutions import referee
 from pytest_crmeval.solutions.play.solution import Judge, Rules, judge, ungradable
+from pytest_crmeval.solutions.problem import Checker, CheckerStyle, ProblemTest
 from tests.programs import Scripted, exited, problem, solution
 
 TWICE = "the checker fails on the expected output as well"

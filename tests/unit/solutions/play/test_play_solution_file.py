@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from pytest_crmeval.domain.program import Language, Limits, Program, ProgramInput
-from pytest_crmeval.domain.solution import Defect, Solution, SolutionOutcome, TestVerdict, Ungradable
-from pytest_crmeval.ports.sandbox import Sandbox, SandboxError
+from pytest_crmeval.domain.file_outcome import TestVerdict
+from pytest_crmeval.journal.solutions.outcomes import Defect, SolutionOutcome, Ungradable
+from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput, Sandbox, SandboxError
 from pytest_crmeval.solutions.play.solution_file import AHEAD, TIME_IS_UP, Clock, Judged, Timed, judge_file
+from pytest_crmeval.solutions.solution import Solution
 from tests.fake_sandbox import FakeSandbox
 
 SOON = 60.0

@@ -3,10 +3,10 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from pytest_crmeval.domain.problem import Checker, CheckerStyle, ProblemTest
-from pytest_crmeval.domain.program import Language, Program
+from pytest_crmeval.ports.sandbox import Language, Program
 from pytest_crmeval.solutions.play.checking import KEPT, Checkers
 from pytest_crmeval.solutions.play.test_run import SharedLock
+from pytest_crmeval.solutions.problem import Checker, CheckerStyle, ProblemTest
 from tests.programs import Scripted, exited
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from pytest_crmeval.domain.program import Program
+from pytest_crmeval.ports.sandbox import Program
 
 
 class TestKind(StrEnum):

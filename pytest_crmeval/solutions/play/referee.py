@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from pytest_crmeval.domain.problem import CheckerFinding, CheckerStyle, OutputComparison
-from pytest_crmeval.domain.program import Execution
+from pytest_crmeval.ports.sandbox import Execution
+from pytest_crmeval.solutions.problem import CheckerFinding, CheckerStyle, OutputComparison
 
 
 class Referee(Protocol):

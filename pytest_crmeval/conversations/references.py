@@ -2,20 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 
 from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.json import Json
-from pytest_crmeval.domain.messages import Message, ToolCall, ToolResult
+from pytest_crmeval.domain.messages import Message, ToolCall
 from pytest_crmeval.domain.state import CLOCKS
+from pytest_crmeval.domain.transcript import Answered, Fields, Outputs, answered_in
 
 REFERENCE = re.compile(r"\{\{turn_(\d+)\.(\w+)\}\}")
-
-Fields = Mapping[str, Json]
-Outputs = Mapping[int, Fields]
-"""Turn, counted from 1 -> the fields of its result."""
-Answered = Sequence[tuple[ToolCall, ToolResult]]
-"""The calls of a turn with their results."""
 
 
 def resolve(value: Json, outputs: Outputs) -> Json:
@@ -50,12 +44,6 @@ def fields_of(value: Json) -> Fields:
     if not rows:
         return {}
     return rows[0] if isinstance(rows[0], Mapping) else {"value": rows[0]}
-
-
-def answered_in(messages: Sequence[Message]) -> Answered:
-    """Return the calls in a part of a dialogue, with their results."""
-    pairs = pairwise(messages)
-    return [pair for before, after in pairs for pair in zip(before.calls, after.results, strict=False)]
 
 
 def output_of(answered: Answered, expected: ToolCall, known: Fields | None = None) -> Fields | None:

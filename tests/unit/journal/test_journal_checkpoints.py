@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_crmeval.domain.checkpoints import (
+from pytest_crmeval.domain.file_outcome import FileOutcome
+from pytest_crmeval.domain.interval import wilson
+from pytest_crmeval.journal.checkpoints import (
     CheckpointFigures,
-    FileOutcome,
     PassAt,
     added_samples,
     best_of,
@@ -21,8 +22,7 @@ from pytest_crmeval.domain.checkpoints import (
     together,
     with_lost,
 )
-from pytest_crmeval.domain.interval import wilson
-from pytest_crmeval.domain.solution import Defect
+from pytest_crmeval.journal.solutions.outcomes import Defect
 
 COUNTS = st.integers(min_value=0, max_value=9)
 

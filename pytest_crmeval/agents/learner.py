@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from pytest_crmeval.agents.playbook import Playbook
 from pytest_crmeval.domain.learning import Lesson, Reward
 from pytest_crmeval.domain.messages import Message, ToolCall
-from pytest_crmeval.domain.playbook import Playbook
 from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.chat_model import ChatModel
 

@@ -9,7 +9,8 @@ from collections import Counter
 
 import pytest
 
-from pytest_crmeval.domain.shard import Shard, ShardSyntaxError, deal, listed, missing_shards
+from pytest_crmeval.collect.shards import deal
+from pytest_crmeval.journal.shard import Shard, ShardSyntaxError, listed, missing_shards
 from tests.kept_runs import part
 
 
@@ -61,7 +62,7 @@ def test_the_order_of_cases_does_not_matter() -> None:
 def test_the_hash_seed_of_a_process_does_not_matter() -> None:
     """Machines have each their own."""
     program = (
-        "import json; from pytest_crmeval.domain.shard import deal; "
+        "import json; from pytest_crmeval.collect.shards import deal; "
         "print(json.dumps(deal('crm', {f'case-{n}': n % 5 for n in range(50)}, 3)))"
     )
     found = [

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import pytest
 
-from pytest_crmeval.domain.cipher import decrypted, encrypted
+from pytest_crmeval.journal.cipher import decrypted, encrypted
 
 TEXTS = ["", "a", "short", "Żółć — ü ☃" * 9, "x" * 10_000, "\x00leading nothing"]
 

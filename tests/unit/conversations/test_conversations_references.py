@@ -2,6 +2,7 @@
 
 import pytest
 
+from pytest_crmeval.conversations.references import fields_of, output_of, outputs_of, resolve, resolved, rows_of
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import (
     Message,
@@ -13,18 +14,7 @@ from pytest_crmeval.domain.messages import (
     crm_says,
     user_says,
 )
-from pytest_crmeval.domain.references import (
-    Answered,
-    Fields,
-    Outputs,
-    answered_in,
-    fields_of,
-    output_of,
-    outputs_of,
-    resolve,
-    resolved,
-    rows_of,
-)
+from pytest_crmeval.domain.transcript import Answered, Fields, Outputs, answered_in
 from tests.fakes import call
 
 OUTPUTS: Outputs = {1: {"client_id": "c-1", "amount": 46500, "name": "Acme {{turn_2.name}}"}, 2: {"name": "Ada"}}

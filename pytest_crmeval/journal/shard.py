@@ -1,10 +1,8 @@
 """Shards: the part of an evaluation that one machine plays, and which shards are missing."""
 
-import heapq
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Self
 
 from pytest_crmeval.domain.json import Json, JsonObject
@@ -37,23 +35,6 @@ class Shard:
     def __str__(self) -> str:
         """Return the shard as it is written on the command line."""
         return f"{self.index}/{self.of}"
-
-
-def deal(suite: str, weights: Mapping[str, float], of: int) -> dict[str, int]:
-    """Return the shard of each case of a suite, from 1: heaviest cases first, each to the lightest shard so far.
-
-    The result depends only on ids, weights and the number of shards. Cases of equal weight are dealt in a hashed
-    order, and each suite starts with another shard, so that no shard gets the remainders of all suites.
-    """
-    first = int(_mixed(suite, ""), 16) % of
-    hands = [(0.0, (index - first) % of, index + 1) for index in range(of)]
-    heapq.heapify(hands)
-    dealt = {}
-    for case in sorted(weights, key=lambda case: (-weights[case], _mixed(suite, case))):
-        load, turn, index = hands[0]
-        dealt[case] = index
-        heapq.heapreplace(hands, (load + weights[case], turn, index))
-    return dealt
 
 
 def shard_of(part: JsonObject) -> Shard | None:
@@ -111,7 +92,3 @@ def _number(value: Json) -> int:
     if not isinstance(value, int):
         raise TypeError(f"expected a number, found {value!r}")
     return value
-
-
-def _mixed(suite: str, case: str) -> str:
-    return sha256(f"{suite}\0{case}".encode("utf-8", "surrogatepass")).hexdigest()

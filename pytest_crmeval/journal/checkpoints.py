@@ -4,19 +4,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Self
+from typing import Self
 
 from msgspec.structs import replace
 
-from pytest_crmeval.domain.figures import LEVEL, Figure
-from pytest_crmeval.domain.interval import Interval, pass_at, wilson
+from pytest_crmeval.domain.file_outcome import PASS_AT_1, UNJUDGED, FileOutcome, Samples, Shares, mean_pass, problems_of
+from pytest_crmeval.domain.interval import LEVEL, Interval, wilson
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.records import Record, always
-from pytest_crmeval.domain.solution import TestVerdict
+from pytest_crmeval.journal.figures import Figure
 
-PASS_AT_1 = "pass@1"  # noqa: S105 (no password)
-"""Name of the score of a solution file, and of the metric of its checkpoint."""
-UNJUDGED = frozenset({str(TestVerdict.JUDGE_ERROR), str(TestVerdict.SKIPPED)})
 RATINGS = 400
 """Width of a group of ratings: 800 to 1199, 1200 to 1599."""
 _SOLVED_OF_ALL = "solved_of_all"
@@ -25,61 +22,8 @@ _TRIES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """The values of k for which pass@k is reported, if there are enough samples."""
 _STEP = re.compile(r"(?:checkpoint|ckpt|(?:global[-_]?)?step|iter(?:ation)?)[-_]?(\d{1,18})(?:[-_].*)?", re.IGNORECASE)
 """``checkpoint-49``, ``checkpoint_49``, ``step_49``, ``global_step49``, with or without a suffix."""
-Shares = Mapping[str, tuple[int, int]]
-"""Label -> solved and judged solutions."""
-Samples = tuple[tuple[int, int, int], ...]
-"""Judged and solved solutions of a problem, and the number of such problems, sorted."""
-_NOTHING: Mapping[str, Any] = {}
 Rate = Callable[[float, float, float], Interval | None]
 """Returns the interval of a share for its hits, its total and a confidence level."""
-
-
-class FileOutcome(Record, frozen=True, kw_only=True):
-    """The results of one solution file; the counts add up to its lines."""
-
-    step: int | None = always(None)
-    """The step of the checkpoint; None if unknown."""
-    verdicts: Mapping[str, int] = always(_NOTHING)
-    """AC, WA and so on -> solutions."""
-    ungradable: Mapping[str, int] = always(_NOTHING)
-    """Why a line can't be judged -> lines."""
-    missing: int = always(0)
-    """Lines that were not reached in time."""
-    samples: Samples = always(())
-    """Judged and solved solutions of a problem, and the number of such problems; in this order, sorted."""
-    by: Mapping[str, Shares] = always(_NOTHING)
-    """Solved and judged solutions by rating and by tag."""
-    results: str = always("")
-    """The file with all verdicts, relative to the folder of the run."""
-    reused: int = 0
-    """Number of verdicts taken from an earlier evaluation of the same file."""
-    reused_from: str = ""
-    """The run of that evaluation; empty if all verdicts are new."""
-
-    @property
-    def solved(self) -> int:
-        """Solutions that passed every test."""
-        return self.verdicts.get(TestVerdict.ACCEPTED, 0)
-
-    @property
-    def judged(self) -> int:
-        """Solutions with a verdict about the program."""
-        return sum(count for verdict, count in self.verdicts.items() if verdict not in UNJUDGED)
-
-    @property
-    def unjudged(self) -> int:
-        """Solutions without a verdict, because infrastructure failed or the time ran out."""
-        return sum(self.verdicts.get(verdict, 0) for verdict in UNJUDGED) + self.missing
-
-    @property
-    def lines(self) -> int:
-        """Number of lines in the file, judged or not."""
-        return self.judged + self.unjudged + sum(self.ungradable.values())
-
-    @property
-    def pass_at_1(self) -> float | None:
-        """Share of judged solutions that are solved, with equal weight for each problem; None if none was judged."""
-        return mean_pass(self.samples, 1)
 
 
 class PassAt(Record, frozen=True, kw_only=True):
@@ -139,7 +83,7 @@ class CheckpointFigures(Record, frozen=True, kw_only=True):
             judged=whole.judged,
             unjudged=whole.unjudged,
             ungradable=sum(whole.ungradable.values()),
-            problems=_problems(whole.samples, 1),
+            problems=problems_of(whole.samples, 1),
             pass_at={k: PassAt(value=round(rate, 6), problems=n) for k, (rate, n) in _pass_at(whole.samples).items()},
             interval=(round(interval[0], 6), round(interval[1], 6)) if interval else None,
             solved_of_all=round(solved_of_all.value, 6) if solved_of_all else None,
@@ -178,7 +122,7 @@ def rates_of(
     """
     shares = {f"pass@{k}": (share, n, whole.judged) for k, (share, n) in _pass_at(whole.samples).items()}
     if whole.lines:
-        apart = _problems(whole.samples, 1) + whole.lines - whole.judged
+        apart = problems_of(whole.samples, 1) + whole.lines - whole.judged
         shares[_SOLVED_OF_ALL] = whole.solved / whole.lines, min(whole.lines, apart), whole.lines
     return {
         name: Figure(
@@ -196,7 +140,7 @@ def _pass_at(samples: Samples) -> dict[int, tuple[float, int]]:
     """Return pass@k by k, and the number of problems with at least k judged samples."""
     most = max((judged for judged, _, _ in samples), default=0)
     found = {k: mean_pass(samples, k) for k in sorted({*(k for k in _TRIES if k <= most), most} - {0})}
-    return {k: (rate, _problems(samples, k)) for k, rate in found.items() if rate is not None}
+    return {k: (rate, problems_of(samples, k)) for k, rate in found.items() if rate is not None}
 
 
 def added_samples(parts: Iterable[Samples]) -> Samples:
@@ -300,14 +244,6 @@ def together(outcomes: Sequence[FileOutcome]) -> FileOutcome:
     )
 
 
-def mean_pass(samples: Samples, k: int) -> float | None:
-    """Return the mean of pass@k over the problems with at least k judged samples; None if there are none."""
-    problems = _problems(samples, k)
-    if not problems:
-        return None
-    return sum(count * pass_at(n, c, k) for n, c, count in samples if n >= k) / problems
-
-
 def rating_group(rating: int | None) -> str:
     """Return the label of a rating's group."""
     if rating is None:
@@ -320,10 +256,6 @@ def label_order(label: str) -> tuple[int, str]:
     """Return the sort key of a label: ratings by number, other labels by name."""
     low = label.partition("-")[0]
     return (int(low), label) if low.isdecimal() else (10**9, label)
-
-
-def _problems(samples: Samples, k: int) -> int:
-    return sum(count for judged, _, count in samples if judged >= k)
 
 
 def _share(solved: int, judged: int) -> Solved:

@@ -1,29 +1,10 @@
-"""Programs that a checkpoint has written, and how they were judged."""
+"""Checkpoints, and how the lines of their solution files were judged."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 
-from pytest_crmeval.domain.program import Program
-
-
-class TestVerdict(StrEnum):
-    """How a program did on one test, or as a whole."""
-
-    __test__ = False  # pytest is not to collect it
-
-    ACCEPTED = "AC"
-    WRONG_ANSWER = "WA"
-    TIME_LIMIT = "TLE"
-    MEMORY_LIMIT = "MLE"
-    RUNTIME_ERROR = "RE"
-    OUTPUT_LIMIT = "OLE"
-    COMPILE_ERROR = "CE"
-    JUDGE_ERROR = "JE"
-    """The judge broke: it says nothing about the program."""
-    SKIPPED = "SKIPPED"
-    """Not run: an earlier test has decided, or the time was up."""
+from pytest_crmeval.domain.file_outcome import TestVerdict
 
 
 class Defect(StrEnum):
@@ -39,14 +20,6 @@ class Defect(StrEnum):
     """Interactive, without tests, or in a language that can't be run here."""
 
 
-class Extraction(StrEnum):
-    """Which complete fenced block of a response is the program."""
-
-    FIRST = "first"
-    LAST = "last"
-    LONGEST = "longest"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """A saved state of a model; who is evaluated."""
@@ -55,35 +28,6 @@ class Checkpoint:
     """``checkpoint-196``: the name of its folder; ``run-a/checkpoint-196`` where several folders are called so."""
     step: int | None
     """196; None for a folder whose name has none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SolutionFile:
-    """One case: a JSON Lines file of one checkpoint, read when it is judged."""
-
-    id: str
-    """Name of the file without its ending, with the folders between it and the checkpoint's."""
-    fingerprint: str
-    """Changes when anything changes that its verdicts depend on."""
-    path: Path
-    checkpoint: Checkpoint
-    broken: str = ""
-    """Why it can't be read: a dangling link, a pipe, no permission; empty if it can."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
-    """One program for one problem."""
-
-    problem: str
-    """The problem's id."""
-    line: int
-    """Where in the file it is."""
-    sample: int = 0
-    """Which of several lines for the same problem, in order of the file, counted from 0."""
-    program: Program
-    continues_prompt: bool = False
-    """Whether the program is a completion: it continues the prompt of its problem, if that has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

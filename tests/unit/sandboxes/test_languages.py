@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytest_crmeval.domain.languages import Factors, language_named, title
-from pytest_crmeval.domain.program import Language
+from pytest_crmeval.ports.sandbox import Language
+from pytest_crmeval.sandboxes.languages import Factors, language_named, title
 
 NAMES = """
 python python | py python | Python 3 python | python3.10 python 3.10 | Python 2 python 2 | Python 3.13.2 python 3.13.2

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from pytest_crmeval.domain.gc_pause import gc_paused
+from pytest_crmeval.journal.gc_pause import gc_paused
 
 
 def test_garbage_collector_is_back_after_an_error() -> None:

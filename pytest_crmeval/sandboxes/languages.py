@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 
-from pytest_crmeval.domain.program import Language
+from pytest_crmeval.ports.sandbox import Language
 
 TITLES: Mapping[Language, str] = {
     Language.PYTHON: "Python",

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crmeval.domain.figures import Figure
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels, PlannedCase, Trial
+from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.journal.transcripts import path_of
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.report import Report
