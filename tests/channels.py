@@ -64,6 +64,10 @@ class Nothing:
         """Note it."""
         self.steps.append("sync")
 
+    def spec_of(self, key: str) -> str:
+        """Return the first word of the key."""
+        return key.partition(" ")[0]
+
     def lost_outcome(self, key: str, reason: str) -> Finished:
         """Return the reason."""
         return Finished(key, (f"{key}: {reason}".encode(), b""))

@@ -1,9 +1,9 @@
-"""The thread that owns the state of the controller. Other threads post what is to be done there."""
+"""The threads of the controller: one owns its state, and makes what others post; more of them only wait."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from threading import Thread, current_thread
+from threading import Semaphore, Thread, current_thread
 from typing import Any, ParamSpec, TypeVar
 
 Result = TypeVar("Result")
@@ -85,3 +85,28 @@ class ControllerLoop:
         except Exception as error:  # noqa: BLE001 (raised by the next call)
             self._error = self._error or error
             return None
+
+
+class WaitingThreads:
+    """As many threads as there are calls that wait. They don't keep the process alive, as those of an executor do."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
+        self._idle = Semaphore(0)
+
+    def submit(self, wait: Callable[[], Any]) -> "Future[Any]":
+        """Have a thread make a call that may wait."""
+        done = Future[Any]()
+        self._calls.put((wait, done))
+        if not self._idle.acquire(blocking=False):
+            Thread(target=self._work, name="crmeval-waiting", daemon=True).start()
+        return done
+
+    def _work(self) -> None:
+        while True:
+            wait, done = self._calls.get()
+            try:
+                done.set_result(wait())
+            except Exception as error:  # noqa: BLE001 (raised in the worker that has asked)
+                done.set_exception(error)
+            self._idle.release()

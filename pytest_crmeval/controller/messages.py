@@ -4,40 +4,15 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import SimpleQueue
-from threading import Semaphore, Thread
+from threading import Thread
 from typing import Any, Protocol
 
 from pytest_crmeval import channel
 from pytest_crmeval.channel import ControllerGoneError, ExecnetChannel, Message, Reply, decode_message, encode
-from pytest_crmeval.controller.loop import ControllerLoop
+from pytest_crmeval.controller.loop import ControllerLoop, WaitingThreads
 from pytest_crmeval.controller.queue import LATER, JobQueue
 from pytest_crmeval.models.control import Feedback
 from pytest_crmeval.models.shared_control import SharedControl
-
-
-class WaitingThreads:
-    """As many threads as there are calls that wait. They don't keep the process alive, as those of an executor do."""
-
-    def __init__(self) -> None:
-        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
-        self._idle = Semaphore(0)
-
-    def submit(self, wait: Callable[[], Any]) -> "Future[Any]":
-        """Have a thread make a call that may wait."""
-        done = Future[Any]()
-        self._calls.put((wait, done))
-        if not self._idle.acquire(blocking=False):
-            Thread(target=self._work, name="crmeval-waiting", daemon=True).start()
-        return done
-
-    def _work(self) -> None:
-        while True:
-            wait, done = self._calls.get()
-            try:
-                done.set_result(wait())
-            except Exception as error:  # noqa: BLE001 (raised in the worker that has asked)
-                done.set_exception(error)
-            self._idle.release()
 
 
 class Run(Protocol):
@@ -79,6 +54,10 @@ class Run(Protocol):
 
     def sync(self) -> None:
         """See to it that all that was recorded is on the disk."""
+        ...
+
+    def spec_of(self, key: str) -> str:
+        """Return the spec of the agent that plays a case."""
         ...
 
     def lost_outcome(self, key: str, reason: str) -> channel.Finished:
@@ -146,6 +125,16 @@ class MessageHandler:
             for done in self._idle:
                 done.set_result(None)
             self._idle.clear()
+
+    def next_job(self, worker: str) -> object:
+        """Return a case to play. While a model is paused, one case of each agent that needs it is enough to probe it.
+
+        More of them would only wait, in slots that other agents can use.
+        """
+        if not (paused := self.control.paused_agents):
+            return self.queue.next(worker)
+        probing = paused.intersection(map(self.run.spec_of, self.queue.playing))
+        return self.queue.next(worker, is_held=lambda key: self.run.spec_of(key) in probing)
 
     def finished(self, message: channel.Finished, worker: str) -> None:
         """Record an outcome, unless the case has one."""
@@ -238,7 +227,7 @@ HANDLERS: Mapping[type[Message[Any]], Callable[[MessageHandler, Any, str], objec
         worker, f"{worker}: {message.reason}" if message.reason else ""
     ),
     channel.Settle: lambda here, message, worker: here.settled(worker, over=message.over),
-    channel.NextJob: lambda here, _message, worker: here.queue.next(worker),
+    channel.NextJob: lambda here, _message, worker: here.next_job(worker),
     channel.Take: lambda here, message, worker: here.queue.take(message.key, worker, patient=message.patient),
     channel.Finished: lambda here, message, worker: here.finished(message, worker),
     channel.SharedFiles: lambda here, message, _worker: here.run.keep(message.files),

@@ -8,7 +8,7 @@ A case whose worker dies is played once more. If that worker dies, too, the case
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Literal, TypeAlias
@@ -136,19 +136,16 @@ class JobQueue:
         self._slots[player] -= player not in self._gone
         self.shortage = self.shortage or reason
 
-    def next(self, player: str) -> str | Later | None:
-        """Return a case to play; None when there are no more."""
+    def next(self, player: str, *, is_held: Callable[[str], bool] = lambda _: False) -> str | Later | None:
+        """Return a case to play; None when there are no more. Cases that are held are not begun now."""
         if player in self._gone or self._closed:
             return None
-        can_begin = self._opened and bool(self._queue) and self._has_room()
-        if key := self._due() or ("" if can_begin else self._spare()):
+        if key := self._due() or self._first(is_held) or self._spare():
+            if key in self._queue:
+                del self._queue[key]
+                self._demanded.discard(key)
+                self._unreported.add(key)
             self._begin(key, player)
-            return key
-        if can_begin:
-            key, _ = self._queue.popitem()
-            self._demanded.discard(key)
-            self._begin(key, player)
-            self._unreported.add(key)
             return key
         may_come = not self._opened or self._queue or self._suspects or self._is_streaming
         return LATER if may_come and player not in self._retired else None
@@ -314,9 +311,10 @@ class JobQueue:
         """Return a suspect for a slot with nothing else to play; empty if one is being played."""
         return "" if self._suspect in self._playing else next(iter(self._suspects), "")
 
-    def _has_room(self) -> bool:
-        """Whether the next case of the queue may be begun."""
-        return next(reversed(self._queue)) in self._demanded or len(self._unreported) < self._window
+    def _first(self, is_held: Callable[[str], bool]) -> str:
+        """Return the next case of the queue that is not held; empty if there is none, or no room for it."""
+        key = next((key for key in reversed(self._queue) if not is_held(key)), "") if self._opened else ""
+        return key if key in self._demanded or len(self._unreported) < self._window else ""
 
     @property
     def _is_streaming(self) -> bool:

@@ -199,6 +199,10 @@ class Controller:
         """See to it that all that was recorded is on the disk."""
         self._recorder.sync()
 
+    def spec_of(self, key: str) -> str:
+        """Return the spec of the agent that plays a case."""
+        return self._recorder.past.planned[key].spec
+
     def lost_outcome(self, key: str, reason: str) -> Finished:
         """Return the outcome of a case that can't be played."""
         trial = Trial.errored(self._recorder.past.planned[key], reason)

@@ -28,6 +28,8 @@ class SharedControl:
         """Permit -> the reservation for its call."""
         self._stopped: dict[str, str] = {}
         self._heard: set[str] = set()
+        self._agents: dict[str, set[str]] = {}
+        """Model -> the agents whose trials have asked for it."""
         self._again = self._throttled = 0
         self._guard = Lock()
         self._call_failed = call_failed
@@ -53,6 +55,13 @@ class SharedControl:
     def paused(self) -> Sequence[str]:
         """The models (provider:model) that are only probed, because they have stopped answering."""
         return [model.partition(" ")[0] for model in self._limits.paused]
+
+    @property
+    def paused_agents(self) -> frozenset[str]:
+        """The agents whose trials need a model that is paused."""
+        models = self._limits.paused
+        with self._guard:
+            return frozenset(agent for model in models for agent in self._agents.get(model, ()))
 
     @property
     def waiting(self) -> int:
@@ -93,9 +102,9 @@ class SharedControl:
 
     def acquire(self, model: str, tokens: int, patience: float | None = None, charge: Charge = NO_CHARGE) -> int | None:
         """Wait until the budget covers a call to ``model`` and the call is allowed; None if that won't happen."""
-        if patience is not None:
-            with self._guard:
-                self._again += 1
+        with self._guard:
+            self._again += patience is not None
+            self._agents.setdefault(model, set()).add(charge.agent)
         begun = time.monotonic()
         reserved = self._budget.reserve(model, charge, patience)
         if reserved is None:

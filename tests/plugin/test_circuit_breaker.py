@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import count
-from threading import Event
+from threading import Event, Lock
 
 import pytest
 
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 IN_FLIGHT = 4
+PATIENCE = 120.0
 HASTY = ("--crmeval-agent", "openai:m?retries=0&timeout=2", "--crmeval-inflight", str(IN_FLIGHT))
 FEW = "crmeval_max_failures = 5"
 
@@ -106,6 +107,53 @@ def test_other_models_continue_when_one_is_given_up(project: Project, providers:
     summaries = {summary["subject"]: summary for summary in report_of(pytester.path)["results"]}
     assert 20 == summaries["openai:n?retries=0"]["passed"]
     assert summaries["openai:m?retries=0&timeout=2"]["not_run"] > 0
+
+
+class BadAndGood:
+    """A brain whose model m fails three times and then answers no more until model n has played all its cases."""
+
+    def __init__(self, cases: int) -> None:
+        self._lock = Lock()
+        self._failed = self._played = 0
+        self._cases = cases
+        self._probed, self._done = Event(), Event()
+        self.in_time = True
+
+    def __call__(self, seen: Seen) -> Answer:
+        """Let n wait until m is probed, and m until n is done."""
+        if seen.model == "n":
+            self._probed.wait(PATIENCE)
+            with self._lock:
+                self._played += bool(seen.results)
+                if self._played == self._cases:
+                    self._done.set()
+            return crm_brain(seen)
+        with self._lock:
+            self._failed += 1
+            fails = self._failed <= 3
+        if fails:
+            return Status(500)
+        self._probed.set()
+        self.in_time = self._done.wait(PATIENCE) and self.in_time
+        return crm_brain(seen)
+
+
+@pytest.mark.parametrize("xdist", [["-p", "no:xdist"], ["-n", "1"]], ids=["one-process", "worker"])
+def test_cases_of_a_paused_model_leave_the_slots_to_other_agents(
+    project: Project, providers: Providers, xdist: list[str]
+) -> None:
+    """Only the case that probes the model waits."""
+    brain = BadAndGood(20)
+    providers(brain)
+    pytester = project(many(20), ini="crmeval_max_failures = 3")
+    bad, good = "openai:m?retries=0&timeout=300", "openai:n?timeout=300"
+
+    pytester.runpytest("--crmeval-agent", bad, "--crmeval-agent", good, "--crmeval-inflight", str(IN_FLIGHT), *xdist)
+
+    summaries = {summary["subject"]: summary for summary in report_of(pytester.path)["results"]}
+    assert brain.in_time
+    assert 20 == summaries[good]["passed"]
+    assert (17, 3) == (summaries[bad]["passed"], summaries[bad]["errored"])
 
 
 def test_a_learner_whose_model_breaks_down_is_given_up(project: Project, providers: Providers) -> None:

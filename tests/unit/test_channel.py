@@ -497,6 +497,24 @@ class TestControl:
             assert "no answer to 2 consecutive calls and 1 probes: server error: 500" == two.refusal("openai:m")
             assert "" == two.refusal("openai:n")
 
+    def test_one_case_of_a_paused_agent_is_in_flight_and_the_other_slots_play_for_others(self) -> None:
+        """It probes the model; when the model has answered, its cases are played as before."""
+        with controller(SharedControl(failures=1)) as run:
+            run.loop.call(run.queue.open, dict.fromkeys(["a 1", "a 2", "b 1", "b 2", "a 3"], 1.0), at_once=5)
+            one, control = connected(run, "gw0")[0], control_of(run, "gw1")
+            permit = control.acquire("openai:m", 100, None, Charge(agent="a"))
+            assert permit
+            control.fail("openai:m")
+
+            while_paused = [one.ask(NextJob()) for _ in range(3)]
+            waiting = one.begin(NextJob())
+            assert not run.loop.call(waiting.done)
+            control.release(permit, Feedback(ok=True))
+            after = [waiting.result(PATIENCE), one.ask(NextJob())]
+
+        assert ["a 1", "b 1", "b 2"] == while_paused
+        assert ["a 2", "a 3"] == after
+
     def test_reservations_of_a_dead_worker_are_released(self) -> None:
         """Those of its call, and those of the rest of its trial."""
         control = SharedControl(budget=1.0)

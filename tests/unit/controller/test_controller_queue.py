@@ -94,6 +94,16 @@ class TestOrder:
 
         assert [*cases(64)] == sorted((str(queue.next("gw0")) for _ in range(64)), key=[*cases(64)].index)
 
+    def test_held_cases_are_passed_over_until_they_are_free(self) -> None:
+        """Their order is kept; an item that waits for one of them goes on waiting."""
+        queue = opened(cases(4), at_once=4)
+        held = {"test[c0]", "test[c2]"}
+
+        assert queue.take("test[c2]", "gw1", patient=True) is LATER
+        assert ["test[c1]", "test[c3]", LATER] == [queue.next("gw0", is_held=held.__contains__) for _ in range(3)]
+        assert queue.take("test[c2]", "gw1", patient=True) is LATER
+        assert ["test[c2]", "test[c0]", None] == [queue.next("gw0") for _ in range(3)]
+
     def test_case_that_an_item_waits_for_is_next(self) -> None:
         """Even if no more cases may be begun ahead."""
         queue = opened(cases(10))

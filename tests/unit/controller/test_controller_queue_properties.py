@@ -45,10 +45,10 @@ class Simulation:
         self.queue.join(name, SLOTS)
         self.slots[name] = [None] * SLOTS
 
-    def ask(self, worker: str, slot: int) -> None:
-        """Give a slot its next case."""
+    def ask(self, worker: str, slot: int, *, paused: bool = False) -> None:
+        """Give a slot its next case; if the model is ``paused``, at most one case is begun that is not a learner's."""
         if self.slots[worker][slot] is None:
-            key = self.queue.next(worker)
+            key = self.queue.next(worker, is_held=lambda _: paused and bool(self.queue.playing))
             if isinstance(key, str):
                 self.slots[worker][slot] = key
                 self.begin(key)
@@ -123,7 +123,7 @@ class Simulation:
         workers = list(self.slots)
         worker = workers[number % len(workers)]
         if what == "ask":
-            self.ask(worker, number % SLOTS)
+            self.ask(worker, number % SLOTS, paused=flag)
         elif what == "finish":
             self.finish(worker, number % SLOTS)
         elif what == "item":
