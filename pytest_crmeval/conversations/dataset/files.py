@@ -190,6 +190,8 @@ def conversation_from(line: bytes, path: Path, number: int) -> Conversation:
 
 def _contradiction(turn: TurnRecord) -> str:
     """Return why the fields of a turn contradict each other; empty if they don't."""
+    if turn.expected_tool and not turn.reply_asks and not turn.further_calls:
+        return ""  # most turns
     called = [each.expected_tool for each in turn.further_calls]
     done = [turn.expected_tool, *called] if turn.expect_success else called
     if not all(called):
@@ -216,8 +218,7 @@ def _contradiction_without_tool(turn: TurnRecord) -> str:
 
 
 def _fingerprint(record: ConversationRecord) -> str:
-    plain = msgspec.to_builtins(record, str_keys=True)
-    return sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:16]
+    return sha256(msgspec.json.encode(record, order="sorted")).hexdigest()[:16]
 
 
 def _conversation(record: ConversationRecord, fingerprint: str) -> Conversation:
@@ -225,7 +226,7 @@ def _conversation(record: ConversationRecord, fingerprint: str) -> Conversation:
         id=record.conversation_id,
         fingerprint=fingerprint,
         turns=tuple(_turn(turn) for turn in record.turns),
-        seed=msgspec.to_builtins(record.initial_entities.seed_data, str_keys=True),
+        seed=msgspec.to_builtins(record.initial_entities.seed_data),
         complexity=record.complexity_level,
         category=record.workflow_category,
         tags=tuple(record.tags),

@@ -71,7 +71,9 @@ class IndexCache:
         return [(spans[number][0], found[number]) for number in range(len(spans))]
 
     def _index(self, content: bytes, made: Callable[[bytes], ChunkIndex | None]) -> ChunkIndex | None:
-        path = self.folder / hashlib.sha256(self.version + content).hexdigest()
+        key = hashlib.sha256(self.version)
+        key.update(content)
+        path = self.folder / key.hexdigest()
         with suppress(OSError, msgspec.DecodeError):  # not cached yet
             known = _DECODER.decode(path.read_bytes())
             os.utime(path)

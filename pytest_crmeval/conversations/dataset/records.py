@@ -1,6 +1,7 @@
 """One line of a conversation file, field by field: the published format and what we add to it."""
 
 from datetime import datetime
+from itertools import chain
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -65,11 +66,13 @@ class TurnRecord(Record):
         return [first, *rest] if self.expected_tool else []
 
 
-Rows = dict[UUID, dict[str, Any]]
+Rows = dict[str, dict[str, Any]]
+_DIGITS = bytes.maketrans(b"0123456789abcdef", b"0" * 16)
+_ID_LINE = f"{UUID(int=0)}\n".encode()
 
 
 class SeedData(Record, rename="pascal"):
-    """Rows by entity and id."""
+    """Rows by entity and id; ids are UUIDs."""
 
     client: Rows = {}
     company: Rows = {}
@@ -79,6 +82,24 @@ class SeedData(Record, rename="pascal"):
     contract: Rows = {}
     document: Rows = {}
     note: Rows = {}
+
+    def __post_init__(self) -> None:
+        """Check all ids at once by their shape, which is faster than a UUID object for each; rewrite unusual forms."""
+        tables = [getattr(self, name) for name in self.__struct_fields__]
+        ids = [*chain(*tables)]
+        if "\n".join([*ids, ""]).encode().translate(_DIGITS) == _ID_LINE * len(ids):
+            return
+        for name, given, table in zip(self.__struct_fields__, self.__struct_encode_fields__, tables, strict=True):
+            rows = {_usual_form(identity, given): row for identity, row in table.items()}
+            setattr(self, name, rows)
+
+
+def _usual_form(identity: str, entity: str) -> str:
+    """Return an id as a UUID in lower case with hyphens."""
+    try:
+        return str(msgspec.convert(identity, UUID))
+    except msgspec.ValidationError:
+        raise ValueError(f"{entity}: {identity!r} is not a UUID") from None
 
 
 class InitialEntities(Record):

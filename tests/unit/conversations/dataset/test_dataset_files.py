@@ -80,10 +80,13 @@ BAD_LINES = [
         "initial_entities.seed_data: Object contains unknown field `client`",
         id="unknown entity",
     ),
-    pytest.param(
-        case("one", initial_entities={"seed_data": {"Client": {"c-1": {}}}}),
-        "initial_entities.seed_data.Client: Invalid UUID",
-        id="an id that is none",
+    *(
+        pytest.param(
+            case("one", initial_entities={"seed_data": {"Note": {ONE_ID: {}}, "Client": {ONE_ID: {}, identity: {}}}}),
+            f"initial_entities.seed_data: Client: {identity!r} is not a UUID",
+            id=f"id {identity}",
+        )
+        for identity in ("c-1", "", ONE_ID[:-1], f"{ONE_ID[:-1]}x", f"{ONE_ID}0", f"{ONE_ID}\n{ONE_ID}")
     ),
     pytest.param(
         case("one", initial_entities={"seed_data": {"Client": {ONE_ID: "Ada"}}}),

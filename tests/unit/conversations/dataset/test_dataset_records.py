@@ -63,6 +63,17 @@ def test_a_case_is_read_as_it_is_written(written: Written) -> None:
     )
 
 
+@pytest.mark.parametrize("given", [ONE_ID.upper(), ONE_ID.replace("-", "")])
+def test_ids_of_rows_are_rewritten_in_the_usual_form(written: Written, given: str) -> None:
+    """The case is the same as with the usual form."""
+    cases = [
+        read(written(case("one", initial_entities={"seed_data": {"Client": {identity: {"name": "Ada"}}}})))
+        for identity in (ONE_ID, given)
+    ]
+    assert cases[1] == cases[0]
+    assert [*cases[1].seed["Client"]] == [ONE_ID]
+
+
 def test_what_a_case_does_not_say_has_a_default(written: Written) -> None:
     """As the published loader has it; of a turn only its number and its tool are needed."""
     found = read(written({"conversation_id": "one", "turns": [{"turn_id": 1, "expected_tool": "list_clients"}]}))
