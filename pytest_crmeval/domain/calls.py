@@ -20,10 +20,14 @@ def canonical(call: ToolCall) -> ToolCall:
     If a filter is given twice, the one in ``criteria`` counts; if a change is, the one outside ``updates``.
     Malformed calls are returned unchanged: the tool reports the error.
     """
-    if not isinstance(call.tool, str) or not isinstance(call.arguments, Mapping) or _plain(call):
+    if not isinstance(call.tool, str) or not isinstance(call.arguments, Mapping):
         return call
+    aliased = call.tool in TOOL_ALIASES or call.tool in ARGUMENT_ALIASES
+    if not aliased and not {"criteria", "updates"} & call.arguments.keys() and None not in call.arguments.values():
+        return call  # as most calls
     arguments: dict[str, Json] = dict(call.arguments)
-    if _searches(call.tool) and isinstance(nested := arguments.get("criteria"), Mapping):
+    searches = call.tool.endswith("_search") or call.tool == "summarize_opportunities"
+    if searches and isinstance(nested := arguments.get("criteria"), Mapping):
         del arguments["criteria"]
         arguments = {**arguments, **_given(nested)}
     elif call.tool.startswith("modify_") and isinstance(nested := arguments.get("updates"), Mapping):
@@ -39,20 +43,6 @@ def canonical(call: ToolCall) -> ToolCall:
 def writes(tool: object) -> bool:
     """Whether a tool changes the CRM, according to its name, which may be any value that an agent sent."""
     return isinstance(tool, str) and tool.startswith(_WRITING)
-
-
-def _plain(call: ToolCall) -> bool:
-    """Whether a call is canonical already, as most calls are."""
-    aliased = call.tool in TOOL_ALIASES or call.tool in ARGUMENT_ALIASES
-    return not (aliased or "criteria" in call.arguments or "updates" in call.arguments or _has_null(call.arguments))
-
-
-def _has_null(arguments: Mapping[str, Json]) -> bool:
-    return any(value is None for value in arguments.values())
-
-
-def _searches(tool: str) -> bool:
-    return tool.endswith("_search") or tool == "summarize_opportunities"
 
 
 def _given(arguments: Mapping[str, Json]) -> dict[str, Json]:

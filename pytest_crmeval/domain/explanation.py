@@ -1,4 +1,4 @@
-"""A trial as a person wants to read it: who said what, what was called, what came back, where it went wrong."""
+"""A trial as text: the dialogue with its calls and results, and the faults of each turn."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,16 +13,16 @@ from pytest_crmeval.domain.score import Score
 from pytest_crmeval.domain.transcript import Transcript
 
 ROWS = 5
-"""So many rows of a result are shown."""
+"""Maximum number of rows of a result that are shown."""
 LINES = 80
-"""So many lines of a turn are shown."""
+"""Maximum number of lines of a turn that are shown."""
 WIDTH = 240
 SPEECH = 1000
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Colour(StrEnum):
-    """What the eye is led by."""
+    """Colours and styles of a terminal."""
 
     RED = "31"
     GREEN = "32"
@@ -33,7 +33,7 @@ class Colour(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pen:
-    """Writes in colour, or not."""
+    """Adds colours to text, if the terminal has them."""
 
     colored: bool = False
 
@@ -43,9 +43,9 @@ class Pen:
 
 
 def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen, *, folded: bool = False) -> Iterator[str]:
-    """Yield the dialogue with the faults of each turn beside it, and after it what is wrong with the whole.
+    """Yield the dialogue with the faults of each turn, then the faults that belong to no turn.
 
-    If ``folded``, turns without a fault have one line, unless no turn has one.
+    If ``folded``, each turn without a fault is one line, unless no turn has a fault.
     """
     faults: dict[int, list[str]] = {}
     whole: list[Fault] = []
@@ -64,14 +64,14 @@ def explanation(transcript: Transcript, scores: Sequence[Score], pen: Pen, *, fo
         if exchange.cut:
             yield "    (stopped: the agent used up its steps)"
         yield from (pen(f"    ✗ {fault}", Colour.RED) for fault in faults.pop(number, ()))
-    for number, told in faults.items():
-        yield from (pen(f"  ✗ turn {number}: {fault}", Colour.RED) for fault in told)
+    for number, missed in faults.items():  # of turns that were not played
+        yield from (pen(f"  ✗ turn {number}: {fault}", Colour.RED) for fault in missed)
     for fault in whole:
         yield f"  {pen('✗', Colour.RED)} {fault.score}: {_difference(fault, pen)}"
 
 
 def _shortened(lines: Sequence[str]) -> Sequence[str]:
-    """Leave out the middle of a turn that has no end: what matters is how it began and how it ended."""
+    """Return the lines of a turn; of a very long one, only its beginning and its end."""
     if len(lines) <= LINES:
         return lines
     half = LINES // 2
@@ -79,7 +79,7 @@ def _shortened(lines: Sequence[str]) -> Sequence[str]:
 
 
 def _difference(fault: Fault, pen: Pen) -> str:
-    """Show in green what should be there, in red what should not."""
+    """Return a fault with the expected value in green and the actual value in red."""
     if fault.difference:
         where, expected, actual = map(plain, fault.difference)
         return f"{where} expected {pen(expected, Colour.GREEN)}, actual {pen(actual, Colour.RED)}"
@@ -89,19 +89,15 @@ def _difference(fault: Fault, pen: Pen) -> str:
 def _lines(message: Message, pen: Pen) -> Iterator[str]:
     if message.text or message.speaker == "user":
         colours = [Colour.CYAN] if message.speaker == "user" else []
-        yield from _spoken(message.speaker, message.text, pen, *colours)
+        first, *rest = redacted(message.text).splitlines() or [""]  # before lines are dropped: a key may span several
+        yield f"    {message.speaker:<6} {pen(_short(first, SPEECH), *colours)}"
+        yield from (f"    {'':<6} {pen(_short(line, SPEECH), *colours)}" for line in rest)
     elif message.thoughts and not message.calls:
         yield f"    {message.speaker:<6} {pen('(only thoughts, no reply)', Colour.DIM)}"
     for call in message.calls:
         yield f"    {'agent':<6} → {_call(call)}"
     for result in message.results:
         yield from _result(result, pen)
-
-
-def _spoken(speaker: str, text: str, pen: Pen, *colours: Colour) -> Iterator[str]:
-    first, *rest = redacted(text).splitlines() or [""]  # before lines are dropped: a key may span several
-    yield f"    {speaker:<6} {pen(_short(first, SPEECH), *colours)}"
-    yield from (f"    {'':<6} {pen(_short(line, SPEECH), *colours)}" for line in rest)
 
 
 def _call(call: ToolCall) -> str:
@@ -140,7 +136,7 @@ def _said(value: Json) -> str:
 
 
 def _repr(value: object) -> str:
-    """Return what Python calls a value; an agent may send what has no end, or too many digits."""
+    """Return the ``repr`` of a value; an agent may send one that is nested too deeply or has too many digits."""
     try:
         return repr(value)
     except (RecursionError, ValueError) as error:
@@ -148,7 +144,7 @@ def _repr(value: object) -> str:
 
 
 def _short(text: str, width: int = WIDTH) -> str:
-    """Return what fits in a line, and nothing that would steer the terminal."""
+    """Return text that fits in a line, with control characters escaped."""
     return plain(cut(text, width, f"… ({len(text)} characters)"))
 
 

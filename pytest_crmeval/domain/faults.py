@@ -1,4 +1,4 @@
-"""What scores find wrong, fault by fault: in which turn, and where something else should be."""
+"""The faults that scores name in their reasons, with the turn and the difference."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,17 +12,17 @@ _DIFFERENCE = re.compile(r"(?P<where>.*?) expected (?P<expected>.*), actual (?P<
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One line of why a score is not reached."""
+    """One line of the reason of a failed score."""
 
     score: str
     text: str
     """The line, without the number of its turn."""
     turn: int | None = None
-    """None if the whole is wrong, and not one turn of it."""
+    """None if the fault is not of a single turn."""
 
     @property
     def difference(self) -> tuple[str, str, str] | None:
-        """Where, what should be there, and what is; None if it is no such line."""
+        """The place, the expected and the actual value; None if the line does not name them."""
         if " missing: " in self.text or " too many: " in self.text:
             return None
         found = _DIFFERENCE.fullmatch(self.text)
@@ -30,18 +30,15 @@ class Fault:
 
     @property
     def is_lack(self) -> bool:
-        """Whether something should be there, and is not."""
+        """Whether something is missing."""
         return " missing: " in self.text or self.text.endswith(": was deleted")
 
 
 def faults_of(scores: Sequence[Score]) -> Iterator[Fault]:
-    """Yield what is wrong, in the order of the scores; of a score that gives no reason, how far it is off."""
+    """Yield the faults in the order of the scores; of a score without a reason, its value and threshold."""
     for score in scores:
         if not score.passed:
             for line in score.reason.splitlines() or [f"{score.value:.3f}, below {score.threshold:.3f}"]:
-                yield _fault(score.name, line)
-
-
-def _fault(score: str, line: str) -> Fault:
-    found = _TURN.fullmatch(line)
-    return Fault(score=score, text=found[2], turn=int(found[1])) if found else Fault(score=score, text=line)
+                found = _TURN.fullmatch(line)
+                turn, text = (int(found[1]), found[2]) if found else (None, line)
+                yield Fault(score=score.name, text=text, turn=turn)

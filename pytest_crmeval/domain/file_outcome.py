@@ -12,7 +12,7 @@ PASS_AT_1 = "pass@1"  # noqa: S105 (no password)
 
 
 class TestVerdict(StrEnum):
-    """How a program did on one test, or as a whole."""
+    """The verdict on a program for one test, or for all tests."""
 
     __test__ = False  # pytest is not to collect it
 
@@ -24,9 +24,9 @@ class TestVerdict(StrEnum):
     OUTPUT_LIMIT = "OLE"
     COMPILE_ERROR = "CE"
     JUDGE_ERROR = "JE"
-    """The judge broke: it says nothing about the program."""
+    """The judge failed, which says nothing about the program."""
     SKIPPED = "SKIPPED"
-    """Not run: an earlier test has decided, or the time was up."""
+    """Not run, because an earlier test has decided or the time ran out."""
 
 
 UNJUDGED = frozenset({str(TestVerdict.JUDGE_ERROR), str(TestVerdict.SKIPPED)})
@@ -99,5 +99,5 @@ def problems_of(samples: Samples, k: int) -> int:
 
 
 def pass_at(tried: int, passed: int, k: int) -> float:
-    """Return how likely one of ``k`` trials of a case passes, of which so many were tried and so many passed."""
+    """Return the probability that at least one of ``k`` trials passes, given the numbers of tried and passed ones."""
     return 1.0 - comb(tried - passed, k) / comb(tried, k)

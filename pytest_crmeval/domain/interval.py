@@ -1,4 +1,4 @@
-"""How far a figure can be believed, in plain arithmetic: no library that takes a second to load at the end of a run."""
+"""Confidence intervals in plain arithmetic, because scipy takes a second to load."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from math import sqrt
 from typing import Self
 
 NORMAL = 1.959963984540054
-"""95 % of a normal distribution are within so many standard deviations."""
+"""Number of standard deviations that contain 95 % of a normal distribution."""
 LEVEL = 0.95
 FEW, ENOUGH = 3, 20
 """The variance between units is ignored up to FEW units with a hit, or with a miss, and used fully from ENOUGH on."""
@@ -16,7 +16,7 @@ ROUNDING = 1e-12
 """Relative rounding error below which a variance counts as 0."""
 Interval = tuple[float, float]
 Part = tuple[float, float]
-"""What one independent unit, a case or a chain, has of a ratio: how many, of how many."""
+"""Hits and total of one independent unit, a case or a chain."""
 
 
 def unit_of(case: str, chain: str) -> str:
@@ -27,7 +27,7 @@ def unit_of(case: str, chain: str) -> str:
 def wilson(passed: float, scored: float, level: float = LEVEL) -> Interval | None:
     """Return the interval of Wilson's score for a rate of ``passed`` among ``scored``; None if nothing was scored.
 
-    It stays within 0 and 1, and says something at 0 and 1, too, which the usual one does not.
+    It stays within 0 and 1 and, unlike the normal interval, has a width at 0 and 1.
     """
     if not scored:
         return None
@@ -39,9 +39,9 @@ def wilson(passed: float, scored: float, level: float = LEVEL) -> Interval | Non
 
 
 def clustered(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:
-    """Return Wilson's interval of a share whose observations come in units that are not alike; None if there are none.
+    """Return Wilson's interval of a share whose observations are clustered in units; None if there are none.
 
-    So many observations as ``effective`` says count: turns of one conversation go wrong together.
+    The sample size is ``Clusters.effective``, because turns of one conversation often fail together.
     """
     return Clusters.of(parts).interval(level)
 
@@ -143,7 +143,7 @@ class Clusters:
 
 @cache
 def deviations_of(level: float) -> float:
-    """Return within how many standard deviations a share of a normal distribution lies."""
+    """Return the number of standard deviations that contain a share of a normal distribution."""
     if level == LEVEL:
         return NORMAL
     from statistics import NormalDist

@@ -23,40 +23,40 @@ class Grade(Record, frozen=True, kw_only=True):
     process: float
     reason: str = always("")
     attempt: Attempt | None = None
-    """What became of a question; None in an opinion on a conversation."""
+    """The outcome of a question; None in an opinion on a conversation."""
     confidence: float | None = None
-    """How sure the judge finds the answer to be; None if it does not say."""
+    """The confidence that the judge reads in the answer; None if the answer states none."""
 
     def __post_init__(self) -> None:
-        """Refuse what are no marks; NaN compares false and is refused, too."""
+        """Refuse invalid marks, including NaN, for which the comparison is false."""
         if not (0.0 <= self.goal <= 1.0 and 0.0 <= self.process <= 1.0):
             raise ValueError(f"marks of {self.goal} and {self.process} are not between 0 and 1")
         force_setattr(self, "reason", printable(self.reason))
 
     @property
     def value(self) -> float:
-        """Both marks together: the weights are ours, not the model's."""
+        """The weighted sum of both marks."""
         return round(GOAL * self.goal + PROCESS * self.process, 6)
 
 
 class Judgement(Record, frozen=True, kw_only=True):
-    """All opinions on one trial; or why there is none."""
+    """All opinions on one trial, or why there are none."""
 
     grades: tuple[Grade, ...] = always(())
-    """If the trial is not graded: those that came before the trouble."""
+    """If the trial is not graded, the opinions before the failure."""
     trouble: str = always("")
     """Why the trial is not graded; empty if it is."""
     bill: Bill | None = always(None)
-    """What the judge took, apart from what the subject took; None if nothing was asked."""
+    """Usage and cost of the judge, which are not part of the subject's; None if no model was called."""
     cached: bool = always(False)  # noqa: FBT003 (a default)
-    """Whether the same was judged before, in an earlier run or in this one, so that no model was asked."""
+    """Whether the judgement comes from the cache, so that no model was called."""
     key: str = ""
-    """What a cached one was found by: judge, samples, and everything that was shown."""
+    """The key of the cache: judge, samples, and everything that the judge was shown."""
     notes: tuple[str, ...] = ()
-    """What the reader has to know: a file of the cache that could not be read, for one."""
+    """Remarks for the reader, for example about an unreadable file of the cache."""
 
     def __post_init__(self) -> None:
-        """Keep texts that can be written."""
+        """Convert texts to what can be stored."""
         force_setattr(self, "trouble", printable(self.trouble))
         force_setattr(self, "notes", tuple(map(printable, self.notes)))
 
@@ -74,9 +74,10 @@ class Judgement(Record, frozen=True, kw_only=True):
 
     @property
     def attempt(self) -> Attempt | None:
-        """What became of a question, for most of the opinions; None if it is not graded.
+        """The outcome of a question according to the majority; None if it is not graded.
 
-        Right it is if more than half say so; of the others, the more frequent one, and wrong if they are as many.
+        It is right if more than half of the opinions say so; otherwise the more frequent of the two other outcomes, and
+        wrong if they are equally frequent.
         """
         if self.score is None:
             return None
@@ -88,13 +89,13 @@ class Judgement(Record, frozen=True, kw_only=True):
 
     @property
     def confidence(self) -> float | None:
-        """How sure the answer is, for the opinion in the middle; None if none says."""
+        """The median of the confidences; None if there are none."""
         found = [grade.confidence for grade in self.grades if grade.confidence is not None]
         return median_low(found) if found else None
 
     @property
     def spread(self) -> float:
-        """How far the opinions are apart."""
+        """The difference between the highest and the lowest opinion."""
         values = [grade.value for grade in self.grades]
         return round(max(values) - min(values), 6) if values else 0.0
 

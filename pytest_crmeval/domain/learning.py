@@ -1,4 +1,4 @@
-"""What an agent that learns takes from one conversation: entries for its playbook, notes, a reward."""
+"""The lesson of one conversation for an agent that learns: playbook entries, notes and a reward."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -11,43 +11,43 @@ from pytest_crmeval.domain.cutting import printable
 from pytest_crmeval.domain.records import Record, always
 
 REPLY = "reply"
-"""In place of a tool: what an entry says is about the words to the user."""
+"""In place of a tool: the entry is about the reply to the user."""
 
 
 class Review(StrEnum):
-    """What became of a proposal."""
+    """The review of a proposal."""
 
     APPROVED = "approved"
     CORRECTED = "corrected"
     TAKEN_OVER = "taken over"
     UNREADABLE = "unreadable"
-    """The teacher's answer could not be read, twice: that approves nothing."""
+    """The teacher's answer could not be read twice, which does not approve the proposal."""
     HELD_BACK = "held back"
-    """It was never approved, so it was not carried out."""
+    """It was never approved, so it was not executed."""
 
 
 class PlaybookEntry(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """One thing to remember: when it is about, what to do, and what for."""
+    """One rule of a playbook: when it applies, what to do, and its effect."""
 
     id: str
     cue: tuple[str, ...]
-    """Words of a user; any of them calls the entry to mind."""
+    """Words or phrases of a user; the entry applies if one of them is used."""
     action: str
     tool: str
-    """The tool that the action is about, or REPLY."""
+    """The tool that the action uses, or REPLY."""
     effect: str
     scope: str
     born: int = 0
-    """After which conversation it was written."""
+    """Number of the conversation after which it was written."""
 
     def fires(self, utterance: str) -> bool:
-        """Whether what a user says calls it to mind: whole words, whatever their case."""
+        """Whether the utterance contains one of the cues as whole words, ignoring case."""
         said = f" {words(utterance)} "
         return any(f" {words(phrase)} " in said for phrase in self.cue)
 
 
 class RewardOpinion(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What one sample of the reward model thinks of a conversation."""
+    """The opinion of one sample of the reward model on a conversation."""
 
     score: float
     uncertainty: float
@@ -55,13 +55,13 @@ class RewardOpinion(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Reward(Record, frozen=True, kw_only=True):
-    """How well a conversation went, as the agent's own side sees it."""
+    """How well a conversation went, according to the agent's own reward model."""
 
     samples: tuple[RewardOpinion, ...]
     arbiter: RewardOpinion | None = None
-    """The model that was asked because the samples did not agree; its opinion counts."""
+    """The opinion of the arbiter, which was asked because the samples disagreed; it replaces them."""
     written: float = field(name="score", default_factory=float)
-    """The score as it is written; computed."""
+    """The computed score in the JSON form."""
 
     def __post_init__(self) -> None:
         """Compute the score for readers of the file."""
@@ -69,7 +69,7 @@ class Reward(Record, frozen=True, kw_only=True):
 
     @property
     def score(self) -> float:
-        """The arbiter's, or the mean of the samples."""
+        """The score of the arbiter, or the mean of the samples."""
         return self.arbiter.score if self.arbiter else fmean(sample.score for sample in self.samples)
 
     @property
@@ -79,58 +79,58 @@ class Reward(Record, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """The arbiter's, or that of the sample that is nearest to the mean."""
+        """The reason of the arbiter, or of the sample that is nearest to the mean."""
         nearest = min(self.samples, key=lambda sample: abs(sample.score - self.score))
         return (self.arbiter or nearest).reason
 
 
 class EntryUse(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """How an entry was used in one conversation, in turns."""
+    """How an entry was used in one conversation; all counts are turns."""
 
     hits: int = 0
-    """In which its cue was heard."""
+    """Turns with its cue."""
     adoptions: int = 0
-    """Those of them in which its tool was called, and the CRM did it."""
+    """Turns with its cue in which its tool was called successfully."""
     failures: int = 0
-    """Those of them in which its tool was called, and the CRM refused."""
+    """Turns with its cue in which its tool was called and the CRM refused."""
 
 
 class Lesson(Record, frozen=True, kw_only=True):
-    """How one conversation was played by an agent with a playbook, and what was learnt from it."""
+    """How an agent with a playbook played one conversation, and how its playbook changes."""
 
     key: str
-    """What is learnt under one key is one playbook."""
+    """Lessons with the same key belong to one playbook."""
     learning: str = always("on")
-    """``on``; ``frozen``: played with the playbook, which stays as it is; ``off``: played without."""
+    """``on``; ``frozen``: played with a playbook that does not change; ``off``: played without one."""
     mode: str = always("paired")
     student: str = always("")
-    """Spec of the student's model: who has it, and nothing else, is the student alone."""
+    """Spec of the student's model; an agent with only this spec is the student alone."""
     held_out: bool = always(False)  # noqa: FBT003 (a default)
-    """Whether the case is for measuring only."""
+    """Whether the case is only measured, not learnt from."""
     position: int = always(0)
-    """Which conversation of the stream it was, from 1; of one that is not learnt from, how many came before it."""
+    """Its number in the stream, from 1; for a held-out conversation, the number of conversations before it."""
     entries: int = always(0)
-    """How many the playbook had when it was played."""
+    """Entries of the playbook when it was played."""
     uses: Mapping[str, EntryUse] = {}
-    """Entry -> its use; those whose cue was not heard are absent."""
+    """Entry -> its use; entries whose cue did not occur are absent."""
     reviews: Mapping[str, int] = {}
-    """What became of proposals -> how many."""
+    """Review -> number of proposals."""
     guidance: tuple[str, ...] = ()
-    """What the teacher said."""
+    """Guidance of the teacher."""
     reward: Reward | None = None
     added: tuple[PlaybookEntry, ...] = ()
     dropped: Mapping[str, str] = {}
-    """Entry -> why it is not kept."""
+    """Entry -> why it was dropped."""
     refused: tuple[str, ...] = ()
-    """Why entries that were proposed have not been taken."""
+    """Why proposed entries were refused."""
     student_notes: str | None = None
-    """New notes for the student; None: unchanged."""
+    """New notes for the student; None if unchanged."""
     teacher_notes: str | None = None
     trouble: tuple[str, ...] = ()
-    """What went wrong with reviewing, rewarding or learning, for people."""
+    """Problems with reviewing, rewarding or learning."""
 
     def __post_init__(self) -> None:
-        """Keep what can be written: plain dicts, and texts that print."""
+        """Convert values to what can be stored: plain dicts and printable texts."""
         for name in ("uses", "reviews", "dropped"):
             force_setattr(self, name, dict(getattr(self, name)))
         for name in ("guidance", "refused", "trouble"):
@@ -138,12 +138,12 @@ class Lesson(Record, frozen=True, kw_only=True):
 
     @property
     def learns(self) -> bool:
-        """Whether the playbook goes on with it."""
+        """Whether it changes the playbook."""
         return self.learning == "on" and not self.held_out
 
     @property
     def interventions(self) -> int:
-        """How often the teacher did not let a proposal pass as it was."""
+        """Number of proposals that the teacher did not approve."""
         return sum(count for name, count in self.reviews.items() if name != Review.APPROVED)
 
 

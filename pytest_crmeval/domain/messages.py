@@ -1,4 +1,4 @@
-"""What an agent and a CRM say to each other."""
+"""Messages between user, agent and CRM."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ ErrorKind = Literal["not_found", "invalid_argument", "conflict", "refused_by_rul
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """Something that an agent may call: a name, a description, a JSON Schema of its arguments."""
+    """A tool that an agent may call: its name, description and the JSON Schema of its arguments."""
 
     name: str
     description: str
@@ -22,7 +22,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """What the agent asked a tool to do."""
+    """One call of a tool."""
 
     tool: str
     arguments: Mapping[str, Json] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolError:
-    """Why a tool refused: a kind that programs read, a message that helps an agent to recover."""
+    """Why a tool refused: a kind for programs, and a message that helps an agent to recover."""
 
     kind: ErrorKind
     message: str
@@ -38,22 +38,22 @@ class ToolError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What the agent got from one call: a value, or an error."""
+    """The result of one call: a value or an error."""
 
     value: Json = None
     error: ToolError | None = None
     note: str = ""
-    """What the agent has to know about the value: that it is not all there is."""
+    """A remark about the value, for example that it is incomplete."""
 
     @property
     def refused(self) -> bool:
-        """Whether the tool did nothing and said why."""
+        """Whether the tool refused the call."""
         return self.error is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What an agent answers: calls to be made, or, with no calls, its words to the user."""
+    """The answer of an agent: tool calls or, without calls, its text for the user."""
 
     text: str = ""
     calls: Sequence[ToolCall] = ()
@@ -68,7 +68,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One entry of the dialogue as an agent sees it; ``results`` answer the calls of the message before."""
+    """One message of the dialogue; ``results`` answer the calls of the message before."""
 
     speaker: Speaker
     text: str = ""

@@ -14,10 +14,10 @@ _ENDING = re.compile(r".*\.(?:judge|[0-9]+)")
 
 @lru_cache(1024)
 def slug(name: str) -> str:
-    """Return ``name`` as a file name on every system: itself if it can be, else what can be read of it and a digest.
+    """Return a file name that is valid on every system: ``name`` if possible, else its readable part and a digest.
 
-    Two names have two slugs, also where upper and lower case are the same: the sign before a digest is in no name that
-    is left alone.
+    Different names have different slugs, also on systems that ignore case: an unchanged name never contains the sign
+    before a digest.
     """
     if _SAFE.fullmatch(name) and len(name) <= LONGEST and not _RESERVED.fullmatch(name):
         return name
@@ -25,20 +25,20 @@ def slug(name: str) -> str:
 
 
 def place(suite: str, subject: str, case: str) -> PurePath:
-    """Return where a case of a subject is kept in a folder, without an ending.
+    """Return the path of a case of a subject within a folder, without an extension.
 
-    What comes after the case's name (``.judge``, ``.2``) is in no case's own name.
+    The suffixes that are added to it (``.judge``, ``.2``) never occur in a case's own name.
     """
     return PurePath(*names(suite, subject, case))
 
 
 def names(suite: str, subject: str, case: str) -> tuple[str, str, str]:
-    """Return the folders and the name that make up ``place``."""
+    """Return the parts of ``place``: two folders and a name."""
     return slug(suite), slug(subject), _marked(case) if _ENDING.fullmatch(case) else slug(case)
 
 
 def own_name(case: str, key: str) -> str:
-    """Return what the files of a case are called where another test of its suite plays it, too."""
+    """Return the file name of a case that another test of its suite also plays."""
     digest = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{case}~{digest}"
 

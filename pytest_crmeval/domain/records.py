@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 class _OfDataclass:
-    """An attribute that makes ``dataclasses.replace`` and ``fields`` work on a record, as on the other values."""
+    """An attribute that makes ``dataclasses.replace`` and ``fields`` work on a record."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -27,7 +27,7 @@ def _as_dataclass(cls: type[msgspec.Struct]) -> type:
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A value with a JSON form: a field that has its default is absent from it, unless it is declared ``always``."""
+    """A value with a JSON form, which omits fields that have their default, unless they are declared ``always``."""
 
     __dataclass_fields__: ClassVar[Any] = _OfDataclass()
     __dataclass_params__: ClassVar[Any] = _OfDataclass()
@@ -43,7 +43,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def always(default: _T) -> _T:
-    """Return the default of a field that is written in any case."""
+    """Return the default of a field that is never omitted."""
     return msgspec.field(default_factory=lambda: default)
 
 

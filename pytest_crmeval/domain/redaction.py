@@ -1,4 +1,4 @@
-"""Keys and passwords are taken out of whatever is written down or shown."""
+"""Redacts keys and passwords from everything that is stored or shown."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from pytest_crmeval.domain.key_shapes import LETTERS, RUN, has_long_run, shapes_
 
 REDACTED = "[redacted]"
 SHORTEST = 6
-"""Characters of a secret: what is shorter is found in innocent words."""
+"""Minimum length of a secret; shorter ones are parts of ordinary words."""
 
 _KEY = re.compile(
     r"""(?P<kept>)(?P<token>sk-(?:(?<![\w-]sk-)|(?<=\\[nrt]sk-)|(?<=%[0-9A-Fa-f]{2}sk-))  # neither risk- nor task-
@@ -39,7 +39,7 @@ _API_KEY = re.compile(
 _ADDRESS = re.compile(r"""(?P<kept>://[^\s/?#:@"'\\<>]*:)(?P<token>[^\s/?#"'\\<>]+)(?=@[\w.\[-])""", re.ASCII)
 _HEADER_NAME = re.compile(r"(?:.*[-_])?authorization", re.IGNORECASE)
 _HEADER = re.compile(r"(?:bearer|basic|token|digest)\s+\S+", re.IGNORECASE)
-_TELLING = re.compile(r"(?:.*[-_])?api[-_]?key", re.IGNORECASE)
+_API_KEY_FIELD = re.compile(r"(?:.*[-_])?api[-_]?key", re.IGNORECASE)
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _CHANGE = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
@@ -73,7 +73,7 @@ _NAMES_SOMETHING = re.compile(
 
 
 def _is_key(match: re.Match[str]) -> bool:
-    """Whether it is a key and no article number, such as ``sk-blue-widget-2026``."""
+    """Whether it is a key, and not an article number such as ``sk-blue-widget-2026``."""
     token = match["token"]
     known = token.startswith(("sk-ant-", "sk-proj-", "sk-svcacct-")) or "**" in token
     return known or any(map(_is_part_of_key, _PIECE.findall(token)))
@@ -84,24 +84,12 @@ def _is_part_of_key(piece: str) -> bool:
     return mixed and (len(piece) >= _SHORTEST_RANDOM or (len(piece) >= _SHORTEST_TOKEN and not _is_plain(piece)))
 
 
-def _is_credential(match: re.Match[str]) -> bool:
-    return _is_random(match["token"]) or _is_basic(match["token"])
-
-
 def _is_header(match: re.Match[str]) -> bool:
-    """Whether a header is meant: in quotes whatever has a scheme, in a sentence what is neither word nor number."""
+    """Whether it is a header: with a scheme, anything in quotes; in a sentence, neither a word nor a number."""
     token = match["token"].rstrip(".")
     if match["scheme"] and not (match["quote"] and match["closed"] is not None):
         return _is_basic(token) or not _is_plain(token)
     return bool(match["scheme"]) or _is_random(token)
-
-
-def _is_random_header(match: re.Match[str]) -> bool:
-    return _is_random(match["token"])
-
-
-def _is_named_key(match: re.Match[str]) -> bool:
-    return _is_no_word(match["token"])
 
 
 def _is_anything(_: re.Match[str]) -> bool:
@@ -109,14 +97,14 @@ def _is_anything(_: re.Match[str]) -> bool:
 
 
 Form = tuple[Sequence[bytes], re.Pattern[str], Callable[[re.Match[str]], bool]]
-# A form is looked for where one of its hints is: bytes are found many times as quickly as patterns.
+# A form is searched for only where one of its hints occurs: bytes are found much faster than patterns.
 _API_KEY_HINTS = (b"api-key", b"api_key", b"apikey")
 _UNMISTAKABLE: Sequence[Form] = (
     ((b"sk-",), _KEY, _is_key),
     ((b"://",), _ADDRESS, _is_anything),
-    ((b"authorization",), _AUTHORIZATION, _is_random_header),
-    ((b"bearer", b"basic"), _CREDENTIALS, _is_credential),
-    (_API_KEY_HINTS, _API_KEY, _is_named_key),
+    ((b"authorization",), _AUTHORIZATION, lambda match: _is_random(match["token"])),
+    ((b"bearer", b"basic"), _CREDENTIALS, lambda match: _is_random(match["token"]) or _is_basic(match["token"])),
+    (_API_KEY_HINTS, _API_KEY, lambda match: _looks_like_key(match["token"])),
 )
 _FORMS: Sequence[Form] = (
     *_UNMISTAKABLE,
@@ -128,7 +116,7 @@ _WRITTEN = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 class Redactor:
-    """Takes known secrets out of text, in every form that they are written in, and what looks like a key."""
+    """Redacts known secrets, however they are encoded, and everything that looks like a key."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         known = {secret for secret in secrets if len(secret) >= SHORTEST}
@@ -140,7 +128,7 @@ class Redactor:
         self._forms = _FORMS
 
     def careful(self) -> Self:
-        """Return one that leaves alone what could be anything else than a key, for what is to be played again."""
+        """Return a redactor that keeps everything that may not be a key, for recordings that are replayed."""
         careful = copy(self)
         careful._forms = _UNMISTAKABLE  # noqa: SLF001 (its own)
         return careful
@@ -173,19 +161,19 @@ class Redactor:
             return REDACTED  # too deep to search
 
     def fields(self, record: Mapping[str, Json], kept: Collection[str]) -> JsonObject:
-        """Return an object without secrets in its fields, except for those that are kept as they are.
+        """Return an object without secrets in its fields; the ``kept`` fields stay unchanged.
 
-        It is looked at as a whole first, which is nearly always enough; itself if there are none.
+        The object is searched as a whole first, which is nearly always enough; itself if there are none.
         """
         try:
             if self._is_clean(record):
                 return record
-        except RecursionError:  # one of the fields, perhaps, and not the others
+        except RecursionError:  # perhaps only one of the fields is nested too deeply
             pass
         return {name: value if name in kept else self.json(value) for name, value in record.items()}
 
     def _is_clean(self, value: Json) -> bool:
-        """Whether there is no secret in a value; RecursionError if it is nested too deeply."""
+        """Whether a value has no secret; RecursionError if it is nested too deeply."""
         written = _WRITTEN.encode(value)
         return self.text(written) == written
 
@@ -193,36 +181,37 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return {self.text(key): self._field(key, item) for key, item in value.items()}
+            return {
+                self.text(key): REDACTED if self._is_secret_field(key, item) else self._walked(item)
+                for key, item in value.items()
+            }
         return [self._walked(item) for item in value] if isinstance(value, (list, tuple)) else value
 
-    def _field(self, name: str, value: Json) -> Json:
-        telling = value and isinstance(value, str) and _tells(name, value, unmistakably=self._forms is _UNMISTAKABLE)
-        return REDACTED if telling else self._walked(value)
-
-
-def _tells(name: str, value: str, *, unmistakably: bool) -> bool:
-    """Whether the name of a field says that its value is a key; unmistakably, if the value says so, too."""
-    if _HEADER_NAME.fullmatch(name):
-        return _is_random(value) or (not unmistakably and bool(_HEADER.fullmatch(value)))
-    return bool(_TELLING.fullmatch(name)) and (not unmistakably or _is_no_word(value))
+    def _is_secret_field(self, name: str, value: Json) -> bool:
+        """Whether a field is named like a key; a careful redactor also wants its value to look like one."""
+        if not value or not isinstance(value, str):
+            return False
+        careful = self._forms is _UNMISTAKABLE
+        if _HEADER_NAME.fullmatch(name):
+            return _is_random(value) or (not careful and bool(_HEADER.fullmatch(value)))
+        return bool(_API_KEY_FIELD.fullmatch(name)) and (not careful or _looks_like_key(value))
 
 
 def _without(text: str, pattern: re.Pattern[str], is_meant: Callable[[re.Match[str]], bool]) -> str:
-    """Return ``text`` without what a form means; itself if that is nowhere."""
+    """Return ``text`` with the matches of a form redacted; itself if there are none."""
     clean = pattern.sub(lambda match: match["kept"] + REDACTED if is_meant(match) else match[0], text)
     return text if clean == text else clean
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """Yield a secret as it is, in addresses, in JSON, and in the words of Python."""
+    """Yield a secret as it is, and as it is written in addresses, in JSON and in Python."""
     safe = secret.encode("utf-8", "surrogatepass")
     yield from (secret, quote(safe, safe=""), quote(safe), quote_plus(safe))
     yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1])
 
 
 def _base64_cores(secret: str) -> Iterator[str]:
-    """Yield what base64 of anything with the secret in it has in common, wherever the secret begins."""
+    """Yield the parts that every base64 text with the secret in it contains, wherever the secret begins."""
     raw = secret.encode("utf-8", "surrogatepass")
     for offset, head in enumerate((0, 2, 3)):
         padded = b"\0" * offset + raw
@@ -233,7 +222,7 @@ def _base64_cores(secret: str) -> Iterator[str]:
 
 
 def secrets_in(environment: Mapping[str, str]) -> list[str]:
-    """Return the values of variables that are named like secrets, and the passwords inside of addresses.
+    """Return the values of variables that are named like secrets, and the passwords in addresses.
 
     Left out are values that ordinary text contains: short ones, single words, numbers, and in a token, secret or key
     also paths, file names and addresses. Redacting ``postgres`` everywhere would make reports unreadable.
@@ -252,15 +241,18 @@ def _secrets(name: str, value: str) -> Iterator[str]:
 
 
 def _header_secret(line: str) -> str:
-    """Return what a header such as ``X-Gateway: a1b2c3d4`` has to hide, without its scheme; nothing if it is a name."""
+    """Return the secret of a header such as ``X-Gateway: a1b2c3d4``, without its scheme; empty if it has none."""
     name, _, value = line.partition(":")
     value = _SCHEME.sub("", value, count=1).strip()
-    is_secret = _is_password if _SECRET_HEADER.fullmatch(name.strip()) else _is_token
-    return value if len(value) >= _SHORTEST_API_KEY and is_secret(value) else ""
+    if _SECRET_HEADER.fullmatch(name.strip()):
+        is_secret = _is_password(value)
+    else:
+        is_secret = not _is_plain(value) and not _NAMES_SOMETHING.fullmatch(value)
+    return value if len(value) >= _SHORTEST_API_KEY and is_secret else ""
 
 
 def _passwords(address: str) -> Iterator[str]:
-    """Yield the passwords of an address, or of the ``key=value`` words that PostgreSQL takes for one."""
+    """Yield the passwords of an address, or of the ``key=value`` pairs that PostgreSQL accepts as one."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -273,7 +265,7 @@ def _passwords(address: str) -> Iterator[str]:
 
 
 def _is_secret(name: str, value: str, shortest: int = _SHORTEST_TOKEN) -> bool:
-    """Whether a name says that its value is a secret, and the value does not say that it is none."""
+    """Whether a value is named like a secret and does not look like an ordinary value."""
     if _API_KEY_NAME.fullmatch(name):
         return len(value) >= _SHORTEST_API_KEY and _is_password(value)
     if _PASSWORD_NAME.fullmatch(name):
@@ -289,11 +281,6 @@ def _is_password(value: str) -> bool:
     return not word and not number
 
 
-def _is_token(value: str) -> bool:
-    """Whether a value names nothing: no file, no path, no model, no person."""
-    return not _is_plain(value) and not _NAMES_SOMETHING.fullmatch(value)
-
-
 def _is_plain(value: str) -> bool:
     """Whether a value consists of words and numbers, with a few abbreviations: ``claude-3-opus``, ``PO-2026-0012``."""
     pieces = _PIECE.findall(value)
@@ -301,13 +288,13 @@ def _is_plain(value: str) -> bool:
     return all(map(_ABBREVIATION.fullmatch, others)) and 2 * len(others) <= len(pieces)
 
 
-def _is_no_word(value: str) -> bool:
-    """Whether a value that is called a key is long enough for one, and consists neither of words nor of numbers."""
+def _looks_like_key(value: str) -> bool:
+    """Whether a value is long enough for a key, and does not consist of words and numbers."""
     return len(value) >= _SHORTEST_TOKEN and any(map(str.isdecimal, value)) and not _is_plain(value)
 
 
 def _is_random(value: str) -> bool:
-    """Whether a value is long, and letters and digits alternate so often that it must be random."""
+    """Whether a value is long, and alternates so often between letters and digits that it must be random."""
     long = len(value) >= _SHORTEST_RANDOM and any(map(str.isdecimal, value))
     return long and 4 * len(_CHANGE.findall(value)) >= len(value) and not _UUID.fullmatch(value)
 

@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
 
 class Score(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """What one scorer found, in [0, 1]; what can't be scored has no score."""
+    """The result of one scorer, in [0, 1]."""
 
     name: str
     value: float
@@ -30,7 +30,7 @@ class Score(Record, frozen=True, kw_only=True, omit_defaults=False):
     reason: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is not a score, NaN included, and keep what can be written: floats, and a reason that prints."""
+        """Refuse invalid values, including NaN; convert numbers to floats and the reason to printable text."""
         if not 0.0 <= self.value <= 1.0:
             raise ValueError(f"score {self.name!r} is {self.value}, not between 0 and 1")
         if type(self.value) is not float or type(self.threshold) is not float:
@@ -46,8 +46,8 @@ class Score(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def verdict_of(scores: Iterable[Score]) -> Verdict:
-    """Return PASSED when every score reaches its threshold; without any score there is no verdict."""
+    """Return PASSED if every score reaches its threshold; ValueError if there is no score."""
     passed = [score.passed for score in scores]
     if not passed:
-        raise ValueError("there is no score, and so no verdict: the scorers fixture is empty")
+        raise ValueError("there is no score, so there is no verdict: the scorers fixture is empty")
     return Verdict.PASSED if all(passed) else Verdict.FAILED

@@ -13,8 +13,8 @@ def separated(text: str) -> tuple[str, str]:
     """Return the thoughts in ``text`` and the rest, which is for the user; ``text`` unchanged if there are no thoughts.
 
     A block without an end goes to the end of the text: the model ran out of tokens. An end without a beginning ends a
-    block that began with the text: some templates put the first tag into the prompt. After a whole block, an end that
-    is the last word of the text is a slip, and ends nothing.
+    block that began with the text: some templates put the first tag into the prompt. After a complete block, an end
+    that is the last word of the text is ignored.
     """
     said: list[str] = []
     thought: list[str] = []
@@ -33,20 +33,17 @@ def separated(text: str) -> tuple[str, str]:
 
 
 def _next_tag(text: str, start: int, *, thinking: bool) -> re.Match[str] | None:
-    """Return the next tag; one in backticks is a word about thoughts, and so is one in code that is shown to the user.
+    """Return the next tag that is not in backticks and, outside of thoughts, not in code.
 
-    Thoughts have code that is never finished, and end all the same.
+    Code within thoughts is ignored, because it may be incomplete.
     """
     while found := (_TAG if thinking else _TAG_OR_CODE).search(text, start):
         start = found.end()
         if not thinking and found["block"]:
             start = max(start, text.find("\n```", start) + len("\n```"))
-        elif (thinking or not found["code"]) and not _is_quoted(text, found):
-            return found
+        elif thinking or not found["code"]:
+            begin, end = found.span()
+            quoted = text.endswith("`", 0, begin) and text.startswith("`", end) and not text.startswith("```", end)
+            if not quoted:
+                return found
     return None
-
-
-def _is_quoted(text: str, tag: re.Match[str]) -> bool:
-    """Whether a tag alone is in backticks; three of them begin a block of code."""
-    begin, end = tag.span()
-    return text.endswith("`", 0, begin) and text.startswith("`", end) and not text.startswith("```", end)

@@ -16,7 +16,7 @@ Answered = Sequence[tuple[ToolCall, ToolResult]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One turn as played: what the user said and everything that followed it."""
+    """One turn as played: the user's utterance and all messages after it."""
 
     messages: Sequence[Message]
     cut: bool = False

@@ -23,14 +23,14 @@ from pytest_crmeval.domain.usage import Bill
 if TYPE_CHECKING:
     Unwritten = Transcript
 else:
-    Unwritten = object  # never encoded: msgspec need not know what is in it
+    Unwritten = object  # never encoded, so msgspec needs no type
 
 SANDBOX = "sandbox:"
 """Prefix of the spec of a checkpoint: it names no agent, but the sandbox that runs the programs."""
 
 
 class PlannedCase(Record, frozen=True, kw_only=True):
-    """A case that this run means to play: the pytest item, and its suite, subject and case."""
+    """A case that this run will play: the pytest item, and its suite, subject and case."""
 
     key: str
     """The pytest node id, by which a resumed run recognises its trials."""
@@ -50,7 +50,7 @@ class PlannedCase(Record, frozen=True, kw_only=True):
         force_setattr(self, "spec", intern(str(self.spec)))
 
     def same_as(self, other: "PlannedCase") -> bool:
-        """Whether a trial of the one is a trial of the other: the same test, the same content, the same agent."""
+        """Whether both have the same test, content and agent, so that a trial of one is a trial of the other."""
         return (self.key, self.fingerprint, self.spec) == (other.key, other.fingerprint, other.spec)
 
 
@@ -60,14 +60,14 @@ def is_of_checkpoint(planned: PlannedCase) -> bool:
 
 
 class Labels(Record, frozen=True, kw_only=True):
-    """What a case is reported by."""
+    """The labels of a case, by which reports group trials."""
 
     complexity: str = always("")
     category: str = always("")
     tags: tuple[str, ...] = always(())
     split: str = ""
     chain: str = ""
-    """What the case is a part of: cases of one chain are not independent of each other."""
+    """The chain that the case belongs to; cases of one chain are not independent of each other."""
 
     def __post_init__(self) -> None:
         """Share the texts that many cases have in common."""
@@ -77,26 +77,26 @@ class Labels(Record, frozen=True, kw_only=True):
 
 
 Tallies = Mapping[str, tuple[int, int]]
-"""Name of a metric -> how many, of how many: ``pass@1`` -> (82, 164). They add up over trials, and become figures."""
+"""Name of a metric -> hits and total: ``pass@1`` -> (82, 164). Reports add them up over trials."""
 
 
 class TurnOutcome(Record, frozen=True, kw_only=True):
     """How one turn of a conversation went."""
 
     tool: str
-    """The tool that it is about, of several the first; empty if there was nothing to call."""
+    """The tool of the expected call, or of the first of several; empty if no call is expected."""
     called: bool
-    """Whether the CRM was asked as it should have been."""
+    """Whether the calls were right."""
     replied: bool
     """Whether the reply was right."""
     steps: int
-    """How often the agent was asked."""
+    """Number of calls of the agent."""
     errors: int
-    """Calls that the CRM refused and should not have had to."""
+    """Calls that the CRM refused although the case does not expect it."""
 
     @property
     def passed(self) -> bool:
-        """Whether all of it was right."""
+        """Whether both calls and reply were right."""
         return self.called and self.replied
 
     @property
@@ -111,41 +111,41 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Trial(Record, frozen=True, kw_only=True):
-    """How one case went for one subject."""
+    """The result of one case for one subject."""
 
     planned: PlannedCase
     verdict: Verdict
     scores: tuple[Score, ...] = always(())
     reason: str = always("")
-    """What broke, when the verdict is ERRORED; what is wrong with the case, when it is INVALID."""
+    """The failure if the verdict is ERRORED; the defect of the case if it is INVALID."""
     seconds: float = always(0.0)
     labels: Labels = always(Labels())
     turns: tuple[TurnOutcome, ...] = always(())
     answer: AnswerOutcome | None = None
-    """How the question was answered; None for other cases."""
+    """The outcome of a question; None for other cases."""
     solutions: FileOutcome | None = None
-    """How the solutions were judged; None for other cases than solution files."""
+    """The results of a solution file; None for other cases."""
     bill: Bill | None = None
-    """What the subject took; None if it asked no model through us."""
+    """Usage and cost of the subject; None if it called no model through us."""
     roles: Mapping[str, Bill] = _NOTHING
-    """What each of several models that make up the subject took, by its role; they add up to the bill."""
+    """Usage and cost by role, if the subject consists of several models; they add up to the bill."""
     learning: Lesson | None = None
-    """What an agent that learns took from it; None for other agents."""
+    """The lesson of an agent that learns; None for other agents."""
     learning_seconds: float = 0
-    """How long it took to learn from it, after the conversation; not in ``seconds``."""
+    """Duration of learning after the conversation; not in ``seconds``."""
     judgement: Judgement | None = None
     """The opinion of the judge; None if there is no judge."""
     notes: tuple[str, ...] = ()
-    """What the reader has to know: for example a setting that the model refused."""
+    """Remarks for the reader, for example about a setting that the model refused."""
     tallies: Tallies = _NOTHING
-    """Figures of its own kind."""
+    """Counts of metrics that only this kind of case has."""
     transcript: Unwritten = _NO_TRANSCRIPT
-    """The dialogue, in the process that played it; it is not a part of the JSON form."""
+    """The dialogue, in the process that played it; not part of the JSON form."""
     colored: bool = False
-    """Whether the explanation is for a terminal with colours; it is not a part of the JSON form."""
+    """Whether the explanation is for a terminal with colours; not part of the JSON form."""
 
     def __post_init__(self) -> None:
-        """Keep what can be written, and share what many trials have in common: a large run has many of them."""
+        """Convert values to what can be stored, and share equal ones: a large run has many trials."""
         for name, value in (
             ("scores", tuple(score if score.reason else shared(score) for score in self.scores)),
             ("reason", self.reason and printable(self.reason)),
@@ -163,13 +163,13 @@ class Trial(Record, frozen=True, kw_only=True):
             force_setattr(self, "notes", tuple(map(printable, self.notes)))
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are written alike; the transcript does not count."""
+        """Whether both have the same JSON form; transcripts are not compared."""
         return isinstance(other, Trial) and astuple(self)[:-2] == astuple(other)[:-2]
 
     __hash__ = None  # type: ignore[assignment] # some fields are dicts
 
     def __repr__(self) -> str:
-        """Return what identifies it, on a line."""
+        """Return a short form without scores and transcript."""
         return f"Trial({self.planned!r}, {self.verdict!s}, reason={self.reason!r}, seconds={self.seconds})"
 
     @classmethod
@@ -184,26 +184,26 @@ class Trial(Record, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> bool:
-        """Whether the subject did what was asked."""
+        """Whether the verdict is PASSED."""
         return self.verdict is Verdict.PASSED
 
     @property
     def lesson(self) -> Lesson | None:
-        """What counts of what was learnt: nothing of an errored trial, which is played again."""
+        """The lesson that counts; None for an errored trial, which is played again."""
         return None if self.verdict is Verdict.ERRORED else self.learning
 
     @property
     def whole_seconds(self) -> float:
-        """How long it took, with what was learnt from it."""
+        """Duration including learning."""
         return self.seconds + self.learning_seconds
 
     @property
     def unit(self) -> str:
-        """What trials that are not independent of each other have in common: their chain, else their case."""
+        """The independent unit of the trial: its chain, or else its case."""
         return unit_of(self.planned.case, self.labels.chain)
 
     def explain(self, *, folded: bool = False) -> str:
-        """Return what happened and what went wrong, for people; ``folded``: without the turns that passed."""
+        """Return the dialogue and its faults as text; ``folded``: without the turns that passed."""
         planned, pen = self.planned, Pen(self.colored)
         head = f"{planned.subject} {self.verdict} {planned.case} ({planned.suite}, {self.seconds:.2f} s)"
         scores = ", ".join(f"{score.name} {score.value:.3f}" for score in self.scores)
@@ -229,7 +229,7 @@ class Trial(Record, frozen=True, kw_only=True):
 
 
 def flat(trial: Trial) -> dict[str, Any]:
-    """Return what is encoded: the fields of the planned case beside those of the trial, without the transcript."""
+    """Return the JSON form: the fields of the planned case and of the trial in one object, without the transcript."""
     is_bare = trial.transcript is _NO_TRANSCRIPT and not trial.colored
     written = trial if is_bare else replace(trial, transcript=_NO_TRANSCRIPT, colored=False)
     fields: dict[str, Any] = msgspec.to_builtins(written)
@@ -237,7 +237,7 @@ def flat(trial: Trial) -> dict[str, Any]:
 
 
 def _opinion(judgement: Judgement) -> str:
-    """Return the opinion of the judge, on a line."""
+    """Return the opinion of the judge as one line."""
     if judgement.score is None:
         return f"judge: not graded: {judgement.trouble}"
     if judgement.attempt and judgement.grades[0].attempt:

@@ -42,7 +42,9 @@ def encoded(value: Json, *, canonical: bool = False) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        return _joined(text).encode("utf-8", "backslashreplace")
+        # Adjacent halves of a surrogate pair become one character.
+        joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        return joined.encode("utf-8", "backslashreplace")
 
 
 def encoded_quickly(value: Json) -> bytes:
@@ -173,24 +175,18 @@ def _written_result(result: ToolResult) -> JsonObject:
 
 
 def _read_result(record: Mapping[str, Any]) -> ToolResult:
-    error = _read_error(record["error"]) if "error" in record else None
+    error = None
+    if "error" in record:
+        kind, message = record["error"]["kind"], text_of(record["error"]["message"])
+        if kind not in get_args(ErrorKind):
+            raise ValueError(f"unknown kind of error {kind!r}")
+        error = ToolError(kind=kind, message=message)
     return ToolResult(value=record.get("value"), error=error, note=text_of(record.get("note", "")))
-
-
-def _read_error(record: Mapping[str, Any]) -> ToolError:
-    if record["kind"] not in get_args(ErrorKind):
-        raise ValueError(f"unknown kind of error {record['kind']!r}")
-    return ToolError(kind=record["kind"], message=text_of(record["message"]))
 
 
 def _number(record: dict[str, Any]) -> Any:  # noqa: ANN401 (JSON from a file)
     named = record.get(_NUMBER)
     return float(named) if len(record) == 1 and named in {"nan", "inf", "-inf"} else record
-
-
-def _joined(text: str) -> str:
-    """Return text with adjacent halves of a surrogate pair joined into one character."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def _spelled_out(value: Json) -> Json:

@@ -11,17 +11,17 @@ from pytest_crmeval.domain.messages import Message, Reply, Tool
 from pytest_crmeval.domain.usage import Usage
 
 StopReason = Literal["said", "calls", "length", "refusal"]
-"""Why a model stopped: it had said all, it calls tools, its tokens ran out, it does not want to."""
+"""Why a model stopped: its answer is complete, it calls tools, its tokens ran out, or it refuses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelIdentity:
-    """Which model is asked, and how: what decides its answers besides the prompt."""
+    """A model and its settings: everything besides the prompt that its answers depend on."""
 
     provider: str
     model: str
     settings: Mapping[str, Json] = field(default_factory=dict)
-    """Temperature, output tokens, and whatever else is sent along; no key, no address."""
+    """Temperature, output tokens and other request parameters, but no key or address."""
 
     def __str__(self) -> str:
         """Return provider:model."""
@@ -30,13 +30,13 @@ class ModelIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """One request: it is complete, models remember nothing."""
+    """One complete request; models keep no state between requests."""
 
     system: str
     messages: Sequence[Message]
     tools: Sequence[Tool] = ()
     must_call: str = ""
-    """The one tool that the model has to call; empty if it may do as it likes."""
+    """The tool that the model must call; empty if it may choose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,19 +45,19 @@ class Completion:
 
     reply: Reply
     usage: Usage
-    """Of this one call: ``calls`` is 1, ``retries`` what came before."""
+    """Usage of this call: ``calls`` is 1, and ``retries`` counts the attempts before it."""
     ending: StopReason = "said"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """One exchange with a model: what was asked, and what came back."""
+    """One exchange with a model: the prompt and the completion."""
 
     identity: ModelIdentity
     prompt: Prompt
     completion: Completion
     seconds: float = 0.0
-    """From the first attempt to the answer, waiting included."""
+    """From the first attempt to the answer, including waiting."""
 
 
 class Cause(StrEnum):

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 
 class Language(StrEnum):
-    """What programs are written in; ``sandboxes.languages`` has their names."""
+    """A programming language; ``sandboxes.languages`` has its names."""
 
     PYTHON = "python"
     PYPY = "pypy"
@@ -27,33 +27,33 @@ class Language(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """Source text, as it was written: it is never patched."""
+    """Source text, exactly as it was written."""
 
     language: Language
     source: str = field(repr=False)
     version: str = ""
-    """The version or standard that the solution names: 20 for C++20. Empty: any."""
+    """The version or standard that the solution names, such as 20 for C++20; empty for any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How far a run may go."""
+    """The limits of a run."""
 
     cpu_seconds: float
-    """What decides: it is the same on a busy machine."""
+    """The limit that decides, because it does not depend on the load of the machine."""
     wall_seconds: float
-    """When a run that waits or hangs is ended; longer than the CPU time."""
+    """Ends runs that wait or hang; longer than the CPU time."""
     memory_bytes: int
     output_bytes: int
-    """Of stdout; stderr is cut, and ends nothing."""
+    """Limit of stdout; stderr is only truncated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramInput:
-    """What one run gets, and what is to be brought back from it."""
+    """The input of one run, and the files to return from it."""
 
     stdin: bytes = field(default=b"", repr=False)
-    """A regular file at descriptor 0, whatever its size: every way to read it works."""
+    """Always a regular file at descriptor 0, so that every way of reading works."""
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Name -> content, in the folder where the program runs."""
     args: Sequence[str] = ()
@@ -65,9 +65,9 @@ class Termination(StrEnum):
     """How a run ended."""
 
     EXITED = "exited"
-    """By itself, with an exit code."""
+    """The program exited with an exit code."""
     SIGNALLED = "signalled"
-    """By a signal that no limit of ours has sent: a crash."""
+    """A crash: a signal that none of our limits has sent."""
     CPU_TIME = "cpu time"
     WALL_TIME = "wall time"
     MEMORY = "memory"
@@ -76,25 +76,25 @@ class Termination(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """How one run of a program ended, by what really happened."""
+    """How one run of a program ended."""
 
     ending: Termination
     exit_code: int | None = None
-    """None for a run that did not exit by itself."""
+    """None if the program did not exit by itself."""
     signal: str = ""
-    """SIGSEGV and the like, of a run that was signalled."""
+    """The signal of a crash, such as SIGSEGV."""
     stdout: bytes = field(default=b"", repr=False)
     stderr: bytes = field(default=b"", repr=False)
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """What was wanted and is there."""
+    """The wanted files that exist."""
     cpu_seconds: float | None = None
     wall_seconds: float | None = None
     memory_bytes: int | None = None
-    """At its highest; these three are None where a sandbox can't tell."""
+    """Peak memory; these three are None if the sandbox can't measure them."""
 
     @property
     def succeeded(self) -> bool:
-        """Whether the program ended by itself and says that all is well."""
+        """Whether the program exited with the exit code 0."""
         return self.ending is Termination.EXITED and self.exit_code == 0
 
 

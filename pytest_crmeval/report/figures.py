@@ -287,5 +287,5 @@ _RATIOS = frozenset({"pass_rate", *_TURNS, *_ANSWERS})
 
 
 def pass_all(tried: int, passed: int, k: int) -> float:
-    """Return how likely all of ``k`` trials of a case pass."""
+    """Return the probability that all of ``k`` trials of a case pass."""
     return comb(passed, k) / comb(tried, k)

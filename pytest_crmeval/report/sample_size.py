@@ -69,9 +69,9 @@ def _times(gate: Gate, figure: Figure, bound: float) -> float:
 
 
 def settling(value: float, bound: float, level: float = LEVEL) -> float:
-    """Return how many observations of a share, were it to stay, have an interval without the bound; perhaps infinite.
+    """Return the number of observations from which the interval of a constant share excludes the bound; maybe infinite.
 
-    Wilson's interval is what a test of the bound does not refuse: beyond so many the test refuses it.
+    Wilson's interval contains exactly the bounds that the score test does not reject.
     """
     if value == bound:
         return inf
@@ -79,7 +79,7 @@ def settling(value: float, bound: float, level: float = LEVEL) -> float:
 
 
 def worth(share: float, width: float) -> float:
-    """Return of how many observations a share's interval, Wilson's, is so wide."""
+    """Return the number of observations for which Wilson's interval of a share has this width."""
     low, high = 0.0, 1e9
     for _ in range(100):
         middle = (low + high) / 2

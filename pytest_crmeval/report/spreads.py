@@ -10,7 +10,7 @@ _FAR = 10
 
 
 def spread(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:
-    """Return the normal interval of a ratio that has no bounds, as dollars per trial; None of fewer than two units."""
+    """Return the normal interval of an unbounded ratio, such as dollars per trial; None for fewer than two units."""
     parts = [part for part in parts if part[1]]
     if len(parts) < 2:  # noqa: PLR2004 (one unit says nothing about others)
         return None
@@ -19,7 +19,7 @@ def spread(parts: Sequence[Part], level: float = LEVEL) -> Interval | None:
 
 
 def ratio(parts: Sequence[Part]) -> float:
-    """Return all hits among all there is."""
+    """Return the sum of all hits divided by the sum of all sizes."""
     return sum(hits for hits, _ in parts) / sum(size for _, size in parts)
 
 
@@ -41,14 +41,16 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 def percentile_interval(
     ordered: Sequence[float], share: float, level: float = LEVEL, units: int | None = None
 ) -> Interval | None:
-    """Return between which of the sorted values a percentile lies, whatever their distribution; None of too few.
+    """Return an interval of a percentile, for any distribution of the sorted values; None if there are too few.
 
     The ranks are those of as many values as there are independent ``units``.
     """
     count = units or len(ordered)
     tail, below, low, high = (1 - level) / 2, 0.0, 0, 0
     first = max(0, floor(count * share - _FAR * sqrt(count * share * (1 - share))))
-    for rank in range(first, count + 1):  # ``below``: how likely fewer than ``rank`` values are below the percentile
+    for rank in range(
+        first, count + 1
+    ):  # ``below``: probability that fewer than ``rank`` values are below the percentile
         low = rank if below <= tail else low
         if below >= 1 - tail:
             high = rank
@@ -61,6 +63,6 @@ def percentile_interval(
 
 
 def _binomial(count: int, hits: int, share: float) -> float:
-    """Return how likely so many hits are."""
+    """Return the probability of this number of hits."""
     ways = lgamma(count + 1) - lgamma(hits + 1) - lgamma(count - hits + 1)
     return exp(ways + hits * log(share) + (count - hits) * log1p(-share))

@@ -37,9 +37,9 @@ class Solution:
     problem: str
     """The problem's id."""
     line: int
-    """Where in the file it is."""
+    """Its line in the file."""
     sample: int = 0
-    """Which of several lines for the same problem, in order of the file, counted from 0."""
+    """Number of the line among those of the same problem, from 0."""
     program: Program
     continues_prompt: bool = False
     """Whether the program is a completion: it continues the prompt of its problem, if that has one."""

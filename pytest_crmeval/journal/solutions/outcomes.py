@@ -8,7 +8,7 @@ from pytest_crmeval.domain.file_outcome import TestVerdict
 
 
 class Defect(StrEnum):
-    """Why a line of a solution file can't be judged: counted apart, and never as wrong."""
+    """Why a line of a solution file can't be judged; it is counted separately, never as wrong."""
 
     BAD_LINE = "bad line"
     NO_ID = "no id"
@@ -22,10 +22,10 @@ class Defect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A saved state of a model; who is evaluated."""
+    """A saved state of a model: the subject of solution files."""
 
     name: str
-    """``checkpoint-196``: the name of its folder; ``run-a/checkpoint-196`` where several folders are called so."""
+    """``checkpoint-196``, the name of its folder; ``run-a/checkpoint-196`` if several folders have this name."""
     step: int | None
     """196; None for a folder whose name has none."""
 
@@ -43,7 +43,7 @@ class Ungradable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestOutcome:
-    """How a program did on one test."""
+    """The result of a program for one test."""
 
     __test__ = False  # pytest is not to collect it
 
@@ -56,24 +56,24 @@ class TestOutcome:
     wall_seconds: float | None = None
     memory_bytes: int | None = None
     output: str = field(default="", repr=False)
-    """The beginning of what it printed, where that helps."""
+    """The beginning of its output, if that helps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SolutionOutcome:
-    """How one program was judged."""
+    """The result of one program."""
 
     problem: str
     line: int
     sample: int
     verdict: TestVerdict
-    """AC if every test was; else that of the first test that was failed; JE if none was and one was not judged."""
+    """AC if every test is AC; else the first verdict that fails the program; JE if only the judge failed."""
     reason: str = ""
     tests: Sequence[TestOutcome] = field(default=(), repr=False)
     rating: int | None = None
     tags: Sequence[str] = ()
     note: str = ""
-    """What to know about the verdict; empty if there is nothing."""
+    """A remark about the verdict; empty if there is none."""
 
     @property
     def solved(self) -> bool:
@@ -82,5 +82,5 @@ class SolutionOutcome:
 
     @property
     def judged(self) -> bool:
-        """Whether there is a verdict that speaks of the program."""
+        """Whether there is a verdict about the program."""
         return self.verdict not in {TestVerdict.JUDGE_ERROR, TestVerdict.SKIPPED}
