@@ -164,6 +164,7 @@ def test_solutions(solutions, evaluate):
 """
 CONFTEST = """
 import pytest
+from tests.fake_sandbox import FakeSandbox
 
 @pytest.fixture(scope="session")
 def sandbox():
