@@ -24,7 +24,7 @@ class Signals:
         self._postponed: KeyboardInterrupt | None = None
 
     def take(self) -> None:
-        """Begin to, with those that nobody else has an opinion on: ``nohup`` has, and so has whoever handles them."""
+        """Take the signals that have default handlers: ``nohup`` ignores one, and a plugin may handle others."""
         if threading.current_thread() is threading.main_thread():
             # Not only the first three: while pytest collects, it has the terminal under another number.
             self._terminals = {os.fstat(file).st_rdev for file in range(_FILES) if os.isatty(file)}
@@ -33,7 +33,7 @@ class Signals:
                     self._before[number] = signal.signal(number, self._interrupt)
 
     def give_back(self) -> None:
-        """Let them be what they were, unless somebody has taken them since."""
+        """Restore the previous handlers, except where another handler has been installed since."""
         for number, before in self._before.items():
             if signal.getsignal(number) == self._interrupt:
                 signal.signal(number, before)
@@ -49,9 +49,9 @@ class Signals:
         limit.daemon = True
 
         def postpone() -> None:
+            notify()
             if seconds is not None:
                 limit.start()
-            notify()
 
         self._postpone = postpone
         try:

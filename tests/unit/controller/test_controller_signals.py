@@ -85,7 +85,7 @@ def test_a_block_that_takes_too_long_after_a_postponed_signal_is_interrupted() -
     signals.take()
 
     try:
-        with signals.postponed(lambda: steps.append("told"), 0.01):
+        with signals.postponed(lambda: steps.append("notified"), 0.01):
             signal.raise_signal(signal.SIGTERM)
             Event().wait(SECONDS)
             steps.append("finished")
@@ -94,7 +94,7 @@ def test_a_block_that_takes_too_long_after_a_postponed_signal_is_interrupted() -
     signals.give_back()
     signal.signal(signal.SIGINT, before)
 
-    assert ["told", "interrupted"] == steps
+    assert ["notified", "interrupted"] == steps
 
 
 def test_what_somebody_else_handles_or_ignores_is_left_alone() -> None:
