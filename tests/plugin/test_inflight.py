@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.postgres.processes import eventually
 from tests.projects import TEST_FILE, case, report_of
 from tests.providers.answers import Answer, Say, Slow, Status
 from tests.providers.loopback import Loopback, Seen, crm_brain
@@ -283,16 +284,31 @@ def test_a_test_that_evaluates_something_else_is_told_so(project: Project, provi
 
 
 SKIPPING = TEST_FILE.replace("    trial = ", "    pytest.skip('not today')\n    trial = ")
+LAST = """
+from pathlib import Path
+
+def pytest_runtest_logfinish(nodeid):
+    if "c39" in nodeid:
+        Path("last.txt").touch()
+"""
+"""A conftest that makes a file when the last of forty tests is over."""
 
 
-def test_a_test_that_skips_itself_is_noticed(project: Project, providers: Providers) -> None:
-    """What was begun ahead of it was in vain; nothing more is."""
-    server = providers(lambda seen: Slow(0.1, crm_brain(seen)))
+def test_nothing_more_is_begun_ahead_of_a_test_that_skips_itself(project: Project, providers: Providers) -> None:
+    """The two cases that were begun ahead of it are in vain; they are answered when all tests are over."""
+    pytester = project(many(40), test=SKIPPING)
+    pytester.makeconftest(LAST)
 
-    result = project(many(40), test=SKIPPING).runpytest(*M, "-p", "no:xdist", "--crmeval-inflight", "2")
+    def answer_late(seen: Seen) -> Answer:
+        eventually(Path(pytester.path, "last.txt").exists, "the last test is over")
+        return crm_brain(seen)
+
+    server = providers(answer_late)
+
+    result = pytester.runpytest(*M, "-p", "no:xdist", "--crmeval-inflight", "2")
 
     result.assert_outcomes(skipped=40)
-    assert len(server.seen) <= 8
+    assert len(server.seen) <= 4
 
 
 LEARNER = """
@@ -329,12 +345,14 @@ def test_a_run_that_ends_at_its_first_failure_loses_nothing(
     project: Project, providers: Providers, xdist: list[str]
 ) -> None:
     """What was in flight is on record, and a resumed run asks only for the rest."""
-    server = providers(lambda seen: Say("No.") if "c00" in seen.last_user_text else Slow(0.05, crm_brain(seen)))
+    seconds = [0.5]  # the first run has to be stopped before all are played
+    server = providers(lambda seen: Say("No.") if "c00" in seen.last_user_text else Slow(seconds[-1], crm_brain(seen)))
     pytester = project(many(40))
     run = (*M, "--crmeval-run", f"first-failure{len(xdist[0])}", "--crmeval-inflight", "3")
 
     first = pytester.runpytest(*run, *xdist, "-x")
     before = len(report_of(pytester.path)["trials"])
+    seconds.append(0.01)
     second = pytester.runpytest(*run, *xdist)
 
     assert 1 == first.parseoutcomes()["failed"]
@@ -400,24 +418,24 @@ def test_what_is_logged_is_with_its_own_item(project: Project) -> None:
 
 def test_durations_are_the_conversations_own(project: Project, providers: Providers) -> None:
     """Not the time that its item has waited for it."""
-    providers(lambda seen: Slow(0.4, crm_brain(seen)) if "c05" in seen.last_user_text else crm_brain(seen))
+    providers(lambda seen: Slow(2.0, crm_brain(seen)) if "c05" in seen.last_user_text else crm_brain(seen))
 
     result = project(many(6)).runpytest(*M, "-p", "no:xdist", "--durations", "1")
 
     (line,) = [line for line in result.outlines if " call " in line]
     assert "c05" in line
-    assert float(line.split("s")[0]) >= 0.8
+    assert float(line.split("s")[0]) >= 4.0
 
 
 def test_a_conversation_that_takes_longer_than_its_test_may_fails_it(project: Project, providers: Providers) -> None:
     """By its own time, though its item hardly waits for it; what it is worth is on record."""
-    seconds = {"c00": 0.01, "c01": 1.5, "c02": 3.5}
+    seconds = {"c00": 0.01, "c01": 1.5, "c02": 6.5}
     providers(lambda seen: Slow(seconds[seen.last_user_text[4:7]], crm_brain(seen)))
 
-    result = project(many(3), plugin="timeout").runpytest(*M, "-p", "no:xdist", "--timeout", "6")
+    result = project(many(3), plugin="timeout").runpytest(*M, "-p", "no:xdist", "--timeout", "12")
 
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["Timeout (>6s): the conversation took *"])
+    result.stdout.fnmatch_lines(["Timeout (>12s): the conversation took *"])
 
 
 MIXED = (

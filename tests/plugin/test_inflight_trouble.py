@@ -10,9 +10,10 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from tests.plugin.test_inflight import M, many
+from tests.postgres.processes import eventually
 from tests.projects import report_of
-from tests.providers.answers import Slow
-from tests.providers.loopback import Loopback, crm_brain
+from tests.providers.answers import Answer, Slow
+from tests.providers.loopback import Loopback, Seen, crm_brain
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
@@ -98,20 +99,29 @@ def test_whatever_an_agent_sends_is_told(project: Project) -> None:
 
 
 LEAVING = """
+from pathlib import Path
 import pytest
 
 @pytest.mark.conversations("cases.jsonl", suite="crm")
 def test_conversation(conversation, evaluate):
     evaluate(conversation)
     if conversation.id == "c01":
+        Path("leaving.txt").touch()
         pytest.exit("enough")
 """
 
 
-def test_who_ends_the_run_ends_it_for_all(project: Project, providers: Providers) -> None:
-    """What is in flight is finished, and nothing more is begun."""
-    server = providers(lambda seen: Slow(0.1, crm_brain(seen)))
+def test_pytest_exit_in_a_worker_ends_the_run_for_all(project: Project, providers: Providers) -> None:
+    """What is in flight is finished, and nothing more is begun; until the exit only two cases are answered."""
     pytester = project(many(60), test=LEAVING)
+
+    def answer(seen: Seen) -> Answer:
+        if any(name in seen.last_user_text for name in ("c00", "c01")):
+            return crm_brain(seen)
+        eventually(Path(pytester.path, "leaving.txt").exists, "the test of c01 ends the run")
+        return Slow(0.5, crm_brain(seen))
+
+    server = providers(answer)
 
     pytester.runpytest_subprocess(*M, "-n", "2", "--crmeval-inflight", "2", timeout=600)
 

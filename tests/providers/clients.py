@@ -1,18 +1,21 @@
 """Our backends, pointed at the loopback server, and the bounds that keep a hang from hanging the tests."""
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+import pytest
 
 from pytest_crmeval.domain.messages import Message, Tool, user_says
 from pytest_crmeval.models.backend import Backend
+from pytest_crmeval.models.sdks import attempts, event_loop
 from pytest_crmeval.models.specs import ModelSpec
 from pytest_crmeval.ports.chat_model import Prompt
 from tests.fakes import PaperCrm
 
 DIALECTS = ("chat", "responses", "anthropic")
 KEY = "sk-canary-3b9f0c2ad7e54416"
-GENEROUS = 30.0
+GENEROUS = 120.0
 """Seconds after which a call that should have ended long ago has hung."""
 
 Result = TypeVar("Result")
@@ -61,3 +64,15 @@ def bounded(ask: Callable[[], Result], seconds: float = GENEROUS) -> Result:
     if errors:
         raise errors[0]
     return results[0]
+
+
+def note_deadlines(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the list to which every request adds the seconds that it may take."""
+    deadlines: list[float] = []
+
+    def noted(request: Coroutine[Any, Any, object], seconds: float) -> object:
+        deadlines.append(seconds)
+        return event_loop.run(request, seconds)
+
+    monkeypatch.setattr(attempts, "run", noted)
+    return deadlines

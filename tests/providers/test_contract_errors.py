@@ -2,10 +2,12 @@
 
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from pytest_crmeval.domain.usage import Usage
+from pytest_crmeval.models.sdks import attempts
 from pytest_crmeval.models.usage_meter import UsageMeter, opened
 from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.providers.answers import Malformed, Say, Status
@@ -215,13 +217,16 @@ class TestConcessions:
         assert 2 == len(server.seen)
 
 
-def test_waiting_for_a_permit_is_not_the_servers_fault() -> None:
-    """It takes nothing from the deadline."""
+def test_waiting_for_a_permit_takes_nothing_from_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is not to blame for it."""
+    waited: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + sum(waited))
+    monkeypatch.setattr(attempts, "time", clock)
     desk = Desk("chat", "respx")
     with desk.server(Say("Hi"), NO_TEMPERATURE[0], Say("Hi")) as server:
         backend = desk.backend(server)
         backend.attempt(prompt(), SECONDS)
-        answer = backend.attempt(prompt(), 1.0, lambda: time.sleep(1.1))
+        answer = backend.attempt(prompt(), SECONDS, lambda: waited.append(2 * SECONDS))
 
     assert "Hi" == answer.completion.reply.text
 
