@@ -1,4 +1,4 @@
-"""Checkpoints as a person wants to read them in a terminal: by their steps, and what is not in their figures."""
+"""Checkpoints by their steps, and what their figures leave out, for a terminal."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,16 +12,16 @@ from pytest_crmeval.report.tables import Row, aligned
 
 _HEAD = ("suite", "checkpoint", "step", "files", "solved", "judged", "ungradable", "pass@1", "95 %", "of all")
 _SPARE = ("step", "files", "of all", "95 %", "ungradable")
-"""Columns that a narrow table does without, the least important first; pass@K go before them."""
+"""Columns that a narrow table omits, the least important first; pass@K are omitted before them."""
 _FROM_STRONG_TO_WEAK = ("namespaces", "Landlock", "seccomp", "rlimits")
 _COUNTS = {"failed": "failed", "errored": "errored", "invalid": "invalid", "not_run": "not run"}
-"""Files that have no good end: shown when there are any."""
+"""Files that were not judged completely: shown when there are any."""
 _WIDTH = 40
 """Characters of a bar of 1.0."""
 
 
 def table(summaries: Sequence[SubjectSummary], width: int | None = None) -> Iterator[str]:
-    """Yield one line per checkpoint, by step, under a head; nothing if there are none."""
+    """Yield one line per checkpoint, by step, below a header; nothing if there are none."""
     found = checkpoints_in_order(summaries)
     if not found:
         return
@@ -42,7 +42,7 @@ def curve(summaries: Sequence[SubjectSummary]) -> Iterator[str]:
     rates = [figures.whole.pass_at_1 for _, figures in found]
     names = [summary.subject for summary, _ in found]
     head, *lines = aligned(
-        [("checkpoint", "step", "pass@1"), *zip(names, steps, map(_told, rates), strict=True)], names=1
+        [("checkpoint", "step", "pass@1"), *zip(names, steps, map(_rate, rates), strict=True)], names=1
     )
     yield head
     for name, rate, line in zip(names, rates, lines, strict=True):
@@ -50,7 +50,7 @@ def curve(summaries: Sequence[SubjectSummary]) -> Iterator[str]:
 
 
 def notes(report: Report) -> Iterator[str]:
-    """Yield the weakest sandbox, the best checkpoint of each suite, what is in no figure, and what was reused."""
+    """Yield the weakest sandbox, and for each suite the best checkpoint, ungradable lines and reused verdicts."""
     sandboxes = list(
         dict.fromkeys(str(part["sandbox"]) for part in objects(report.run.get("parts")) if "sandbox" in part)
     )
@@ -62,17 +62,24 @@ def notes(report: Report) -> Iterator[str]:
             found = figures[best].pass_at[1]
             problems = f"{found.problems} problem{'s' * (found.problems != 1)}"
             yield f"best checkpoint of {suite}: {best} (pass@1 {found.value:.3f}, {problems})"
-        yield from _ungradable(suite, figures)
-        yield from _reused(suite, figures)
+        # A checkpoint whose answers are truncated must not look perfect.
+        if reasons := sum((Counter(each.whole.ungradable) for each in figures.values()), Counter[str]()):
+            lines = sum(each.whole.lines for each in figures.values())
+            yield f"UNGRADABLE: {reasons.total()} of {lines} lines of {suite} are not in pass@1: {listed(reasons)}"
+            yield "  (details per line: eval_*/eval_*.txt; the column 'of all' counts them as not solved)"
+        if reused := sum(each.whole.reused for each in figures.values()):
+            runs = ", ".join(sorted({each.whole.reused_from for each in figures.values()} - {""}))
+            yield f"{reused} verdicts of {suite} reused from {runs}: same files, problems, terms and sandbox"
+            yield "  (--crmeval-fresh judges them again)"
 
 
 def _weakness(sandbox: str) -> int:
-    """Return how weak a sandbox is by its name in the report; Piston and sandboxes of plugins count as strong."""
+    """Return how weak a sandbox is, by its name in the report; Piston and sandboxes of plugins count as strong."""
     return next((rank for rank, label in enumerate(_FROM_STRONG_TO_WEAK) if sandbox.startswith(f"local ({label}")), -1)
 
 
 def details(summaries: Sequence[SubjectSummary]) -> Iterator[str]:
-    """Yield what the table leaves out: verdicts, and how it went by rating and by tag, a column per checkpoint."""
+    """Yield what the table omits: verdicts, and results by rating and by tag, a column per checkpoint."""
     found = checkpoints_in_order(summaries)
     if not found:
         return
@@ -82,7 +89,8 @@ def details(summaries: Sequence[SubjectSummary]) -> Iterator[str]:
     for kind in ("rating", "tag"):
         shares = [figures.whole.by.get(kind, {}) for _, figures in found]
         if labels := list(dict.fromkeys(label for each in shares for label in each)):
-            rows = [(label, *(_rate(each.get(label)) for each in shares)) for label in labels]
+            counts = {label: [each.get(label, (0, 0)) for each in shares] for label in labels}
+            rows = [(label, *(f"{s}/{j}" if j else "-" for s, j in row)) for label, row in counts.items()]
             yield from ["", *aligned([(f"{suite} by {kind}", *names), *rows], names=1)]
 
 
@@ -97,31 +105,12 @@ def _row(summary: SubjectSummary, figures: CheckpointFigures, tries: Sequence[in
         str(whole.solved),
         str(whole.judged),
         str(sum(whole.ungradable.values())),
-        _told(whole.pass_at_1),
+        _rate(whole.pass_at_1),
         f"{interval[0]:.3f}-{interval[1]:.3f}" if interval else "-",
-        _told(figures.solved_of_all),
-        *map(_told, rates),
+        _rate(figures.solved_of_all),
+        *map(_rate, rates),
         *(str(getattr(summary, name)) for name in shown),
     )
-
-
-def _ungradable(suite: str, figures: Mapping[str, CheckpointFigures]) -> Iterator[str]:
-    """Yield what could not be judged: a checkpoint whose answers are truncated must not look perfect."""
-    reasons: Counter[str] = Counter()
-    for found in figures.values():
-        reasons.update(found.whole.ungradable)
-    if reasons:
-        lines = sum(found.whole.lines for found in figures.values())
-        yield f"UNGRADABLE: {reasons.total()} of {lines} lines of {suite} are not in pass@1: {listed(reasons)}"
-        yield "  (details per line: eval_*/eval_*.txt; the column 'of all' counts them as not solved)"
-
-
-def _reused(suite: str, figures: Mapping[str, CheckpointFigures]) -> Iterator[str]:
-    reused = sum(found.whole.reused for found in figures.values())
-    if reused:
-        runs = sorted({found.whole.reused_from for found in figures.values()} - {""})
-        yield f"{reused} verdicts of {suite} are from {', '.join(runs)}: the same files, problems, terms and sandbox"
-        yield "  (--crmeval-fresh judges them again)"
 
 
 def _counted(title: str, names: Sequence[str], counts: Sequence[Mapping[str, int]]) -> Iterator[str]:
@@ -131,9 +120,5 @@ def _counted(title: str, names: Sequence[str], counts: Sequence[Mapping[str, int
         yield from ["", *aligned([(title, *names), *rows], names=1)]
 
 
-def _rate(share: tuple[int, int] | None) -> str:
-    return f"{share[0]}/{share[1]}" if share and share[1] else "-"
-
-
-def _told(rate: float | None) -> str:
+def _rate(rate: float | None) -> str:
     return "-" if rate is None else f"{rate:.3f}"

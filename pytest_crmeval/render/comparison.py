@@ -1,4 +1,4 @@
-"""A comparison as a person wants to read it in a terminal."""
+"""A comparison, for a terminal."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -24,31 +24,32 @@ _HEAD = (
     "detectable",
 )
 _SPARE = ("detectable", "paired", "95 % interval", "better", "worse")
-"""Columns that a narrow table does without, the least important first."""
+"""Columns that a narrow table omits, the least important first."""
 
 
 def lines(comparison: Comparison, most: int | None = None) -> Iterator[str]:
-    """Yield a comparison: a row per contrast, the correction of p-values, and which cases changed, ``most`` a list."""
+    """Yield a comparison: a row per contrast, the correction of p-values, and the changed cases, ``most`` per list."""
     yield f"compared with {_named(comparison)}"
     if comparison.contrasts:
         yield from aligned([_HEAD, *map(_row, comparison.contrasts)], names=2)
     if comparison.correction:
-        yield f"p-values are corrected: {comparison.correction}"
+        yield f"p-values corrected: {comparison.correction}"
     yield from comparison.cautions
     yield from comparison.missing
     for contrast in comparison.contrasts:
-        yield from _scores(contrast)
+        if scores := [f"{name} {each.value:+.3f} ({_interval(each)})" for name, each in contrast.scores.items()]:
+            yield f"{contrast.suite}, {subjects(contrast)}: {', '.join(scores)}"
         for name in LISTS:
             yield from _changes(contrast, name, most)
 
 
 def brief(comparison: Comparison, width: int) -> Iterator[str]:
-    """Yield the same on a few lines that are no wider: the table, and for each list its length and an example."""
+    """Yield the same in a few lines of at most ``width``: the table, and for each list its length and an example."""
     yield from wrapped(f"compared with {_named(comparison)}", width)
     if comparison.contrasts:
         yield from fitted([_HEAD, *map(_row, comparison.contrasts)], names=2, width=width, spare=_SPARE)
     for line in (
-        *([f"p-values are corrected: {comparison.correction}"] if comparison.correction else ()),
+        *([f"p-values corrected: {comparison.correction}"] if comparison.correction else ()),
         *comparison.cautions,
         *comparison.missing,
     ):
@@ -77,27 +78,21 @@ def _row(contrast: Contrast) -> Row:
         contrast.suite,
         subjects(contrast),
         str(contrast.paired),
-        _told(contrast.before),
-        _told(contrast.after),
+        _rate(contrast.before),
+        _rate(contrast.after),
         f"{difference.value:+.3f}" if difference else "-",
         _interval(difference),
         str(contrast.better),
         str(contrast.worse),
         f"{p_value(contrast.p_holm)}{star}",
-        _told(contrast.detectable),
+        _rate(contrast.detectable),
     )
 
 
 def subjects(contrast: Contrast) -> str:
-    """Return who is compared."""
+    """Return the subjects that are compared."""
     same = contrast.subject == contrast.baseline_subject
-    return contrast.subject if same else f"{contrast.subject} against {contrast.baseline_subject}"
-
-
-def _scores(contrast: Contrast) -> Iterator[str]:
-    told = [f"{name} {figure.value:+.3f} ({_interval(figure)})" for name, figure in contrast.scores.items()]
-    if told:
-        yield f"{contrast.suite}, {subjects(contrast)}: {', '.join(told)}"
+    return contrast.subject if same else f"{contrast.subject} vs {contrast.baseline_subject}"
 
 
 def _changes(contrast: Contrast, name: str, most: int | None) -> Iterator[str]:
@@ -107,22 +102,18 @@ def _changes(contrast: Contrast, name: str, most: int | None) -> Iterator[str]:
     yield f"{name.replace('_', ' ')} in {contrast.suite}, {subjects(contrast)}: {len(changes)}"
     for change in changes[:most]:
         shares = f" ({change.shares})" if change.shares else ""
-        yield _cut(f"  {change.case}{shares}{f': {change.reason}' if change.reason else ''}")
+        shown = _printable(f"  {change.case}{shares}{f': {change.reason}' if change.reason else ''}")
+        yield shown if len(shown) <= LONGEST else cut(shown, LONGEST - 1)
     if most is not None and len(changes) > most:
-        yield f"  ... and {len(changes) - most} more: crmeval compare tells all"
+        yield f"  ... and {len(changes) - most} more; full list: crmeval compare"
 
 
 def _interval(figure: Figure | None) -> str:
     return f"{figure.low:+.3f} to {figure.high:+.3f}" if figure and figure.interval else "-"
 
 
-def _told(number: float | None) -> str:
-    return "-" if number is None else f"{number:.3f}"
-
-
-def _cut(line: str) -> str:
-    shown = _printable(line)
-    return shown if len(shown) <= LONGEST else cut(shown, LONGEST - 1)
+def _rate(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:.3f}"
 
 
 def _printable(line: str) -> str:

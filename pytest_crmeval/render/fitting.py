@@ -1,4 +1,4 @@
-"""Tables and sentences that fit into the width of a terminal."""
+"""Tables and sentences that fit the width of a terminal."""
 
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
@@ -7,14 +7,14 @@ from pytest_crmeval.render.progress_table import cells, cut
 from pytest_crmeval.report.tables import Row, aligned
 
 SHORTEST = 20
-"""A name is not cut shorter than this as long as there is a column to leave out."""
+"""Names are not cut shorter than this while there is a column to omit."""
 _GAP = 2
 
 
 def fitted(rows: Sequence[Row], *, names: int, width: int | None, spare: Sequence[str] = ()) -> Iterator[str]:
-    """Yield a table that is no wider than ``width``: columns are left out, then names are shortened; never numbers.
+    """Yield a table of at most ``width``: columns are omitted, then names are shortened; numbers never are.
 
-    The first row has the heads. ``spare`` are the heads of columns that can be left out, the least important first.
+    The first row is the header. ``spare`` are the columns that can be omitted, the least important first.
     """
     if width is None:
         yield from aligned(rows, names=names)
@@ -33,7 +33,7 @@ def fitted(rows: Sequence[Row], *, names: int, width: int | None, spare: Sequenc
 
 
 def wrapped(line: str, width: int | None, indent: str = "  ") -> Iterator[str]:
-    """Yield a sentence in lines that are no wider; the lines after the first are indented."""
+    """Yield a sentence in lines of at most ``width``; the lines after the first are indented."""
     if width is None or cells(line) <= width:
         yield line
     else:

@@ -1,4 +1,4 @@
-"""GitHub Actions: a summary of the job's step, and annotations. Elsewhere there is nothing to write to."""
+"""GitHub Actions: the summary of the step, and annotations. Elsewhere nothing is written."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -9,27 +9,27 @@ from pytest_crmeval.report.report import Report
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 ANNOTATED = 10
-"""So many annotations of a kind GitHub shows of one step."""
+"""GitHub shows this many annotations of a kind per step."""
 LARGEST = 1_000_000
-"""Bytes; GitHub refuses a summary of a step that is larger than a mebibyte."""
+"""In bytes; GitHub refuses a step summary of more than a mebibyte."""
 
 
 def write_summary(report: Report, environment: Mapping[str, str] = os.environ) -> str:
-    """Append the run to the summary of this step, if there is one; return why it could not be written, if so."""
+    """Append the run to the step summary, if there is one; return the error if that fails."""
     path = environment.get(SUMMARY)
     if not path:
         return ""
     page = report_page(report).encode("utf-8", "backslashreplace")
     try:
         with Path(path).open("ab") as file:
-            file.write(page if len(page) <= LARGEST else page[:LARGEST] + b"\n\n(cut: see the report)\n")
+            file.write(page if len(page) <= LARGEST else page[:LARGEST] + b"\n\n(truncated; see the report)\n")
     except OSError as error:
         return f"the step summary could not be written: {path}: {error.strerror}"
     return ""
 
 
 def annotations(report: Report, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
-    """Yield what GitHub shows beside a pull request: breached gates, and cases that fail since the baseline."""
+    """Yield annotations for a pull request: breached gates, and newly failing cases."""
     if environment.get("GITHUB_ACTIONS") != "true":
         return
     breaches = [ruling for ruling in report.rulings if not ruling.holds]
@@ -42,12 +42,12 @@ def annotations(report: Report, environment: Mapping[str, str] = os.environ) -> 
         for change in contrast.newly_failing
     ]
     for contrast, change in failing[:ANNOTATED]:
-        told = f"{contrast.suite}, {contrast.subject}: {change.case} fails since the baseline: {change.reason}"
-        yield _command("warning", "crmeval", told)
+        text = f"{contrast.suite}, {contrast.subject}: {change.case} newly fails: {change.reason}"
+        yield _command("warning", "crmeval", text)
 
 
 def _command(kind: str, title: str, message: str) -> str:
-    """Return a line that the runner takes for a command; nothing in the message is one."""
+    """Return a workflow command of the runner; the message is escaped."""
     return f"::{kind} title={_escaped(title, more=':,')}::{_escaped(message)}"
 
 

@@ -1,4 +1,4 @@
-"""Figures with their intervals, and reasons of failures, as a person wants to read them in a terminal."""
+"""Figures with their intervals, and reasons of failures, for a terminal."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ def figures(suite: str, summaries: Sequence[SubjectSummary]) -> Iterator[Row]:
     if names:
         yield (f"{suite} with 95 % intervals", *(summary.subject for summary in summaries))
     for name in names:
-        yield (name.replace("_", " "), *(_told(summary.figures.get(name)) for summary in summaries))
+        yield (name.replace("_", " "), *(_figure(summary.figures.get(name)) for summary in summaries))
 
 
 def reasons(summary: SubjectSummary) -> Iterator[str]:
@@ -30,7 +30,7 @@ def reasons(summary: SubjectSummary) -> Iterator[str]:
         yield f"       ... and {len(summary.reasons) - SHOWN} more: see the JSON report"
 
 
-def _told(figure: Figure | None) -> str:
+def _figure(figure: Figure | None) -> str:
     if figure is None:
         return NOTHING
     ends = f" ({figure.low:.3f} to {figure.high:.3f})" if figure.interval else ""

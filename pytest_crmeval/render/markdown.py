@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_crmeval.domain.json import TURNING
 from pytest_crmeval.journal.shard import objects
+from pytest_crmeval.render.comparison import subjects
 from pytest_crmeval.render.summary import found
-from pytest_crmeval.report.compare import commit_told
+from pytest_crmeval.report.compare import commit_label
 from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
 from pytest_crmeval.report.costs import dollars
 from pytest_crmeval.report.outcome import outcome_of
 from pytest_crmeval.report.report import Report, SubjectSummary
-from pytest_crmeval.report.ruling import Ruling
 from pytest_crmeval.report.tables import p_value
 
 _COUNTS = ("passed", "failed", "errored", "invalid", "not run")
@@ -26,8 +26,8 @@ _MARKS = TURNING | str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"})
 
 def report_page(report: Report) -> str:
     """Return a whole run: gates, a table of subjects, why trials did not pass, and what changed since the baseline."""
-    figures = [*_head(report), *_gates(report.rulings), *_table(report)]
-    return "\n".join([*figures, *_since(report), *_reasons(report), *_origin(report)]) + "\n"
+    changes = _comparison(report.comparison) if report.comparison else ()
+    return "\n".join([*_head(report), *_table(report), *changes, *_reasons(report), *_origin(report)]) + "\n"
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -36,38 +36,37 @@ def comparison_page(comparison: Comparison) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text as it is read, on one line: nothing in it is markup, and nobody is mentioned."""
+    """Return text on one line, with markup and mentions escaped."""
     return " ".join(text.split()).translate(_MARKS).replace("@", "@\u200b")
 
 
 def _in_html(text: str) -> str:
-    """Return the same inside of HTML, where Markdown's own escapes are none."""
+    """Return text on one line for use inside HTML, where Markdown's escapes don't work."""
     return html.escape(" ".join(text.split()).translate(TURNING)).replace("@", "@\u200b")
 
 
-def told(value: float | None, interval: tuple[float, float] | None = None) -> str:
-    """Return a figure with its interval; what is not known is a dash."""
+def figure(value: float | None, interval: tuple[float, float] | None = None) -> str:
+    """Return a figure with its interval; a dash if it is unknown."""
     if value is None:
         return "-"
     return f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})" if interval else f"{value:.3f}"
 
 
 def _head(report: Report) -> Iterator[str]:
+    """Yield the outcome and the gates."""
     outcome = outcome_of(report)
     mark = {"good": "✅ ", "bad": "❌ ", "warn": "⚠️ "}.get(outcome.mood, "")
-    yield f"## {mark}crmeval {escaped(str(report.run['id']))}: {escaped(_small(outcome.told))}"
+    text = f"{outcome.text[:1].lower()}{outcome.text[1:]}"
+    yield f"## {mark}crmeval {escaped(str(report.run['id']))}: {escaped(text)}"
     yield ""
     if not report.complete:
-        yield "**The run is not complete: no gate can pass.**"
+        yield "**The run is incomplete: no gate can pass.**"
         yield ""
-
-
-def _gates(rulings: Sequence[Ruling]) -> Iterator[str]:
-    for ruling in rulings:
+    for ruling in report.rulings:
         mark = "✅" if ruling.holds else "❌"
         whose = f" ({escaped(ruling.subject)})" if ruling.subject and f"[{ruling.subject}]" not in ruling.gate else ""
         yield f"- {mark} `{ruling.gate.replace('`', '')}`{whose}: {escaped(found(ruling))}"
-    if rulings:
+    if report.rulings:
         yield ""
 
 
@@ -92,8 +91,8 @@ def _row(summary: SubjectSummary) -> Mapping[str, str]:
         "subject": escaped(summary.subject),
         "cases": str(summary.planned if summary.cases is None else summary.cases),
         **{name: str(getattr(summary, name.replace(" ", "_"))) for name in _COUNTS},
-        _RATE: told(summary.pass_rate, rate.interval if rate else None),
-        **{f"{name} (95 %)": told(each.value, each.interval) for name in _TRIES if (each := figures.get(name))},
+        _RATE: figure(summary.pass_rate, rate.interval if rate else None),
+        **{f"{name} (95 %)": figure(each.value, each.interval) for name in _TRIES if (each := figures.get(name))},
         **({"cost": dollars(cost)} if summary.bill else {}),
         **({"per pass": dollars(per_pass)} if summary.bill and per_pass is not None else {}),
         **({"p95": f"{slow.value:.3g} s"} if slow else {}),
@@ -101,12 +100,12 @@ def _row(summary: SubjectSummary) -> Mapping[str, str]:
 
 
 def _reasons(report: Report) -> Iterator[str]:
-    """Yield why trials did not pass, folded: the reader knows already how many."""
+    """Yield why trials did not pass, folded."""
     for summary in report.standings:
         if summary.reasons:
             count = sum(reason.count for reason in summary.reasons)
             whose = f"{_in_html(summary.subject)} in {_in_html(summary.suite)}"
-            yield f"<details><summary>why {count} trials of {whose} did not pass</summary>"
+            yield f"<details><summary>Why {count} trial{'s' * (count != 1)} of {whose} did not pass</summary>"
             yield ""
             for reason in summary.reasons[:SHOWN]:
                 yield f"- {reason.count} × {reason.verdict}: {escaped(reason.text)}"
@@ -115,34 +114,23 @@ def _reasons(report: Report) -> Iterator[str]:
 
 
 def _origin(report: Report) -> Iterator[str]:
-    """Yield where the figures come from."""
-    parts, commit = objects(report.run.get("parts")), commit_told(report)
+    """Yield the origin of the figures: time, commit, money spent and command."""
+    parts, commit = objects(report.run.get("parts")), commit_label(report)
     spent = report.run.get("spent")
+    command = (
+        " ".join(str(parts[-1].get("command") or "").replace("`", "'").split()).translate(TURNING) if parts else ""
+    )
     facts = [
-        f"begun {escaped(str(report.run['started']))}",
+        f"started {escaped(str(report.run['started']))}",
         *([f"commit {escaped(commit)}"] if commit else []),
         *([f"spent {dollars(spent)}"] if isinstance(spent, int | float) and spent else []),
-        *([f"`{_code(parts[-1].get('command'))}`"] if parts and parts[-1].get("command") else []),
+        *([f"`{command}`"] if command else []),
     ]
     yield f"<sub>{' · '.join(facts)}</sub>"
 
 
-def _code(text: object) -> str:
-    """Return text as it may stand between two backticks, on one line."""
-    return " ".join(str(text).replace("`", "'").split()).translate(TURNING)
-
-
-def _small(text: str) -> str:
-    return f"{text[:1].lower()}{text[1:]}"
-
-
-def _since(report: Report) -> Iterator[str]:
-    if report.comparison:
-        yield from _comparison(report.comparison)
-
-
 def _comparison(comparison: Comparison) -> Iterator[str]:
-    yield f"### {escaped(str(comparison.run['id']))} against {escaped(str(comparison.baseline['id']))}"
+    yield f"### {escaped(str(comparison.run['id']))} vs {escaped(str(comparison.baseline['id']))}"
     yield ""
     yield "| suite | subject | paired | before | after | difference (95 %) | better | worse | p | detectable |"
     yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"
@@ -150,51 +138,42 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield f"| {' | '.join(_contrast(contrast))} |"
     yield ""
     if comparison.correction:
-        yield f"p-values are corrected: {comparison.correction}."
+        yield f"p-values corrected: {comparison.correction}."
         yield ""
     for line in (*comparison.cautions, *comparison.missing):
         yield f"- {escaped(line)}"
     for contrast in comparison.contrasts:
-        yield from _changes(contrast)
+        for name in LISTS:
+            changes: Sequence[CaseChange] = getattr(contrast, name)
+            if changes:
+                what = name.replace("_", " ")
+                opened = " open" if name == "newly_failing" else ""
+                yield f"<details{opened}><summary>{what} in {_in_html(contrast.suite)}: {len(changes)}</summary>"
+                yield ""
+                for change in changes[:SHOWN]:
+                    reason = f": {escaped(change.reason)}" if change.reason else ""
+                    shares = f" ({change.shares})" if change.shares else ""
+                    yield f"- {escaped(change.case)}{shares}{reason}"
+                yield from _more(len(changes))
+                yield ""
+                yield "</details>"
+                yield ""
 
 
 def _contrast(contrast: Contrast) -> Sequence[str]:
     difference = contrast.difference
     return (
         escaped(contrast.suite),
-        escaped(_subjects(contrast)),
+        escaped(subjects(contrast)),
         str(contrast.paired),
-        told(contrast.before),
-        told(contrast.after),
-        told(difference.value, difference.interval) if difference else "-",
+        figure(contrast.before),
+        figure(contrast.after),
+        figure(difference.value, difference.interval) if difference else "-",
         str(contrast.better),
         str(contrast.worse),
         p_value(contrast.p_holm) + (" **significant**" if contrast.significant else ""),
-        told(contrast.detectable),
+        figure(contrast.detectable),
     )
-
-
-def _subjects(contrast: Contrast) -> str:
-    same = contrast.subject == contrast.baseline_subject
-    return contrast.subject if same else f"{contrast.subject} against {contrast.baseline_subject}"
-
-
-def _changes(contrast: Contrast) -> Iterator[str]:
-    for name in LISTS:
-        changes: Sequence[CaseChange] = getattr(contrast, name)
-        if changes:
-            what = name.replace("_", " ")
-            opened = " open" if name == "newly_failing" else ""
-            yield f"<details{opened}><summary>{what} in {_in_html(contrast.suite)}: {len(changes)}</summary>"
-            yield ""
-            for change in changes[:SHOWN]:
-                reason = f": {escaped(change.reason)}" if change.reason else ""
-                shares = f" ({change.shares})" if change.shares else ""
-                yield f"- {escaped(change.case)}{shares}{reason}"
-            yield from _more(len(changes))
-            yield ""
-            yield "</details>"
-            yield ""
 
 
 def _more(count: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Progress as a person wants to read it, on as many columns as there are: names may be cut, numbers never."""
+"""Progress as a table that fits the terminal: names may be shortened, numbers never."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pytest_crmeval.journal.progress import Progress
 
 NAME, ALL = "suite × subject", "all"
 SHORTEST, SHORT = 16, 32
-"""A name is not cut shorter than this to make room for a figure, whether it is essential or not."""
+"""Names are not cut shorter than this to make room for an essential figure, or for another one."""
 GAP = "  "
 _INDENT = "  "
 _ORDER = (
@@ -31,7 +31,7 @@ _PHRASES = {
 }
 _ESSENTIAL = 5
 _NEEDED = 3
-"""So many of them, or no table: they are told in lines."""
+"""With room for fewer essential figures than this, there are lines instead of a table."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _LARGE = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _DIGITS = 3
@@ -39,13 +39,13 @@ _DIGITS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressTable:
-    """A table: the names to the left, the numbers to the right of them; or, without heads, lines."""
+    """A table with names at the left and numbers at the right; without heads, plain lines."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
 
     def lines(self) -> Iterator[str]:
-        """Yield it as text."""
+        """Yield the lines of the table."""
         if not self.heads:
             yield from (line for row in self.rows for line in row)
             return
@@ -57,22 +57,21 @@ class ProgressTable:
 
 
 def sheet(rows: Sequence[Progress], whole: Progress, width: int | None = None) -> ProgressTable:
-    """Return how far each is, and all together if there are several, as wide as is given; None: as it likes."""
+    """Return a row per suite and subject, and a total if there are several, of at most ``width``; None: any width."""
     if not rows:
         return ProgressTable(heads=(), rows=())
     names, figures = [named(row) for row in rows], [_figures(row) for row in rows]
     if len(rows) > 1:
         names.append(ALL)
-        figures.append({**_figures(whole), "pass rate": "", "pass@1": "", "95 %": ""})  # no common rate of several rows
-    return _sheet(names, figures, width)
-
-
-def _sheet(names: Sequence[str], figures: Sequence[Mapping[str, str]], width: int | None) -> ProgressTable:
+        figures.append({**_figures(whole), "pass rate": "", "pass@1": "", "95 %": ""})  # rates have no total
     shown = [head for head in _IMPORTANCE if _says_something(head, figures)]
     chosen = shown if width is None else _fitting(shown, figures, names, width)
     if len(chosen) < min(_NEEDED, len(shown)):
-        told = zip(names, figures, strict=True)
-        return ProgressTable(heads=(), rows=[list(_told(name, found, width or 80)) for name, found in told])
+        blocks = [
+            [cut(name, width), *folded(list(_phrases(found)), width, between=GAP, indent=_INDENT)]
+            for name, found in zip(names, figures, strict=True)
+        ]
+        return ProgressTable(heads=(), rows=blocks)
     heads = [head for head in _ORDER if head in chosen]
     room = None if width is None else width - sum(_wide(head, figures) for head in heads)
     table = [[cut(name, room), *(found[head] for head in heads)] for name, found in zip(names, figures, strict=True)]
@@ -80,39 +79,39 @@ def _sheet(names: Sequence[str], figures: Sequence[Mapping[str, str]], width: in
 
 
 def in_words(row: Progress) -> str:
-    """Return how far it is, on one line."""
+    """Return the progress of a row on one line."""
     verdicts = {name: getattr(row, name) for name in ("passed", "failed", "errored", "invalid")}
-    told = [f"{row.done}/{row.total} done", *(f"{number} {name}" for name, number in verdicts.items() if number)]
-    told += [f"cost {dollars(row)}"] if row.calls else []
-    told += [f"{row.in_flight} in flight"] if row.in_flight else []
-    told += [f"{_paced(row.rate)}/min"] if row.rate is not None else []
-    told += [f"ETA {duration(row.eta)}"] if row.eta else []
-    return ", ".join(told)
+    phrases = [f"{row.done}/{row.total} done", *(f"{number} {name}" for name, number in verdicts.items() if number)]
+    phrases += [f"cost {dollars(row)}"] if row.calls else []
+    phrases += [f"{row.in_flight} in flight"] if row.in_flight else []
+    phrases += [f"{_paced(row.rate)}/min"] if row.rate is not None else []
+    phrases += [f"ETA {duration(row.eta)}"] if row.eta else []
+    return ", ".join(phrases)
 
 
 def named(row: Progress) -> str:
-    """Return whose progress it is, on one line."""
+    """Return suite and subject of a row, printable."""
     name = f"{row.suite} × {row.subject}"
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time in the two units that say most; a dash if nobody knows."""
+    """Return a duration in its two largest units; a dash if it is unknown."""
     if seconds is None:
         return "-"
     left = max(0, round(seconds))
     first = next((place for place, (unit, _) in enumerate(_UNITS) if left >= unit), len(_UNITS) - 1)
-    told = []
+    phrases = []
     for unit, name in _UNITS[first : first + 2]:
-        told.append((left // unit, name))
+        phrases.append((left // unit, name))
         left %= unit
-    if told[0][1] == "min" and told[0][0] >= 10:  # noqa: PLR2004 (nobody wants to know seconds of ten minutes)
-        told = told[:1]
-    return " ".join(f"{number} {name}" for place, (number, name) in enumerate(told) if number or not place)
+    if phrases[0][1] == "min" and phrases[0][0] >= 10:  # noqa: PLR2004 (seconds no longer matter)
+        phrases = phrases[:1]
+    return " ".join(f"{number} {name}" for place, (number, name) in enumerate(phrases) if number or not place)
 
 
 def large(number: int) -> str:
-    """Return a count with three digits that say something."""
+    """Return a count with three significant digits."""
     for size, name in _LARGE:
         if number >= size:
             shown = number / size
@@ -122,19 +121,19 @@ def large(number: int) -> str:
 
 
 def dollars(row: Progress) -> str:
-    """Return what it has cost; unknown is not zero, and who asked nobody has a dash."""
+    """Return the cost of a row: "unknown" if a price is missing, a dash if no model was called."""
     if row.cost is None:
         return "unknown"
     return money(row.cost) if row.calls or row.cost else "-"
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the width of a text in columns of a terminal."""
     return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def cut(text: str, room: int | None) -> str:
-    """Return what of a name fits, its end included: subjects often differ in nothing else."""
+    """Return a name cut in the middle to fit: subjects often differ only at the end."""
     if room is None or cells(text) <= room:
         return text
     head, tail = list(redacted(text)), list[str]()
@@ -147,7 +146,7 @@ def cut(text: str, room: int | None) -> str:
 
 
 def folded(phrases: Sequence[str], width: int | None, *, between: str = ", ", indent: str = "") -> Iterator[str]:
-    """Yield phrases in lines that are no wider, broken between them only; the lines after the first are indented."""
+    """Yield phrases in lines of at most ``width``, broken only between phrases; later lines are indented."""
     line = indent + phrases[0]
     for phrase in phrases[1:]:
         longer = f"{line}{between}{phrase}"
@@ -159,7 +158,7 @@ def folded(phrases: Sequence[str], width: int | None, *, between: str = ", ", in
 
 
 def _figures(row: Progress) -> Mapping[str, str]:
-    """Return every figure of a row, by the head that it is under."""
+    """Return every figure of a row, by its column."""
     interval, asked = row.interval, bool(row.calls)
     return {
         "done": f"{row.done}/{row.total}",
@@ -181,11 +180,11 @@ def _figures(row: Progress) -> Mapping[str, str]:
 
 
 def _paced(rate: float) -> str:
-    return f"{rate:.0f}" if rate >= 10 else f"{rate:.1f}"  # noqa: PLR2004 (two digits say enough)
+    return f"{rate:.0f}" if rate >= 10 else f"{rate:.1f}"  # noqa: PLR2004 (two digits are enough)
 
 
 def _says_something(head: str, figures: Sequence[Mapping[str, str]]) -> bool:
-    """Whether any row has such a figure; the pass rate has a column from the start, unless all are checkpoints."""
+    """Whether a row has such a figure; the pass rate has a column from the start, unless all are checkpoints."""
     nothing = {"errored": "0", "invalid": "0", "retries": "0"}.get(head, "-")
     if head in {"done", "passed", "failed", "ETA"}:
         return True
@@ -199,7 +198,7 @@ def _wide(head: str, figures: Sequence[Mapping[str, str]]) -> int:
 
 
 def _reserved(head: str, figures: Sequence[Mapping[str, str]]) -> int:
-    """Return how wide a column may become while the run goes on: no column is to come and go."""
+    """Return the width that a column may need later in the run, so that columns don't come and go."""
     wide = _wide(head, figures)
     if head == "ETA" and any(found[head] != "done" for found in figures):
         return max(wide, len(f"{GAP}59 min 59 s"))
@@ -211,9 +210,9 @@ def _reserved(head: str, figures: Sequence[Mapping[str, str]]) -> int:
 def _fitting(
     heads: Sequence[str], figures: Sequence[Mapping[str, str]], names: Sequence[str], width: int
 ) -> Sequence[str]:
-    """Return the most important heads that there is room for; what comes after one that has none has none, either.
+    """Return the most important columns that fit, up to the first that does not.
 
-    The first of them may cut names short, the others not so short.
+    The essential ones may shorten names more than the others.
     """
     longest = max(map(cells, [*names, NAME]))
     chosen: list[str] = []
@@ -226,14 +225,8 @@ def _fitting(
     return chosen
 
 
-def _told(name: str, found: Mapping[str, str], width: int) -> Iterator[str]:
-    """Yield what a row has to say, in lines that are no wider, and are broken between figures only."""
-    yield cut(name, width)
-    yield from folded(list(_phrases(found)), width, between=GAP, indent=_INDENT)
-
-
 def _phrases(found: Mapping[str, str]) -> Iterator[str]:
-    """Yield figures that explain themselves, the most important first."""
+    """Yield the figures with their units, the most important first."""
     yield found["done"]
     if found["pass rate"] not in {"", "-"}:
         yield f"{found['pass rate']} ({found['95 %']})"

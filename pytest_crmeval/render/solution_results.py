@@ -1,4 +1,4 @@
-"""The results of a solution file as a person wants to read them."""
+"""The results of a solution file as text."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,10 +10,18 @@ from pytest_crmeval.journal.solutions.results import EarlierResults
 
 
 def write_text(found: EarlierResults, outcome: FileOutcome) -> Path:
-    """Write ``eval_<file>.txt`` beside the JSON lines, and return where."""
+    """Write ``eval_<file>.txt`` beside the JSON lines, and return its path."""
     path = found.path.with_suffix(".txt")
+    head = [
+        f"{found.head['checkpoint']}: {found.head['file']}",
+        f"problems: {', '.join(found.head['problems'])}",
+        f"sandbox: {found.head['sandbox']}",
+        *shares(outcome),
+        "",
+    ]
     with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
-        file.writelines(f"{line}\n" for line in _text(found, outcome))
+        file.writelines(f"{line}\n" for line in head)
+        file.writelines(f"{harmless(_result(record))}\n" for record in found.lines() if "line" in record)
     return path
 
 
@@ -32,9 +40,9 @@ def shares(outcome: FileOutcome) -> Iterator[str]:
     if outcome.ungradable:
         yield f"ungradable: {listed(outcome.ungradable)}"
     if outcome.missing:
-        yield f"not judged, the time was up: {outcome.missing}"
+        yield f"not judged because of the time limit: {outcome.missing}"
     if outcome.reused_from:
-        yield f"{outcome.reused} verdicts are from the run {outcome.reused_from}"
+        yield f"{outcome.reused} verdicts reused from run {outcome.reused_from}"
 
 
 def listed(counts: Mapping[str, int]) -> str:
@@ -42,38 +50,20 @@ def listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
 
-def _text(found: EarlierResults, outcome: FileOutcome) -> Iterator[str]:
-    head = found.head
-    yield f"{head['checkpoint']}: {head['file']}"
-    yield f"problems: {', '.join(head['problems'])}"
-    yield f"sandbox: {head['sandbox']}"
-    yield from shares(outcome)
-    yield ""
-    yield from (harmless(_told(record)) for record in found.lines() if "line" in record)
-
-
-def _told(record: Record) -> str:
-    """Return a line of the file in words."""
+def _result(record: Record) -> str:
+    """Return the result of a line of the file: verdict, usage, and the failed test if there is one."""
     place = f"line {record['line']:>5}  {record['problem'] or '-':<16}"
     if "ungradable" in record:
         return f"{place}  ungradable: {record['ungradable']}{_after(record['detail'])}"
-    return f"{place}  {record['verdict']:<7}  {_taken(record)}{_after(_failed(record))}"
-
-
-def _failed(record: Record) -> str:
-    """Return which test was not passed, and why."""
-    tests = record["tests"]
+    tests, seconds, memory = record["tests"], record["seconds"], record["memory"]
+    usage = f"{len(tests)} tests"
+    usage += "" if seconds is None else f", {seconds:.2f} s"
+    usage += "" if memory is None else f", {memory / MIB:.0f} MiB"
     wrong = next((number for number, test in enumerate(tests, start=1) if test["verdict"] == record["verdict"]), 0)
-    if record["verdict"] == "AC" or not wrong:
-        return str(record["reason"])
-    return f"test {wrong} of {len(tests)} ({tests[wrong - 1]['kind']}): {tests[wrong - 1].get('reason', '')}"
-
-
-def _taken(record: Record) -> str:
-    seconds, memory = record["seconds"], record["memory"]
-    told = f"{len(record['tests'])} tests"
-    told += "" if seconds is None else f", {seconds:.2f} s"
-    return told + ("" if memory is None else f", {memory / MIB:.0f} MiB")
+    reason = str(record["reason"])
+    if record["verdict"] != "AC" and wrong:
+        reason = f"test {wrong} of {len(tests)} ({tests[wrong - 1]['kind']}): {tests[wrong - 1].get('reason', '')}"
+    return f"{place}  {record['verdict']:<7}  {usage}{_after(reason)}"
 
 
 def _after(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A report as a person wants to read it in a terminal."""
+"""A report, for a terminal."""
 
 import re
 import shlex
@@ -34,43 +34,39 @@ _ANSWERS = (
     "calibration_error",
 )
 _SPARE = ("replayed", "cached", "calls", "tokens out", "tokens in", "trials", "95 % interval", "passed")
-"""Columns that a narrow table does without, the least important first."""
+"""Columns that a narrow table omits, the least important first."""
 _PLACE = re.compile(r"(.+?):\d+: ")
-"""How the reason of an invalid trial begins: file and line of its case."""
+"""The start of the reason of an invalid trial: file and line of its case."""
 LONGEST = 200
 LABELS = 40
-"""How many labels of a kind are shown: every tool is, and as many tags as can be read."""
+"""How many labels of a kind are shown: enough for every tool."""
 WIDEST = 40
-"""How much of a label is shown."""
+"""Characters of a label that are shown."""
 
 
 def table(report: Report, width: int | None = None) -> Iterator[str]:
-    """Yield one line per suite and subject, under a head; checkpoints have a table of their own.
+    """Yield one line per suite and subject, below a header; checkpoints have a table of their own.
 
     Invalid cases and bills have columns when there are any. A table that is too wide has fewer columns.
     """
     summaries = [summary for summary in report.standings if not summary.checkpoint]
     if summaries or not report.standings:
-        yield from _table(summaries, width)
+        some_invalid = any(summary.invalid for summary in summaries)
+        counts = ["passed", "failed", "errored", *(["invalid"] if some_invalid else []), "not_run"]
+        money = bills.columns(summaries)
+        repeated = any(summary.cases not in {None, summary.planned} for summary in summaries)
+        sizes = ["cases", "trials"] if repeated else ["cases"]
+        head = ["suite", "subject", *sizes, *map(_words, counts), "pass rate", "95 % interval", *money]
+        rows = [(*_row(summary, len(sizes), counts), *bills.cells(summary, money)) for summary in summaries]
+        nothing = [_words(name) for name in counts[2:] if not any(getattr(each, name) for each in summaries)]
+        yield from fitted([head, *rows], names=2, width=width, spare=(*nothing, *_SPARE))
     yield from checkpoints.table(report.standings, width)
-
-
-def _table(summaries: Sequence[SubjectSummary], width: int | None) -> Iterator[str]:
-    some_invalid = any(summary.invalid for summary in summaries)
-    counts = ["passed", "failed", "errored", *(["invalid"] if some_invalid else []), "not_run"]
-    money = bills.columns(summaries)
-    repeated = any(summary.cases not in {None, summary.planned} for summary in summaries)
-    sizes = ["cases", "trials"] if repeated else ["cases"]
-    head = ["suite", "subject", *sizes, *map(_words, counts), "pass rate", "95 % interval", *money]
-    rows = [(*_row(summary, len(sizes), counts), *bills.cells(summary, money)) for summary in summaries]
-    nothing = [_words(name) for name in counts[2:] if not any(getattr(each, name) for each in summaries)]
-    yield from fitted([head, *rows], names=2, width=width, spare=(*nothing, *_SPARE))
 
 
 def gates(rulings: Sequence[Ruling], width: int | None = None) -> Iterator[str]:
     """Yield each ruling: the value, its interval, its margin, and how many more cases are needed.
 
-    A gate that holds has one line, with as much of this as there is room for.
+    A gate that holds has one line, with as much of this as fits.
     """
     for ruling in rulings:
         subject = ruling.subject if width is None else cut_name(ruling.subject, WIDEST // 2)
@@ -85,7 +81,7 @@ def gates(rulings: Sequence[Ruling], width: int | None = None) -> Iterator[str]:
 
 
 def found(ruling: Ruling) -> str:
-    """Return what a gate found, and how far that can be believed."""
+    """Return the explanation of a ruling, its interval, margin and missing cases."""
     return "; ".join([ruling.explanation, *_certainty(ruling)])
 
 
@@ -102,13 +98,13 @@ def idle(gates: Sequence[Gate]) -> Iterator[str]:
     """Yield one line per gate that was not judged."""
     for gate in gates:
         what = f"{gate.subject} in {gate.suite}" if gate.subject.removeprefix(EACH) else gate.suite
-        yield f"gate {gate.text}: not judged (there is no {what} in this run)"
+        yield f"gate {gate.text}: not judged (this run has no {what})"
 
 
 def invalid(report: Report) -> Iterator[str]:
-    """Yield how many cases are broken, who knows more, and an example; nothing when all are sound.
+    """Yield how many cases are invalid, how to find them, and an example; nothing if all are valid.
 
-    An example, because what only the CRM can tell is not to be found by looking at the file.
+    The example helps where only the CRM shows the problem, and the file alone does not.
     """
     broken = {
         (trial.planned.suite, trial.planned.case): trial.reason
@@ -119,24 +115,28 @@ def invalid(report: Report) -> Iterator[str]:
         places = [match[1] for reason in broken.values() if (match := _PLACE.match(reason))]
         files = [shlex.quote(short(Path(place))) for place in dict.fromkeys(places)] or ["FILE"]
         yield f"{len(broken)} {'case is' if len(broken) == 1 else 'cases are'} invalid: crmeval lint {' '.join(files)}"
-        yield f"for example {_cut(next(iter(broken.values())))}"
+        reason = next(iter(broken.values()))
+        place = _PLACE.match(reason)
+        text = f"{short(Path(place[1]))}{reason[place.end(1) :]}" if place else reason
+        line = " ".join(text.split())
+        yield f"for example {line if len(line) <= LONGEST else cut(line, LONGEST - 1)}"
 
 
 def missing(report: Report) -> Iterator[str]:
-    """Yield which shards are not in it; nothing if it is whole."""
+    """Yield the missing shards; nothing if none is missing."""
     if report.missing:
-        yield f"a part of an evaluation: without shard {listed(report.missing)}"
+        yield f"partial evaluation: shard {listed(report.missing)} is missing"
 
 
 def omissions(report: Report) -> Iterator[str]:
-    """Yield which cases were not played at all, and why; nothing if none was left out."""
+    """Yield how many cases were skipped, and why; nothing if none was."""
     for suite, reasons in left_out_of(report.run).items():
         for why, count in reasons.items():
-            yield f"{count} case{'s' * (count != 1)} of {suite} {'were' if count != 1 else 'was'} left out: {why}"
+            yield f"{count} case{'s' * (count != 1)} of {suite} skipped: {why}"
 
 
 def details(report: Report) -> Iterator[str]:
-    """Yield what the table leaves out, suite by suite: the metrics of its subjects side by side, then breakdowns."""
+    """Yield what the table omits, suite by suite: the metrics of its subjects side by side, then breakdowns."""
     for suite in dict.fromkeys(summary.suite for summary in report.standings):
         summaries = [summary for summary in report.standings if summary.suite == suite]
         if any(summary.metrics.turn_success is not None for summary in summaries):
@@ -149,26 +149,27 @@ def details(report: Report) -> Iterator[str]:
             yield from ["", *aligned(paid, names=1)]
         for kind in (kind for kind in KINDS if any(kind in summary.by for summary in summaries)):
             yield from ["", *aligned(list(_breakdown(suite, kind, summaries)), names=2)]
-            yield from _left_out(kind, summaries)
+            more = len(_sizes(kind, summaries)) - LABELS
+            if more > 0:
+                yield f"... and {more} smaller ones: see the JSON report"
         yield from checkpoints.details(summaries)
         for summary in summaries:
-            if told := list(certainty.reasons(summary)):
-                yield from ["", *told]
+            if reasons := list(certainty.reasons(summary)):
+                yield from ["", *reasons]
 
 
 def answers(report: Report) -> Iterator[str]:
-    """Yield a line per subject that was asked questions: how it answered, and whether it knows what it knows.
-
-    And what there is to know of checkpoints.
-    """
+    """Yield a line per subject that answered questions: accuracy and calibration; then the notes on checkpoints."""
     for summary in report.standings:
         if _is_of_questions(summary):
             found = summary.metrics
-            told = [", ".join(f"{_words(name)} {_told(getattr(found, name))}" for name in _ANSWERS[:3])]
-            told.append(f"{_told(found.accuracy_given_attempted)} of the attempted, F1 {_told(found.f1)}")
+            phrases = [", ".join(f"{_words(name)} {_number(getattr(found, name))}" for name in _ANSWERS[:3])]
+            phrases.append(f"{_number(found.accuracy_given_attempted)} of attempted, F1 {_number(found.f1)}")
             if found.confidences:
-                told.append(f"calibration error {_told(found.calibration_error)} ({found.confidences} confidences)")
-            yield f"answers of {summary.subject} ({summary.suite}): {'; '.join(told)}"
+                phrases.append(
+                    f"calibration error {_number(found.calibration_error)} ({found.confidences} confidences)"
+                )
+            yield f"answers of {summary.subject} ({summary.suite}): {'; '.join(phrases)}"
     yield from checkpoints.notes(report)
 
 
@@ -177,22 +178,14 @@ def _is_of_questions(summary: SubjectSummary) -> bool:
 
 
 def short(path: Path) -> str:
-    """Return a path as it is called from here."""
+    """Return a path relative to the current folder, if it is inside."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def _cut(reason: str) -> str:
-    """Return what fits on a line or two, the place as it is called from here."""
-    place = _PLACE.match(reason)
-    text = f"{short(Path(place[1]))}{reason[place.end(1) :]}" if place else reason
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST else cut(line, LONGEST - 1)
 
 
 def _row(summary: SubjectSummary, sizes: int, counts: Sequence[str]) -> Row:
     cases = summary.planned if summary.cases is None else summary.cases
     numbers = [*(cases, summary.planned)[:sizes], *(getattr(summary, name) for name in counts), summary.pass_rate]
-    return (summary.suite, marked(summary), *map(_told, numbers), interval(summary.figures.get("pass_rate")))
+    return (summary.suite, marked(summary), *map(_number, numbers), interval(summary.figures.get("pass_rate")))
 
 
 def marked(summary: SubjectSummary) -> str:
@@ -201,39 +194,47 @@ def marked(summary: SubjectSummary) -> str:
 
 
 def interval(figure: Figure | None) -> str:
-    """Return the interval of a figure; a dash if nobody knows it."""
+    """Return the interval of a figure; a dash if it has none."""
     return f"{figure.low:.3f} to {figure.high:.3f}" if figure and figure.interval else "-"
 
 
 def _metrics(suite: str, summaries: Sequence[SubjectSummary]) -> Iterator[Row]:
-    """Yield a row per metric, and one per turn in which anybody went wrong first; a column per subject."""
+    """Yield a row per metric, and one per turn in which a trial failed first; a column per subject."""
     yield from _figures(suite, summaries, _FIGURES)
     wrong = [summary.metrics.first_failed_turn for summary in summaries]
     for turn in sorted({turn for turns in wrong for turn in turns or ()}):
         counts = (None if turns is None else turns.get(turn, 0) for turns in wrong)
-        yield (f"first failed in turn {turn}", *map(_told, counts))
+        yield (f"first failed in turn {turn}", *map(_number, counts))
 
 
 def _figures(suite: str, summaries: Sequence[SubjectSummary], names: Sequence[str]) -> Iterator[Row]:
     yield (suite, *(summary.subject for summary in summaries))
     for name in names:
-        yield (_words(name), *(_told(getattr(summary.metrics, name)) for summary in summaries))
+        yield (_words(name), *(_number(getattr(summary.metrics, name)) for summary in summaries))
 
 
 def _breakdown(suite: str, kind: str, summaries: Sequence[SubjectSummary]) -> Iterator[Row]:
     """Yield a row per label and subject, the subjects of a label one below the other."""
-    some_turns = not all(map(_is_of_questions, summaries))  # a question has none
+    some_turns = not all(map(_is_of_questions, summaries))  # a question has no turns
     columns = (*(["turns"] if kind == "tool" else ["cases", "pass_rate"]), *(_SUCCESSES if some_turns else ()))
     yield (f"{suite} by {kind}", "subject", *(_words(column).replace("success", "ok") for column in columns))
     groups = {summary.subject: summary.by.get(kind, {}) for summary in summaries}
-    for label in sorted(_most(_sizes(kind, summaries)), key=reading_order):
+    sizes = _sizes(kind, summaries)
+    largest = sorted(sizes, key=lambda label: (-sizes[label], label))[:LABELS]
+    for label in sorted(largest, key=reading_order):
         for subject, found in groups.items():
             group = found.get(label, Group())
-            yield (_label(label), subject, *(_told(getattr(group, column)) for column in columns))
+            shown = label if label.isprintable() else ascii(label)[1:-1]
+            name = shown if len(shown) <= WIDEST else cut(shown, WIDEST - 1)
+            yield (
+                name,
+                subject,
+                *(_number(getattr(group, column)) for column in columns),
+            )
 
 
 def _sizes(kind: str, summaries: Sequence[SubjectSummary]) -> Counter[str]:
-    """Count what each label of a kind was scored in: cases, or turns of a tool."""
+    """Return how many cases, or turns of a tool, each label of a kind was scored in."""
     sizes: Counter[str] = Counter()
     for summary in summaries:
         for label, group in summary.by.get(kind, {}).items():
@@ -241,30 +242,12 @@ def _sizes(kind: str, summaries: Sequence[SubjectSummary]) -> Counter[str]:
     return sizes
 
 
-def _most(sizes: Counter[str]) -> Sequence[str]:
-    """Return the labels that are shown, of many those that say most."""
-    return sorted(sizes, key=lambda label: (-sizes[label], label))[:LABELS]
-
-
-def _left_out(kind: str, summaries: Sequence[SubjectSummary]) -> Iterator[str]:
-    """Yield how many labels are not shown, if any."""
-    more = len(_sizes(kind, summaries)) - LABELS
-    if more > 0:
-        yield f"... and {more} more with no more of them: see the JSON report"
-
-
-def _label(label: str) -> str:
-    """Return a label as a column takes it: on one line, and no book."""
-    shown = label if label.isprintable() else ascii(label)[1:-1]
-    return shown if len(shown) <= WIDEST else cut(shown, WIDEST - 1)
-
-
 def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _told(number: float | None) -> str:
-    """Return a number as it is read: a count whole, a rate with three digits, what was not scored as a dash."""
+def _number(number: float | None) -> str:
+    """Return a count as it is, a rate with three digits, and a dash for what was not scored."""
     if number is None:
         return "-"
     return str(number) if isinstance(number, int) else f"{number:.3f}"

@@ -1,4 +1,4 @@
-"""The end of a run in a terminal: one screen, with the gates first and where to look for more at the end."""
+"""The summary at the end of a run: one screen, with the gates first and further commands last."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -17,33 +17,33 @@ from pytest_crmeval.report.outliers import Reason
 from pytest_crmeval.report.report import Report, SubjectSummary
 
 GROUPS, FEWEST = 10, 3
-"""How many groups of failures are shown at most, and at least if the screen is small."""
+"""Maximum number of failure groups, and the minimum on a small screen."""
 CHANGES = 5
-"""How many cases of a list of changes are shown in the whole summary."""
+"""Cases shown per list of changes in the whole summary."""
 _COUNT, _EXAMPLE, _SUBJECT = 6, 28, 16
-"""Columns of a count, of an example and of a subject."""
+"""Widths of a count, an example and a subject."""
 _GAP = 2
 _FRAME = 5
-"""Lines besides: the title, those above and below the reasons, the result of pytest, and the prompt of the shell."""
+"""Other lines: the title, those around the reasons, the result of pytest, and the prompt of the shell."""
 Group = tuple[SubjectSummary, Reason]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """All that the terminal shows of a finished run."""
+    """Everything that the terminal shows of a finished run."""
 
     report: Report
     idle: Sequence[Gate] = ()
     """Gates that were not judged."""
     decision: Sequence[str] = ()
-    """What follows from the gates."""
+    """The consequences of the gates."""
     notes: Sequence[str] = ()
-    """What the reader has to know about the run."""
+    """Other remarks about the run."""
     places: Sequence[str] = ()
-    """Where the report and the page are; these lines are never wrapped."""
+    """Paths of the report and the page; these lines are never wrapped."""
 
     def lines(self, width: int, height: int | None) -> Iterator[str]:
-        """Yield the summary, as wide as the terminal; where it has a height, fewer failures if it is small."""
+        """Yield the summary in lines of at most ``width``, with fewer failures if ``height`` is small."""
         about_gates = [*summary.idle(self.idle), *self.decision]
         head = [
             *summary.gates(self.report.rulings, width),
@@ -60,7 +60,7 @@ class RunEnd:
         yield from tail
 
     def whole(self) -> Iterator[str]:
-        """Yield everything, as wide as it is."""
+        """Yield everything, without a limit on the width."""
         yield from summary.gates(self.report.rulings)
         yield from summary.idle(self.idle)
         yield from self.decision
@@ -81,7 +81,7 @@ class RunEnd:
 def failures(report: Report, width: int, most: int = GROUPS) -> Iterator[str]:
     """Yield how many trials failed, and the most frequent reasons, each with a count and an example.
 
-    Failures of mute are left out if there are others: it can't pass.
+    Failures of mute, which can't pass, are omitted if there are others.
     """
     groups = _groups(report)
     if not groups:
@@ -96,7 +96,7 @@ def failures(report: Report, width: int, most: int = GROUPS) -> Iterator[str]:
 
 
 def example_of(report: Report) -> str:
-    """Return the case of the most frequent failure, as a shell takes it; empty if nothing failed."""
+    """Return the case of the most frequent failure, quoted for a shell; empty if nothing failed."""
     return next((shlex.quote(each.cases[0]) for _, each in _groups(report) if each.cases), "")
 
 

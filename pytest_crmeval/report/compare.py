@@ -129,7 +129,7 @@ def commit_of(report: Report) -> str:
     return str(_git_of(report).get("commit", ""))
 
 
-def commit_told(report: Report) -> str:
+def commit_label(report: Report) -> str:
     """Return the same as a person reads it: short, and whether files were changed since."""
     commit, dirty = commit_of(report)[:12], _git_of(report).get("dirty")
     return f"{commit}, with changes that are not committed" if commit and dirty else commit

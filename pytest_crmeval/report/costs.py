@@ -1,4 +1,4 @@
-"""What models took, as a person wants to read it."""
+"""Usage and cost of models as text."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ _CONFUSION = ("both_pass", "both_fail", "only_judge", "only_scorers")
 
 
 def columns(summaries: Sequence[SubjectSummary]) -> Row:
-    """Return the heads of what a table tells of bills; none when nobody has one."""
+    """Return the columns of bills; none if no subject has a bill."""
     if all(summary.bill is None for summary in summaries):
         return ()
     replayed = ["replayed"] if any(summary.replayed for summary in summaries) else []
@@ -27,24 +27,24 @@ def columns(summaries: Sequence[SubjectSummary]) -> Row:
 
 
 def cells(summary: SubjectSummary, heads: Row) -> Row:
-    """Return what a table tells of one bill below ``heads``; who has none has dashes."""
+    """Return the cells of a subject's bill below ``heads``; dashes if it has none."""
     if summary.bill is None:
         return [NOTHING] * len(heads)
     usage = summary.bill.usage
     counts = [number(count) for count in (usage.calls, usage.input, usage.cached, usage.output)]
-    told = [*counts, dollars(summary.cost), number(summary.replayed)]
-    return told[: len(heads)]
+    return [*counts, dollars(summary.cost), number(summary.replayed)][: len(heads)]
 
 
 def lines(report: Report) -> Iterator[str]:
-    """Yield what a run took as a whole, whose price is unknown, the judge, and the notes; nothing without models."""
+    """Yield the total, unknown prices, the judge and the notes of a run; nothing without models."""
     bill = total(summary.bill for summary in report.standings)
     if bill:
         costs = together([summary.cost for summary in report.standings])
         yield "; ".join([f"total: {used(bill.usage)}, {costs}", *_spent(report)])
     elif report.run.get("spent") or _has_paid_more(report):
         yield from _spent(report)
-    missing = [summary for summary in report.standings if _has_no_price(summary)]
+    # A price does not help where tokens are not counted.
+    missing = [each for each in report.standings if each.cost is None and each.bill and each.bill.usage.input]
     yield from unpriced(summary.subject for summary in missing if not summary.learning)
     for summary in missing:
         if summary.learning:
@@ -53,14 +53,14 @@ def lines(report: Report) -> Iterator[str]:
             )
     for summary in report.standings:
         if summary.judge:
-            is_alone = summary.metrics.correct is not None  # of questions: there is no scorer to agree with
-            told = _graded(summary.judge) if is_alone else _judged(summary.judge)
-            yield f"judge of {summary.subject} ({summary.suite}): {told}"
+            is_alone = summary.metrics.correct is not None  # questions have no scorer to agree with
+            figures = _graded(summary.judge) if is_alone else _judged(summary.judge)
+            yield f"judge of {summary.subject} ({summary.suite}): {figures}"
     yield from _notes(report.standings)
 
 
 def details(suite: str, summaries: Sequence[SubjectSummary]) -> Iterator[Row]:
-    """Yield all that is known of the bills of a suite: a row per figure, a column per subject; perhaps nothing."""
+    """Yield the bills of a suite: a row per figure, a column per subject; nothing if there are no bills."""
     if all(summary.bill is None for summary in summaries):
         return
     yield (f"{suite} bill", *(summary.subject for summary in summaries))
@@ -83,34 +83,29 @@ def number(count: int) -> str:
 
 
 def dollars(cost: float | None) -> str:
-    """Return a sum, as short as it can be read; unknown is not zero."""
+    """Return an amount of money; "unknown" if a price is missing."""
     return UNKNOWN if cost is None else money(cost)
 
 
 def together(costs: Sequence[float | None]) -> str:
-    """Return what all cost together: as much of it as is known."""
+    """Return the sum of costs, or of those that are known."""
     known = sum(cost for cost in costs if cost is not None)
     return _at_least(known) or f"cost {UNKNOWN}" if None in costs else dollars(known)
 
 
 def unpriced(subjects: Iterable[str]) -> Iterator[str]:
-    """Yield whose price nobody knows, and what to do; nothing if there is no such subject."""
+    """Yield which prices are unknown, and what to do; nothing if all are known."""
     if names := ", ".join(dict.fromkeys(subjects)):
-        yield f"nobody knows the price of {names}: give dollars for a million tokens, ?price=INPUT/OUTPUT"
+        yield f"unknown price: {names}; add ?price=INPUT/OUTPUT, in dollars per million tokens"
 
 
 def unpriced_roles(subject: str, roles: Sequence[str]) -> Iterator[str]:
-    """Yield the same for a subject that is made of several models: each has a price of its own."""
+    """Yield the same for a subject with several models, each with its own price."""
     if roles:
         yield (
-            f"nobody knows the price of {', '.join(roles)} of {subject}: give dollars for a million tokens with the "
-            f"model, {roles[0]}=MODEL;price=INPUT/OUTPUT"
+            f"unknown price: {', '.join(roles)} of {subject}; add it to the model, in dollars per million tokens: "
+            f"{roles[0]}=MODEL;price=INPUT/OUTPUT"
         )
-
-
-def _has_no_price(summary: SubjectSummary) -> bool:
-    """Whether a price is missing; where nobody counts tokens, none helps."""
-    return summary.cost is None and bool(summary.bill and summary.bill.usage.input)
 
 
 def _figures(summary: SubjectSummary) -> Iterator[tuple[str, str]]:
@@ -121,7 +116,7 @@ def _figures(summary: SubjectSummary) -> Iterator[tuple[str, str]]:
     yield "retries", number(usage.retries)
     yield "tokens in", number(usage.input)
     yield "cached", number(usage.cached)
-    yield "put into the cache", number(usage.cache_written)
+    yield "written to the cache", number(usage.cache_written)
     yield "tokens out", number(usage.output)
     yield "reasoning", number(usage.reasoning)
     yield "cost", dollars(summary.cost)
@@ -137,27 +132,27 @@ def _per(summary: SubjectSummary, cost: float | None) -> str:
 
 
 def _at_least(known: float) -> str:
-    """Return a sum that is larger than what is known of it; nothing if nothing is."""
+    """Return a lower bound of a sum; empty if nothing of it is known."""
     return f"more than {dollars(known)}" if known else ""
 
 
 def _spent(report: Report) -> Iterator[str]:
-    """Yield what the run has paid, which is another sum: judges and repeated trials count, replayed ones don't."""
+    """Yield the money spent by the run, which includes judges and repeated trials, but not replayed ones."""
     spent = report.run.get("spent")
     if isinstance(spent, int | float):
-        told = _at_least(spent) or UNKNOWN if _has_paid_more(report) else dollars(spent)
-        yield f"spent by this run: {told}"
+        amount = _at_least(spent) or UNKNOWN if _has_paid_more(report) else dollars(spent)
+        yield f"spent by this run: {amount}"
 
 
 def _has_paid_more(report: Report) -> bool:
-    """Whether a subject or a judge was asked at a price that nobody knows; what was replayed was not paid again."""
+    """Whether a subject or a judge was called at an unknown price; replayed calls were not paid again."""
     subjects = (trial.bill for trial in report.trials)
     judges = (trial.judgement.bill for trial in report.trials if trial.judgement)
     return any(bill.cost is None and not bill.replayed for bill in chain(subjects, judges) if bill)
 
 
 def _judged(found: Agreement) -> str:
-    """Return on one line what a judge did, whether it can be believed, and what it took."""
+    """Return the counts, the agreement with the scorers and the cost of a judge on one line."""
     confusion = [f"{name.replace('_', ' ')} {number(getattr(found, name))}" for name in _CONFUSION]
     rates = [f"{name} {_rate(getattr(found, name))}" for name in ("agreement", "kappa", "spread")]
     counts, cost = _graded(found).split("; ")
@@ -165,10 +160,10 @@ def _judged(found: Agreement) -> str:
 
 
 def _graded(found: Agreement) -> str:
-    """Return how many trials a judge has graded, and what it took."""
+    """Return how many trials a judge graded, and its cost."""
     cached = f" ({number(found.cached)} cached)" if found.cached else ""
     counts = f"{number(found.graded)} graded{cached}, {number(found.not_graded)} not graded"
-    cost = f"{number(found.bill.usage.calls)} calls, {dollars(found.bill.cost)}" if found.bill else "nobody was asked"
+    cost = f"{number(found.bill.usage.calls)} calls, {dollars(found.bill.cost)}" if found.bill else "no calls"
     return f"{counts}; {cost}"
 
 
@@ -179,7 +174,7 @@ def _rate(rate: float | None) -> str:
 def _notes(summaries: Sequence[SubjectSummary]) -> Iterator[str]:
     counts: Counter[tuple[str, str]] = Counter()
     for summary in summaries:
-        # What concerns several checkpoints is said once.
+        # A note on several checkpoints is shown once.
         who = summary.suite if summary.checkpoint else summary.subject
         counts.update({(who, note): count for note, count in summary.notes.items()})
     notes = [(count, who, note) for (who, note), count in counts.items()]
@@ -191,7 +186,7 @@ def _notes(summaries: Sequence[SubjectSummary]) -> Iterator[str]:
 
 
 def _line(note: str) -> str:
-    """Return a note on one line, and no book."""
+    """Return a note on one line, shortened if it is long."""
     line = " ".join(note.split())
     shown = line if line.isprintable() else ascii(line)[1:-1]
     return shown if len(shown) <= LONGEST else cut(shown, LONGEST - 1)

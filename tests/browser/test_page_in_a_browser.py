@@ -97,7 +97,7 @@ def test_the_page_opens_from_the_disk_and_asks_nobody_anything(shown: Path, open
     headings = page.locator("main h2").all_inner_texts()
 
     assert "shown · crmeval" == page.title()
-    assert ["Overview", "Against the baseline", "crm", "evil", "Trials", "Run"] == headings
+    assert ["Overview", "Compared with the baseline", "crm", "evil", "Trials", "Run"] == headings
     assert "241 trials" == count(page)
 
 
@@ -189,7 +189,7 @@ def test_pages_of_the_list(shown: Path, open_page: Open) -> None:
 
     assert (100, 41) == (len(first), len(column(page, "case")))
     assert page.get_by_role("button", name="Forward").is_disabled()
-    assert "201\N{EN DASH}241 of 241" == page.locator("#page-told").inner_text()
+    assert "201\N{EN DASH}241 of 241" == page.locator("#page-range").inner_text()
 
 
 def test_a_trial_opens_by_keyboard_and_gives_the_focus_back(shown: Path, open_page: Open) -> None:

@@ -203,7 +203,7 @@ def test_what_errored_is_played_late_and_that_is_told(project: Project, provider
         if not trial["learning"]["held_out"]
     ]
     result.stdout.fnmatch_lines(
-        ["learning of *; 1 played later than in their order, after they had errored; *", "held out (after 2 of 3 *"]
+        ["learning of *; 1 played out of order, after they had errored; *", "held out (after 2 of 3 *"]
     )
 
 

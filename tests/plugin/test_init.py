@@ -20,9 +20,7 @@ def test_first_run_passes_and_own_agent_passes_what_it_can(pytester: pytest.Pyte
     assert main(["init", "."]) == 0
     first = pytester.runpytest_subprocess()
     assert first.ret == pytest.ExitCode.OK
-    first.stdout.fnmatch_lines(
-        ["gate crm[[]mine[]].pass_rate >= 0.60: not judged (there is no mine in crm in this run)"]
-    )
+    first.stdout.fnmatch_lines(["gate crm[[]mine[]].pass_rate >= 0.60: not judged (this run has no mine in crm)"])
     assert _results(pytester.path) == {
         ("crm", "oracle"): (3, 3),
         ("questions", "oracle"): (5, 5),

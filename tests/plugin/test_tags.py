@@ -286,5 +286,5 @@ def test_many_tags_stay_readable(pytester: pytest.Pytester, project: Project) ->
     assert lines[0].startswith("frequent ")
     assert lines[1].startswith(f"{('long ' * 8)[:39]}…  oracle")
     assert lines[39].startswith("zoo ")
-    assert "... and 24 more with no more of them: see the JSON report" == lines[40]
+    assert "... and 24 smaller ones: see the JSON report" == lines[40]
     assert 64 == len(report_of(pytester.path)["results"][0]["by"]["tag"])

@@ -1,4 +1,4 @@
-"""A run as a page: one file that a browser opens from a disk, with no network, and the dialogues of its trials."""
+"""The HTML page of a run: one file that a browser opens from disk, without a network."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pytest_crmeval.domain.wire import encoded_quickly
 from pytest_crmeval.journal.gc_pause import gc_paused
 from pytest_crmeval.journal.ids import LATEST
 from pytest_crmeval.journal.index import point
-from pytest_crmeval.render.page.baseline import Changes, Earlier, changes_of, earlier_dialogues
+from pytest_crmeval.render.page.baseline import Earlier, changes_of, earlier_dialogues
 from pytest_crmeval.render.page.beside import baseline_beside, folder_beside
 from pytest_crmeval.render.page.dialogues import dialogue, kept
 from pytest_crmeval.render.page.packs import Packs, packed
@@ -23,16 +23,16 @@ from pytest_crmeval.report.report import Report
 
 __all__ = ["baseline_beside", "folder_beside", "rendered", "save", "write"]
 
-if TYPE_CHECKING:  # it takes as long to import as a small run takes to be summed up
+if TYPE_CHECKING:  # importing it takes as long as summarising a small run
     from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
-"""What JSON may not have inside a script: a parser of HTML, or an old one of JavaScript, would read it as something."""
+"""Characters that JSON must not contain inside a script: an HTML or an old JavaScript parser would interpret them."""
 
 
 def write(report: Report, reports: Path) -> Path:
-    """Write ``<run>.html`` beside the report, and what it loads into the folder of the run; OSError if it can't be."""
+    """Write ``<run>.html`` beside the report, and its packs into the run's folder; OSError if that fails."""
     run = str(report.run["id"])
     path = reports / f"{run}.html"
     save(report, reports / run, path, baseline_beside(path, report))
@@ -42,7 +42,7 @@ def write(report: Report, reports: Path) -> Path:
 
 @gc_paused()
 def save(report: Report, run: Path, path: Path, baseline: tuple[Report, Path] | None = None) -> None:
-    """Write the page of a run, whole or not at all; ``run`` is its folder."""
+    """Write the page of a run, completely or not at all; ``run`` is its folder."""
     earlier = earlier_dialogues(report.comparison, baseline)
     packs = packed(_dialogues(report, run, earlier), path)
     draft = path.with_name(f"{path.name}.part")
@@ -54,12 +54,15 @@ def save(report: Report, run: Path, path: Path, baseline: tuple[Report, Path] | 
 
 
 def rendered(report: Report, packs: Packs, folder: str) -> str:
-    """Return the page; ``folder`` is what the folder beside it is called."""
+    """Return the page; ``folder`` is the name of the folder beside it."""
     from markupsafe import Markup
 
     script = _text("page.js")
-    changes = _numbered(report, changes_of(report.comparison))
-    data = {**rows_of(report.trials), "changes": changes, "packs": list(packs.starts), "folder": folder}
+    changes = changes_of(report.comparison)
+    changed = {str(n): name for n, trial in enumerate(report.trials) if (name := changes.get(_place(trial)))}
+    data = {**rows_of(report.trials), "changes": changed, "packs": list(packs.starts), "folder": folder}
+    # The browser may run our script and the packs beside the page, and send nothing to the network.
+    digest = b64encode(sha256(script.encode()).digest()).decode()
     return (
         _environment()
         .get_template("page.html")
@@ -69,27 +72,22 @@ def rendered(report: Report, packs: Packs, folder: str) -> str:
             packs=packs.contents,
             css=Markup(_text("page.css")),  # noqa: S704 (ours)
             script=Markup(script),  # noqa: S704 (ours)
-            policy=_policy(script),
+            policy=f"default-src 'none'; script-src 'sha256-{digest}' 'self' file:; style-src 'unsafe-inline'; "
+            "base-uri 'none'; form-action 'none'",
         )
     )
 
 
 def in_script(value: JsonObject) -> str:
-    """Return JSON that may stand inside a script of a page, whatever is in it."""
+    """Return JSON that is safe inside a script element, whatever it contains."""
     return encoded_quickly(value).decode().translate(_UNSAFE)
 
 
 def _dialogues(report: Report, run: Path, earlier: Earlier) -> Iterator[JsonObject]:
     for trial in report.trials:
-        told = dialogue(trial, kept(run, trial))
+        shown = dialogue(trial, kept(run, trial))
         before = earlier.get(_place(trial))
-        yield {**told, "before": before} if before else told
-
-
-def _numbered(report: Report, changes: Changes) -> JsonObject:
-    """Return how trials have changed, by their number in the list; most have not."""
-    found = ((number, changes.get(_place(trial))) for number, trial in enumerate(report.trials))
-    return {str(number): name for number, name in found if name}
+        yield {**shown, "before": before} if before else shown
 
 
 def _place(trial: Trial) -> tuple[str, str, str]:
@@ -106,7 +104,7 @@ def _environment() -> "Environment":
 
 
 def _readable(value: object) -> object:
-    """Return what a page shows: what would turn the rest of a line around, our numbers included, is spelled out."""
+    """Return a value for the page; characters that would reverse the rest of a line are spelled out."""
     from markupsafe import Markup
 
     return value.translate(TURNING) if isinstance(value, str) and not isinstance(value, Markup) else value
@@ -115,12 +113,3 @@ def _readable(value: object) -> object:
 @cache
 def _text(name: str) -> str:
     return (_TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def _policy(script: str) -> str:
-    """Return what the browser may do for the page: run our script and the packs beside it, and ask nobody anything."""
-    digest = b64encode(sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}' 'self' file:; style-src 'unsafe-inline'; "
-        "base-uri 'none'; form-action 'none'"
-    )

@@ -1,4 +1,4 @@
-"""Charts, as far as numbers go: where everything is, what is written beside it. The templates draw them as SVG."""
+"""Charts as numbers and labels: positions of everything. The templates draw them as SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ LEFT, RIGHT, TOP, BOTTOM = 40, 14, 12, 40
 ROW = 30
 """Height of a row of a strip."""
 APART = 13
-"""How far two labels are from each other, at least."""
+"""The minimum distance between two labels."""
 MUCH = 20
-"""A largest value that is so many times the smallest is shown on a logarithmic scale."""
+"""The scale is logarithmic if the largest value is more than this many times the smallest."""
 _RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -33,15 +33,15 @@ class Dot:
     x: float
     y: float
     low: float
-    """Where the interval ends, above or below, as places of the chart."""
+    """The ends of the interval, as positions in the chart."""
     high: float
     colour: int
     label: str = ""
     label_x: float = 0.0
     label_y: float = 0.0
     anchor: str = "start"
-    told: str = ""
-    """All of it in words."""
+    title: str = ""
+    """The tooltip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
-    """A row: a name, a bar from a value to another, marks on it."""
+    """A row: a name, and a bar with marks from one value to another."""
 
     name: str
     colour: int
@@ -65,18 +65,19 @@ class Strip:
     start: float
     end: float
     marks: Sequence[Tick]
-    told: str
+    title: str
+    """The tooltip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A drawing, and the same in a table for those who can't see it."""
+    """A drawing, and its numbers as a table for screen readers."""
 
     title: str
-    told: str
-    """What is to be seen, in a sentence."""
+    caption: str
+    """What the chart shows, in a sentence."""
     across: str
-    """What the horizontal axis shows."""
+    """Title of the horizontal axis."""
     x: Sequence[Tick]
     y: Sequence[Tick] = ()
     height: float = HEIGHT
@@ -93,20 +94,20 @@ class Chart:
 
     @property
     def bottom(self) -> float:
-        """Where the horizontal axis is."""
+        """Position of the horizontal axis."""
         return self.height - BOTTOM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A rate somewhere on an axis, and how far it can be believed."""
+    """A rate at a position of an axis, with its interval."""
 
     x: float
     rate: float
     low: float
     high: float
     name: str = ""
-    told: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,89 +123,11 @@ _UP = Scale(low=0.0, high=1.0, start=HEIGHT - BOTTOM, end=TOP)
 
 
 def cost_against_quality(points: Sequence[tuple[Point, int]]) -> Chart:
-    """Return what a trial of each subject costs, and how often it passes; ``points`` come with their colours."""
+    """Return a chart of cost per trial and pass rate by subject; ``points`` come with their colours."""
     values = [point.x for point, _ in points]
     scale = _fitting(values, LEFT + 8, WIDTH - RIGHT)
     dots = [_dot(point, scale, colour) for point, colour in points]
-    return Chart(
-        title="Cost against quality",
-        told="Up is better, left is cheaper; the whiskers are 95 % intervals.",
-        across="dollars per trial",
-        x=[Tick(at=scale(value), label=dollars(value)) for value in scale.ticks()],
-        y=_rates(),
-        dots=_labelled(dots, points),
-        head=("subject", "cost per trial", "pass rate", "95 % interval"),
-        rows=[(point.name, dollars(point.x), rate(point.rate), interval(point.low, point.high)) for point, _ in points],
-    )
-
-
-def latency(spans: Sequence[tuple[str, int, Sequence[tuple[str, float]]]]) -> Chart:
-    """Return how long trials take: for each subject, its colour, and percentiles by name, in rising order."""
-    values = [value for _, _, marks in spans for _, value in marks if value > 0]
-    scale = _fitting(values or [1.0], LEFT, WIDTH - RIGHT - 10)
-    height = TOP + ROW * len(spans) + BOTTOM
-    strips = [_strip(span, scale, TOP + ROW * (number + 0.72)) for number, span in enumerate(spans)]
-    return Chart(
-        title="Latency",
-        told=f"How long a trial takes: the dot is the median, the marks are {_listed(spans[0][2][1:])}.",
-        across="seconds per trial",
-        x=[Tick(at=scale(value), label=seconds(value)) for value in scale.ticks()],
-        height=height,
-        strips=strips,
-        head=("subject", *(name for name, _ in spans[0][2])),
-        rows=[(name, *(seconds(value) for _, value in marks)) for name, _, marks in spans],
-    )
-
-
-def curve(title: str, told: str, across: str, series: Sequence[Series]) -> Chart:
-    """Return rates along an axis, a line per subject."""
-    places = [point.x for one in series for point in one.points]
-    scale = stretched(places, LEFT + 8, WIDTH - RIGHT - 6)
-    return Chart(
-        title=title,
-        told=told,
-        across=across,
-        x=[Tick(at=scale(value), label=whole(value)) for value in _stations(places, scale)],
-        y=_rates(),
-        lines=[_line(one, scale) for one in series],
-        head=(across, "subject", "rate", "95 % interval"),
-        rows=[
-            (point.name or whole(point.x), one.name, rate(point.rate), interval(point.low, point.high))
-            for one in series
-            for point in one.points
-        ],
-    )
-
-
-def _listed(marks: Sequence[tuple[str, float]]) -> str:
-    return ", ".join(name for name, _ in marks)
-
-
-def _fitting(values: Sequence[float], start: float, end: float) -> Scale:
-    """Return a scale on which small values can be told apart, too."""
-    is_wide = min(values) > 0 and max(values) / min(values) > MUCH
-    return logarithmic(values, start, end) if is_wide else linear(values, start, end)
-
-
-def _stations(places: Sequence[float], scale: Scale) -> Sequence[float]:
-    """Return the places themselves if they are few and not too near to each other, else round ones."""
-    own = sorted(set(places))
-    gaps = [scale(after) - scale(before) for before, after in pairwise(own)]
-    return own if min(gaps, default=WIDTH) >= 3 * APART else scale.ticks()
-
-
-def _rates() -> Sequence[Tick]:
-    return [Tick(at=_UP(value), label=f"{value:.0%}") for value in _RATES]
-
-
-def _dot(point: Point, scale: Scale, colour: int) -> Dot:
-    return Dot(
-        x=scale(point.x), y=_UP(point.rate), low=_UP(point.low), high=_UP(point.high), colour=colour, told=point.told
-    )
-
-
-def _labelled(dots: Sequence[Dot], points: Sequence[tuple[Point, int]]) -> Sequence[Dot]:
-    """Return dots with their names beside them, no name upon another."""
+    # Names beside the dots, without overlap.
     done: list[Dot] = []
     lowest = {"start": float("-inf"), "end": float("-inf")}
     for dot, (point, colour) in sorted(zip(dots, points, strict=True), key=lambda pair: pair[0].y):
@@ -223,10 +146,81 @@ def _labelled(dots: Sequence[Dot], points: Sequence[tuple[Point, int]]) -> Seque
                 label_x=round(beside, 1),
                 label_y=round(place, 1),
                 anchor=anchor,
-                told=dot.told,
+                title=dot.title,
             )
         )
-    return done
+    return Chart(
+        title="Cost against quality",
+        caption="Up is better, left is cheaper; the whiskers are 95 % intervals.",
+        across="dollars per trial",
+        x=[Tick(at=scale(value), label=dollars(value)) for value in scale.ticks()],
+        y=_rates(),
+        dots=done,
+        head=("subject", "cost per trial", "pass rate", "95 % interval"),
+        rows=[(point.name, dollars(point.x), rate(point.rate), interval(point.low, point.high)) for point, _ in points],
+    )
+
+
+def latency(spans: Sequence[tuple[str, int, Sequence[tuple[str, float]]]]) -> Chart:
+    """Return a chart of durations: for each subject its colour, and percentiles by name in rising order."""
+    values = [value for _, _, found in spans for _, value in found if value > 0]
+    scale = _fitting(values or [1.0], LEFT, WIDTH - RIGHT - 10)
+    height = TOP + ROW * len(spans) + BOTTOM
+    strips = [_strip(span, scale, TOP + ROW * (number + 0.72)) for number, span in enumerate(spans)]
+    marks = ", ".join(name for name, _ in spans[0][2][1:])
+    return Chart(
+        title="Latency",
+        caption=f"Duration of a trial: the dot is the median, the marks are {marks}.",
+        across="seconds per trial",
+        x=[Tick(at=scale(value), label=seconds(value)) for value in scale.ticks()],
+        height=height,
+        strips=strips,
+        head=("subject", *(name for name, _ in spans[0][2])),
+        rows=[(name, *(seconds(value) for _, value in found)) for name, _, found in spans],
+    )
+
+
+def curve(title: str, caption: str, across: str, series: Sequence[Series]) -> Chart:
+    """Return a chart of rates along an axis, a line per subject."""
+    places = [point.x for one in series for point in one.points]
+    scale = stretched(places, LEFT + 8, WIDTH - RIGHT - 6)
+    return Chart(
+        title=title,
+        caption=caption,
+        across=across,
+        x=[Tick(at=scale(value), label=whole(value)) for value in _stations(places, scale)],
+        y=_rates(),
+        lines=[_line(one, scale) for one in series],
+        head=(across, "subject", "rate", "95 % interval"),
+        rows=[
+            (point.name or whole(point.x), one.name, rate(point.rate), interval(point.low, point.high))
+            for one in series
+            for point in one.points
+        ],
+    )
+
+
+def _fitting(values: Sequence[float], start: float, end: float) -> Scale:
+    """Return a scale on which small values are also distinguishable."""
+    is_wide = min(values) > 0 and max(values) / min(values) > MUCH
+    return logarithmic(values, start, end) if is_wide else linear(values, start, end)
+
+
+def _stations(places: Sequence[float], scale: Scale) -> Sequence[float]:
+    """Return the places themselves if there is room for their labels, else round values."""
+    own = sorted(set(places))
+    gaps = [scale(after) - scale(before) for before, after in pairwise(own)]
+    return own if min(gaps, default=WIDTH) >= 3 * APART else scale.ticks()
+
+
+def _rates() -> Sequence[Tick]:
+    return [Tick(at=_UP(value), label=f"{value:.0%}") for value in _RATES]
+
+
+def _dot(point: Point, scale: Scale, colour: int) -> Dot:
+    return Dot(
+        x=scale(point.x), y=_UP(point.rate), low=_UP(point.low), high=_UP(point.high), colour=colour, title=point.title
+    )
 
 
 def _line(series: Series, scale: Scale) -> Line:
@@ -252,5 +246,5 @@ def _strip(span: tuple[str, int, Sequence[tuple[str, float]]], scale: Scale, y: 
         start=places[0].at,
         end=places[-1].at,
         marks=places,
-        told=f"{name}: {', '.join(place.label for place in places)}",
+        title=f"{name}: {', '.join(place.label for place in places)}",
     )

@@ -1,4 +1,4 @@
-"""A trial as the page shows it when somebody opens it: who said what, what came back, what is wrong with it."""
+"""A trial as the page shows it: the messages, the calls and their results, and the faults."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -47,19 +47,19 @@ _DECODER = msgspec.json.Decoder(_Document)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What is kept of the dialogue of a trial."""
+    """The stored dialogue of a trial."""
 
     turns: Sequence[_Turn] = ()
     where: str = ""
-    """The file, as it is called from the folder of the run; empty if there is none."""
+    """The file, relative to the folder of the run; empty if there is none."""
     closed: bool = False
-    """Whether it is confidential: nobody reads it by accident, on no page."""
+    """Whether it is confidential, and so not shown on a page."""
     trouble: str = ""
     """Why it can't be read."""
 
 
 def kept(run: Path, trial: Trial) -> Kept:
-    """Return what the folder of a run has of a trial; of one that was invalid there may be nothing."""
+    """Return the stored dialogue of a trial, which may be empty, for example if the case was invalid."""
     root = os.path.join(run, "")  # noqa: PTH118 (a page reads as many files as there are trials)
     found = _read(root, name_of(trial), trial)
     if found is None:
@@ -68,11 +68,11 @@ def kept(run: Path, trial: Trial) -> Kept:
 
 
 def dialogue(trial: Trial, found: Kept) -> JsonObject:
-    """Return all that the page tells of a trial; what there is nothing of is left out."""
+    """Return everything that the page shows of a trial, without empty fields."""
     faults = list(faults_of(trial.scores))
-    told: dict[str, Json] = {
+    shown: dict[str, Json] = {
         "turns": [_turn(turn, number, faults) for number, turn in enumerate(found.turns, start=1)],
-        "faults": [_fault(fault) for fault in faults if _is_of_no_turn(fault, len(found.turns))],
+        "faults": [_fault(fault) for fault in faults if fault.turn is None or not 1 <= fault.turn <= len(found.turns)],
         "scores": [[score.name, round(score.value, 4), score.threshold] for score in trial.scores],
         "reason": _cut(trial.reason),
         "judge": _judge(trial.judgement) if trial.judgement else None,
@@ -89,11 +89,11 @@ def dialogue(trial: Trial, found: Kept) -> JsonObject:
         "closed": found.closed,
         "trouble": found.trouble,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in shown.items() if value}
 
 
 def _read(root: str, name: str, trial: Trial) -> Kept | None:
-    """Return what a file has; None if there is no file, or if it is of another test that plays the same case."""
+    """Return the dialogue in a file; None if there is no file, or if another test that plays the same case wrote it."""
     where = f"{TRANSCRIPTS}/{name}"
     try:
         with open(root + where, "rb", buffering=0) as file:  # noqa: PTH123 (see kept)
@@ -109,13 +109,13 @@ def _read(root: str, name: str, trial: Trial) -> Kept | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Kept(where=where, trouble=f"it can't be read: {error.strerror}")
+        return Kept(where=where, trouble=f"could not be read: {error.strerror}")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        return Kept(where=where, trouble=f"not a transcript: {cut(repr(error), 200)}")
+        return Kept(where=where, trouble=f"is not a transcript: {cut(repr(error), 200)}")
 
 
 def _read_quickly(content: bytes) -> _Document | None:
-    """Return a short transcript, in which no text is too long for the page; None if it has to be read in full."""
+    """Return a transcript whose texts are copied as they are; None if it must be parsed completely."""
     try:
         return _DECODER.decode(content.decode())
     except (msgspec.MsgspecError, UnicodeError, RecursionError):  # confidential, or not quite JSON
@@ -131,13 +131,8 @@ def _turn(turn: _Turn, number: int, faults: Sequence[Fault]) -> JsonObject:
     }
 
 
-def _is_of_no_turn(fault: Fault, turns: int) -> bool:
-    """Whether a fault has no turn beside which it is shown."""
-    return fault.turn is None or not 1 <= fault.turn <= turns
-
-
 def _fault(fault: Fault, *, beside: bool = False) -> JsonObject:
-    """Return a fault as it is shown, with its turn unless it stands beside it."""
+    """Return a fault as it is shown; its turn is omitted if the fault stands beside it."""
     turn = {"turn": fault.turn} if fault.turn is not None and not beside else {}
     if fault.difference:
         where, expected, actual = fault.difference
@@ -156,7 +151,7 @@ def _judge(judgement: Judgement) -> JsonObject:
 
 
 def _cut(value: Json) -> Json:
-    """Return as much of a value as can be read on a page; what is left out is told."""
+    """Return a value, shortened for the page, with a note of how much was cut."""
     if isinstance(value, str):
         return cut(value, LONGEST, f"… ({len(value) - LONGEST:,} more characters)")
     if isinstance(value, Mapping):

@@ -17,7 +17,7 @@ class GateView:
 
     @property
     def text(self) -> str:
-        """The rule; of one that is held against each subject, with the subject."""
+        """The rule, with the subject if it applies to each subject."""
         gate, subject = self.found.gate, self.found.subject
         return f"{gate} ({subject})" if subject and f"[{subject}]" not in gate else gate
 
@@ -38,7 +38,7 @@ class GateView:
 
     @property
     def is_rate(self) -> bool:
-        """Whether it can be drawn between 0 and 1."""
+        """Whether the value can be drawn between 0 and 1."""
         found = self.found
         numbers = [number for number in (found.value, found.low, found.high, found.bound) if number is not None]
         is_another = self._is_change or self._unit
@@ -46,12 +46,12 @@ class GateView:
 
     @property
     def _unit(self) -> Callable[[float | None], str] | None:
-        """How times and money are said; None for what is neither."""
+        """How durations and money are shown; None for other metrics."""
         return next((unit for name, unit in _UNITS.items() if name in self.found.gate), None)
 
     @property
     def _is_change(self) -> bool:
-        """Whether what was found is a difference from the baseline."""
+        """Whether the value is a difference from the baseline."""
         return self.found.p is not None
 
     @property
@@ -65,7 +65,7 @@ class GateView:
 
     @property
     def interval(self) -> str:
-        """How far that can be believed."""
+        """The 95 % interval of the value."""
         low, high = self.found.low, self.found.high
         if low is None or high is None:
             return ""
@@ -77,7 +77,7 @@ class GateView:
 
     @property
     def margin(self) -> str:
-        """How far it is on the right side; a difference is what it is."""
+        """The distance from the bound; a dash for a difference."""
         margin = self.found.margin
         if margin is None or self._is_change:
             return NOTHING
@@ -87,16 +87,15 @@ class GateView:
 
     @property
     def why(self) -> str:
-        """What it says of itself, and what would settle it."""
+        """The explanation, and how many more cases would settle an inconclusive gate."""
         found = self.found
-        is_told = not found.needed or "more case" in found.explanation
-        if is_told:
+        if not found.needed or "more case" in found.explanation:
             return found.explanation
         return f"{found.explanation}; inconclusive: about {found.needed:,} more case{'s' * (found.needed != 1)} needed"
 
 
 def _number(value: float | None, sign: str = "") -> str:
-    """Return a number, whatever it counts."""
+    """Return a number of any metric."""
     if value is None:
         return NOTHING
     digits = 0 if value == int(value) else 3

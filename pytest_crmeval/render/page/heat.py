@@ -1,39 +1,39 @@
-"""Where subjects are strong and where they are weak: labels down, subjects across."""
+"""Strengths and weaknesses of subjects: a row per label, a column per subject."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_crmeval.render.page.links import to_trials
-from pytest_crmeval.render.page.words import NOTHING, percent
+from pytest_crmeval.render.page.words import NOTHING, percent, to_trials
 from pytest_crmeval.report.metrics import KINDS, Breakdown, Group, reading_order
 from pytest_crmeval.report.report import SubjectSummary
 
 LABELS = 40
-"""How many labels of a kind are shown, of many those with most cases."""
+"""How many labels of a kind are shown: those with the most cases."""
 
 LABELLED = frozenset({"complexity", "category", "split", "tag"})
-"""Kinds that trials can be chosen by."""
+"""Kinds by which the list of trials can be filtered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """How one subject did with what has one label."""
+    """The result of one subject for one label."""
 
     shown: str
     size: int
-    """Cases, solutions, or turns of a tool, that it is taken from."""
+    """Number of cases, solutions, or turns of a tool."""
     share: float | None
-    """What it is coloured by; None if there is nothing to colour."""
-    told: str
+    """The share that sets the colour; None if nothing was scored."""
+    title: str
+    """The tooltip."""
     link: str = ""
-    """To the trials that it is taken from."""
+    """Link to its trials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heat:
-    """A table of what cases, or turns, have in common."""
+    """Results by label: a row per label, a column per subject."""
 
     kind: str
     of: str
@@ -59,18 +59,18 @@ class _Labelled:
     by: Breakdown
 
     def counts(self, kind: str) -> str:
-        """Return what there are so many of: of a checkpoint solutions are judged, and a file of them is one case."""
+        """Return what is counted: for a checkpoint, solutions, because a file of many solutions is one case."""
         if self.by is not self.summary.by:
             return "solutions"
         return "turns" if kind == "tool" else "cases"
 
 
 def _breakdown(summary: SubjectSummary) -> Breakdown:
-    """Return how it went by label: cases, or, of a checkpoint, the solutions that were judged."""
-    told: Any = summary.to_dict().get("checkpoint", {})
+    """Return the results by label: of cases or, for a checkpoint, of judged solutions."""
+    figures: Any = summary.to_dict().get("checkpoint", {})
     solved = {
         kind: {label: _group(share["solved"], share["judged"]) for label, share in shares.items()}
-        for kind, shares in told.get("by", {}).items()
+        for kind, shares in figures.get("by", {}).items()
     }
     return solved or summary.by
 
@@ -96,21 +96,21 @@ def _heat(kind: str, found: Sequence[_Labelled]) -> Heat:
 
 def _cell(kind: str, label: str, found: _Labelled) -> Cell:
     group, summary = found.by.get(kind, {}).get(label), found.summary
-    share = None if group is None else _share(group)
+    share = None if group is None else group.turn_success if group.pass_rate is None else group.pass_rate
     if group is None or share is None:
-        return Cell(shown=NOTHING, size=0, share=None, told=f"{summary.subject} was not scored in {label}")
+        return Cell(shown=NOTHING, size=0, share=None, title=f"{summary.subject}: no scores for {label}")
     size, counted = _size(group), found.counts(kind)
     return Cell(
         shown=percent(share),
         size=size,
         share=round(share, 3),
-        told=f"{summary.subject}, {label}: {percent(share)} of {size:,} {counted if size != 1 else counted[:-1]}",
+        title=f"{summary.subject}, {label}: {percent(share)} of {size:,} {counted if size != 1 else counted[:-1]}",
         link=_link(kind, label, summary) if found.by is summary.by else "",
     )
 
 
 def _link(kind: str, label: str, summary: SubjectSummary) -> str:
-    """Return where the cases are; turns are no trials."""
+    """Return a link to the trials with a label; empty for labels of turns."""
     if kind not in LABELLED:
         return ""
     return to_trials(suite=summary.suite, subject=summary.subject, label=f"{kind}:{label}")
@@ -118,7 +118,3 @@ def _link(kind: str, label: str, summary: SubjectSummary) -> str:
 
 def _size(group: Group) -> int:
     return group.cases or group.turns or 0
-
-
-def _share(group: Group) -> float | None:
-    return group.turn_success if group.pass_rate is None else group.pass_rate

@@ -1,6 +1,6 @@
-"""Dialogues in packs: small enough to be put into the page, or files beside it that a page on a disk can load.
+"""Dialogues in packs: inside the page if they are small, else in files beside it that a page on disk can load.
 
-A browser lets a page that was opened from a disk read no file, but run a script that lies beside it.
+A browser does not let a page that was opened from disk read files, but the page may run scripts that lie beside it.
 """
 
 import json
@@ -15,12 +15,12 @@ from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.wire import encoded_quickly
 
 FULL = 200_000
-"""Bytes of dialogue after which another pack is begun: opened at once, and hundreds of them for the largest runs."""
+"""Bytes after which a new pack is started: it opens instantly, and the largest runs have hundreds of packs."""
 INLINE = 700_000
-"""Bytes that all packs may take inside the page; more than that lies beside it."""
+"""Bytes of packs that may be inside the page; larger packs are files beside it."""
 FOLDER = "page"
 LEVEL = 4
-"""Of compression: nearly as small as can be, and three times as fast."""
+"""Compression level: nearly the smallest size, at three times the speed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +34,9 @@ class Packs:
 
 
 def packed(dialogues: Iterable[JsonObject], page: Path) -> Packs:
-    """Return dialogues in packs; of a large run they are written beside the page as they are made, to save memory.
+    """Return dialogues in packs; those of a large run are written beside the page one by one, to save memory.
 
-    They replace the packs of an earlier page when all of them are written.
+    They replace the packs of an earlier page once all are written.
     """
     folder = folder_of(page)
     draft = folder.with_name(f"{FOLDER}.part")
@@ -76,7 +76,7 @@ def _lay_beside(folder: Path, first: int, contents: Iterable[str]) -> None:
 
 
 def folder_of(page: Path) -> Path:
-    """Return where the packs of a page are: in the folder of its run."""
+    """Return the folder of the packs of a page, inside the folder of its run."""
     return page.with_suffix("") / FOLDER
 
 

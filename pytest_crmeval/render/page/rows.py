@@ -1,4 +1,4 @@
-"""The trials of a run as the table of the page has them: short, so that thousands fit into one file."""
+"""The table of trials on the page, in a short form: thousands of rows fit into one file."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -14,7 +14,7 @@ T = TypeVar("T", bound=Hashable)
 ROOM = 1_100_000
 """Bytes that the table may take."""
 EXCERPTS = (200, 100, 50, 20, 0)
-"""Characters of a reason that are shown: as many as there is room for."""
+"""Characters of a reason that are shown: as many as fit."""
 VERDICTS = tuple(map(str, Verdict))
 COLUMNS = ("case", "suite", "subject", "verdict", "seconds", "cost", "tokens", "scores", "labels", "why")
 
@@ -29,7 +29,7 @@ def rows_of(trials: Sequence[Trial], room: int = ROOM) -> JsonObject:
     numbers = {those: [labels[label] for label in found] for those, found in known.items()}
     rows: list[list[Json]] = [
         [
-            _name(trial),
+            f"{trial.planned.case} #{trial.planned.trial}" if trial.planned.trial > 1 else trial.planned.case,
             suites[trial.planned.suite],
             subjects[trial.planned.subject],
             VERDICTS.index(trial.verdict),
@@ -50,27 +50,19 @@ def rows_of(trials: Sequence[Trial], room: int = ROOM) -> JsonObject:
         "labels": [list(label) for label in labels],
         "rows": rows,
     }
-    _fit(table, [row for row in rows if row[-1]], room)
-    return table
-
-
-def _fit(table: JsonObject, with_reasons: Sequence[list[Json]], room: int) -> None:
-    """Shorten the reasons of trials, which are the last column, so that the table fits."""
+    # Shorten the reasons, which are the last column, so that the table fits.
+    with_reasons = [row for row in rows if row[-1]]
     reasons = [str(row[-1]) for row in with_reasons]
     for excerpt in EXCERPTS if reasons else ():
         for row, reason in zip(with_reasons, reasons, strict=True):
             row[-1] = cut(reason, excerpt)
         if len(encoded(table)) <= room:
             break
+    return table
 
 
 def _numbered(found: Iterable[T]) -> Mapping[T, int]:
     return {name: number for number, name in enumerate(dict.fromkeys(found))}
-
-
-def _name(trial: Trial) -> str:
-    """Return what a trial is called: its case; of several, with its number."""
-    return f"{trial.planned.case} #{trial.planned.trial}" if trial.planned.trial > 1 else trial.planned.case
 
 
 def _labels(labels: Labels) -> Iterator[tuple[str, str]]:
@@ -82,7 +74,7 @@ def _labels(labels: Labels) -> Iterator[tuple[str, str]]:
 
 
 def _bill(trial: Trial) -> tuple[float | None, int | None]:
-    """Return dollars and tokens; None for what nobody knows, or nobody asked for."""
+    """Return dollars and tokens; None if they are unknown, or no model was called."""
     if trial.bill is None:
         return None, None
     cost = trial.bill.cost

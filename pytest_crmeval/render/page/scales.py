@@ -1,4 +1,4 @@
-"""Where a value is on an axis, and where its ticks are."""
+"""Axes: positions of values and ticks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,17 +16,23 @@ class Scale:
     start: float
     end: float
     logarithmic: bool = False
-    """Whether each step is a multiple of the one before; then all values must be above zero."""
+    """Whether equal distances are equal ratios; all values must be above zero."""
 
     def __call__(self, value: float) -> float:
-        """Return the place of a value, at the rim if it is beyond."""
+        """Return the position of a value, clipped to the ends of the axis."""
         low, high, at = (log10(number) if self.logarithmic else number for number in (self.low, self.high, value))
         share = (at - low) / (high - low) if high > low else 0.5
         return round(self.start + min(1.0, max(0.0, share)) * (self.end - self.start), 1)
 
     def ticks(self, most: int = 5) -> Sequence[float]:
-        """Return values that are easily read, at most so many, and at least two."""
-        return _decades(self.low, self.high, most) if self.logarithmic else _even(self.low, self.high, most)
+        """Return at least two and at most ``most`` round values."""
+        if self.logarithmic:
+            first, last = round(log10(self.low)), round(log10(self.high))
+            stride = max(1, ceil((last - first) / (most - 1)))
+            return [10.0**exponent for exponent in range(first, last + 1, stride)]
+        step = _step(self.high - self.low or 1.0, max(1, most - 1))
+        first, last = ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9)
+        return [round(number * step, 12) for number in range(first, last + 1)]
 
 
 def linear(values: Sequence[float], start: float, end: float) -> Scale:
@@ -47,20 +53,8 @@ def logarithmic(values: Sequence[float], start: float, end: float) -> Scale:
     return Scale(low=10.0**low, high=10.0 ** max(high, low + 1), start=start, end=end, logarithmic=True)
 
 
-def _even(low: float, high: float, most: int) -> list[float]:
-    step = _step(high - low or 1.0, max(1, most - 1))
-    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
-    return [round(number * step, 12) for number in range(first, last + 1)]
-
-
-def _decades(low: float, high: float, most: int) -> list[float]:
-    first, last = round(log10(low)), round(log10(high))
-    stride = max(1, ceil((last - first) / (most - 1)))
-    return [10.0**exponent for exponent in range(first, last + 1, stride)]
-
-
 def _step(span: float, parts: int) -> float:
-    """Return a step that is easily read, and goes at most so many times into the span."""
+    """Return a round step that divides the span into at most ``parts``."""
     raw = span / parts
     power = 10.0 ** floor(log10(raw))
     return next(step * power for step in _STEPS if step * power >= raw * (1 - 1e-9))

@@ -1,4 +1,4 @@
-"""What the page shows of one suite: its subjects side by side."""
+"""The part of the page about one suite: its subjects side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,7 @@ from pytest_crmeval.render.page.curves import (
     learning_table,
 )
 from pytest_crmeval.render.page.heat import Heat, heats_of
-from pytest_crmeval.render.page.links import in_common, to_trials
-from pytest_crmeval.render.page.words import NOTHING, dollars, interval, rate, seconds, words
+from pytest_crmeval.render.page.words import NOTHING, dollars, in_common, interval, rate, seconds, to_trials, words
 from pytest_crmeval.report import costs as bills
 from pytest_crmeval.report.report import Report, SubjectSummary
 
@@ -27,12 +26,12 @@ PERCENTILES = (50, 90, 95, 99)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """How a subject stands: a row of the first table of a suite."""
+    """The result of a subject: a row of the first table of a suite."""
 
     summary: SubjectSummary
     colour: int
     metric: str
-    """What it is measured by; empty for the pass rate."""
+    """The metric; empty for the pass rate."""
     value: float | None
     low: float | None
     high: float | None
@@ -42,12 +41,12 @@ class Place:
 
     @property
     def rate(self) -> str:
-        """What was measured."""
+        """The value of the metric."""
         return rate(self.value)
 
     @property
     def interval(self) -> str:
-        """How far the pass rate can be believed."""
+        """The 95 % interval of the value."""
         return interval(self.low, self.high)
 
 
@@ -59,12 +58,12 @@ class Figures:
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     open: bool = False
-    """Whether it is what people came for."""
+    """Whether it is unfolded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonView:
-    """Why trials of a subject did not pass, and where they are."""
+    """Why trials of a subject did not pass, with a link to them."""
 
     subject: str
     colour: int
@@ -89,7 +88,7 @@ class SuiteView:
 
 
 def suites_of(report: Report) -> Sequence[SuiteView]:
-    """Return what there is to show, suite by suite; a subject has one colour on the whole page."""
+    """Return the views of all suites; a subject has the same colour on the whole page."""
     colours = {name: n for n, name in enumerate(dict.fromkeys(summary.subject for summary in report.standings))}
     names = dict.fromkeys(summary.suite for summary in report.standings)
     return [_suite(report, name, number, colours) for number, name in enumerate(names)]
@@ -100,13 +99,29 @@ def _suite(report: Report, name: str, number: int, colours: Mapping[str, int]) -
     trials = [trial for trial in report.trials if trial.planned.suite == name]
     times = {summary.subject: times_of(trials, summary) for summary in summaries}
     places = [_place(summary, colours[summary.subject] % COLOURS, times[summary.subject]) for summary in summaries]
+    found = [
+        ReasonView(
+            subject=place.summary.subject,
+            colour=place.colour,
+            count=reason.count,
+            text=reason.text,
+            link=to_trials(
+                suite=place.summary.suite,
+                subject=place.summary.subject,
+                verdict=reason.verdict,
+                text=in_common(reason.text),
+            ),
+        )
+        for place in places
+        for reason in place.summary.reasons
+    ]
     return SuiteView(
         name=name,
         number=number,
         places=places,
         charts=[*_curves(name, summaries, colours), *_charts(places, times)],
         heats=heats_of(summaries),
-        reasons=_reasons(places),
+        reasons=sorted(found, key=lambda reason: (-reason.count, reason.subject, reason.text))[:REASONS],
         figures=list(_figures(summaries)),
         has_invalid=any(summary.invalid for summary in summaries),
         has_bills=any(summary.bill for summary in summaries),
@@ -114,13 +129,13 @@ def _suite(report: Report, name: str, number: int, colours: Mapping[str, int]) -
 
 
 def times_of(trials: Sequence[Trial], summary: SubjectSummary) -> Mapping[int, float]:
-    """Return how long the trials of a subject took, by percentile; nothing if none was played.
+    """Return the durations of the trials of a subject, by percentile; nothing if none was played.
 
-    Reports that do not tell are asked for the nearest rank.
+    They are the nearest ranks if the report has no such figures.
     """
-    told = {n: figure.value for n in PERCENTILES if (figure := summary.figures.get(f"latency_p{n}"))}
-    if told:
-        return told
+    stored = {n: figure.value for n in PERCENTILES if (figure := summary.figures.get(f"latency_p{n}"))}
+    if stored:
+        return stored
     subject = summary.subject
     found = sorted(trial.seconds for trial in trials if trial.planned.subject == subject and trial.seconds)
     return {n: found[max(0, -(-n * len(found) // 100) - 1)] for n in PERCENTILES} if found else {}
@@ -153,19 +168,19 @@ def _charts(places: Sequence[Place], times: Mapping[str, Mapping[int, float]]) -
     if spans := [
         (place.summary.subject, place.colour, [(f"p{n}", value) for n, value in found.items()])
         for place in places
-        if (found := times[place.summary.subject]) and not place.metric  # a file of solutions is no answer
+        if (found := times[place.summary.subject]) and not place.metric  # not of solution files
     ]:
         yield latency(spans)
 
 
 def _priced(place: Place) -> Point | None:
-    """Return what a subject costs and how good it is; None for who asks no model, or at a price that nobody knows."""
+    """Return cost and pass rate of a subject; None if it calls no model, or a price is unknown."""
     summary = place.summary
     cost, passing = summary.cost_per_trial, summary.pass_rate
     if summary.bill is None or cost is None or passing is None or place.low is None or place.high is None:
         return None
-    told = f"{summary.subject}: {rate(passing)} ({place.interval}) for {dollars(cost)} per trial"
-    return Point(x=cost, rate=passing, low=place.low, high=place.high, name=summary.subject, told=told)
+    title = f"{summary.subject}: {rate(passing)} ({place.interval}) for {dollars(cost)} per trial"
+    return Point(x=cost, rate=passing, low=place.low, high=place.high, name=summary.subject, title=title)
 
 
 def _figures(summaries: Sequence[SubjectSummary]) -> Iterator[Figures]:
@@ -173,8 +188,8 @@ def _figures(summaries: Sequence[SubjectSummary]) -> Iterator[Figures]:
     records = [summary.to_dict() for summary in summaries]
     if steps := checkpoint_table(records):
         yield Figures(title="Checkpoints", head=CHECKPOINT_HEAD, rows=steps, open=True)
-    if learnt := learning_table(records):
-        yield Figures(title="Learning", head=learnt[0], rows=learnt[1:], open=True)
+    if learned := learning_table(records):
+        yield Figures(title="Learning", head=learned[0], rows=learned[1:], open=True)
     head = ["", *(summary.subject for summary in summaries)]
     found = [_flat(summary) for summary in summaries]
     names = dict.fromkeys(name for figures in found for name in figures)
@@ -188,38 +203,17 @@ def _figures(summaries: Sequence[SubjectSummary]) -> Iterator[Figures]:
 
 
 def _judges(summaries: Sequence[SubjectSummary]) -> Iterator[Sequence[str]]:
-    """Yield what the judge thinks of each subject, and how far the scorers agree."""
+    """Yield the figures of the judge for each subject, and its agreement with the scorers."""
     found = [summary.judge.to_dict() if summary.judge else {} for summary in summaries]
-    for name in dict.fromkeys(name for told in found for name in told if name != "bill"):
-        yield (words(name), *(_number(told.get(name)) for told in found))
-    if any("bill" in told for told in found):
+    for name in dict.fromkeys(name for each in found for name in each if name != "bill"):
+        yield (words(name), *(_number(each.get(name)) for each in found))
+    if any("bill" in each for each in found):
         costs = (summary.judge.bill if summary.judge else None for summary in summaries)
         yield ("cost", *(dollars(bill.cost) if bill else NOTHING for bill in costs))
 
 
-def _reasons(places: Sequence[Place]) -> Sequence[ReasonView]:
-    """Return why trials did not pass, the most frequent first."""
-    found = [
-        ReasonView(
-            subject=place.summary.subject,
-            colour=place.colour,
-            count=reason.count,
-            text=reason.text,
-            link=to_trials(
-                suite=place.summary.suite,
-                subject=place.summary.subject,
-                verdict=reason.verdict,
-                text=in_common(reason.text),
-            ),
-        )
-        for place in places
-        for reason in place.summary.reasons
-    ]
-    return sorted(found, key=lambda reason: (-reason.count, reason.subject, reason.text))[:REASONS]
-
-
 def _flat(summary: SubjectSummary) -> Mapping[str, str]:
-    """Return all metrics by name, with their intervals; then what was counted."""
+    """Return all metrics by name with their intervals, then the counts."""
     found = {name: _with_interval(name, figure) for name, figure in summary.figures.items()}
     for name, value in summary.metrics.to_dict().items():
         if isinstance(value, Mapping):
@@ -230,7 +224,7 @@ def _flat(summary: SubjectSummary) -> Mapping[str, str]:
 
 
 def _with_interval(name: str, figure: Figure) -> str:
-    """Return a figure as it is read: a time, money, a count, or a share with three digits."""
+    """Return a figure in its unit: a duration, money, a count, or a share with three digits."""
     kind = name.partition("_")[0]
     shown = {"latency": seconds, "cost": dollars, "tokens": _whole}.get(kind, _number)
     if figure.interval is None:
@@ -243,7 +237,7 @@ def _whole(value: float | None) -> str:
 
 
 def _number(value: Json) -> str:
-    """Return a figure: a count whole, a rate with three digits, what is not known as a dash."""
+    """Return a count as it is, a rate with three digits, and a dash for an unknown value."""
     if value is None:
         return NOTHING
     return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""What the page shows, from the top to the bottom, apart from the list of trials."""
+"""The contents of the page, from top to bottom, except the list of trials."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from pytest_crmeval.render.page.gates import GateView
 from pytest_crmeval.render.page.suites import SuiteView, suites_of
 from pytest_crmeval.render.page.words import NOTHING, amount, moment, seconds, words
 from pytest_crmeval.report import costs as bills
-from pytest_crmeval.report.compare import commit_told
+from pytest_crmeval.report.compare import commit_label
 from pytest_crmeval.report.outcome import RunOutcome, outcome_of
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.scope import left_out_of
 
 _COUNTS = (("passed", "good"), ("failed", "bad"), ("errored", "warn"), ("invalid", "warn"), ("not_run", "warn"))
 _LATER = ("id", "started", "ended", "parts", "spent", "red")
-"""Facts of a run that are told elsewhere, or otherwise."""
+"""Facts of a run that are shown elsewhere, or in another form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """A number that is seen at once."""
+    """A number at the top of the page."""
 
     name: str
     value: str
@@ -48,7 +48,8 @@ class View:
 
 
 def view_of(report: Report) -> View:
-    """Return what there is to show of a run."""
+    """Return the view of a run."""
+    versions = report.run.get("versions")
     return View(
         run=str(report.run["id"]),
         outcome=outcome_of(report),
@@ -59,22 +60,22 @@ def view_of(report: Report) -> View:
         baseline=baseline_of(report.comparison) if report.comparison else None,
         suites=suites_of(report),
         origin=list(_origin(report.run)),
-        version=_version(report.run),
+        version=str(versions.get("pytest-crmeval", "")) if isinstance(versions, Mapping) else "",
     )
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield what is told below the name of the run."""
+    """Yield the facts below the name of the run."""
     parts = objects(report.run.get("parts"))
-    yield "begun", moment(report.run["started"])
+    yield "started", moment(report.run["started"])
     if parts and isinstance(command := parts[-1].get("command"), str):
         yield "command", command
-    if commit := commit_told(report):
+    if commit := commit_label(report):
         yield "commit", commit
 
 
 def _tiles(report: Report) -> Iterator[Tile]:
-    """Yield counts of all suites together, and what the run took."""
+    """Yield the counts of all suites together, and the cost and time of the run."""
     yield Tile(name="Planned", value=f"{sum(summary.planned for summary in report.standings):,}")
     for name, mood in _COUNTS:
         count = sum(getattr(summary, name) for summary in report.standings)
@@ -87,43 +88,38 @@ def _tiles(report: Report) -> Iterator[Tile]:
 
 
 def _notes(report: Report) -> Iterator[str]:
-    """Yield what the reader has to know before he believes a number."""
+    """Yield what a reader must know to interpret the numbers."""
     if report.missing:
-        yield f"A part of an evaluation: without shard {listed(report.missing)}."
+        yield f"Partial evaluation: shard {listed(report.missing)} is missing."
     for suite, reasons in left_out_of(report.run).items():
         for why, count in reasons.items():
-            yield f"Left out of {suite}: {count:,}, {why}."
+            yield f"{count:,} case{'s' * (count != 1)} of {suite} skipped: {why}."
     for summary in report.standings:
         yield from ungradable(summary.to_dict())
     for line in bills.lines(report):
-        if line.startswith(("note: ", "nobody knows", "... and")):
+        if line.startswith(("note: ", "unknown price", "... and")):
             yield f"{line[0].upper()}{line[1:]}"
 
 
 def _origin(run: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield where the numbers come from, all that is known."""
+    """Yield everything that is known about the run."""
     for name in ("id", "started", "ended", "spent"):
         if name in run:
-            yield name, _told(run[name])
+            yield name, _fact(run[name])
     for number, part in enumerate(objects(run.get("parts")), start=1):
         yield (
             f"part {number}",
-            "\n".join(f"{name}: {_told(value)}" for name, value in part.items() if value not in (None, [], {})),
+            "\n".join(f"{name}: {_fact(value)}" for name, value in part.items() if value not in (None, [], {})),
         )
-    yield from ((words(name), _told(value)) for name, value in run.items() if name not in _LATER)
+    yield from ((words(name), _fact(value)) for name, value in run.items() if name not in _LATER)
 
 
-def _told(value: Json) -> str:
-    """Return a fact on a line."""
+def _fact(value: Json) -> str:
+    """Return a fact on one line."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_told(item)}" for name, item in value.items())
+        return ", ".join(f"{name} {_fact(item)}" for name, item in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(map(_told, value))
+        return ", ".join(map(_fact, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return NOTHING if value is None else str(value)
-
-
-def _version(run: JsonObject) -> str:
-    versions = run.get("versions")
-    return str(versions.get("pytest-crmeval", "")) if isinstance(versions, Mapping) else ""

@@ -1,20 +1,25 @@
-"""Numbers as the page says them."""
+"""Numbers, names and links as the page shows them."""
+
+import re
+from urllib.parse import urlencode
 
 from pytest_crmeval.domain.usage import money
 
 NOTHING = "\N{EN DASH}"
-"""Said of what is not known, or was not scored."""
+"""Shown for a value that is unknown or was not scored."""
 _TEN, _MINUTE, _HOUR = 10, 60, 3600
 _MILLION = 1_000_000
+_VARIABLE = re.compile(r"[#…]")
+"""Placeholders in a reason for what differs from trial to trial."""
 
 
 def rate(value: float | None) -> str:
-    """Return a rate with three digits; what was not scored is a dash."""
+    """Return a rate with three digits; a dash if there is none."""
     return NOTHING if value is None else f"{value:.3f}"
 
 
 def percent(value: float | None) -> str:
-    """Return a rate as a whole per cent, never 100 % or 0 % of what is not quite."""
+    """Return a rate in whole per cent; 100 % and 0 % are exact."""
     if value is None:
         return NOTHING
     shown = min(99, max(1, round(value * 100))) if 0 < value < 1 else round(value * 100)
@@ -22,7 +27,7 @@ def percent(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return how far a rate can be believed; nothing if nobody knows."""
+    """Return an interval of rates; empty if it is unknown."""
     return "" if low is None or high is None else f"{rate(low)}{NOTHING}{rate(high)}"
 
 
@@ -32,12 +37,12 @@ def signed(value: float) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """Return a sum; what nobody knows is a dash."""
+    """Return an amount of money; a dash if it is unknown."""
     return NOTHING if value is None else money(value)
 
 
 def seconds(value: float | None) -> str:
-    """Return a time as short as it can be read."""
+    """Return a duration in its most readable unit."""
     if value is None:
         return NOTHING
     if value >= _HOUR:
@@ -45,12 +50,13 @@ def seconds(value: float | None) -> str:
     if value >= _MINUTE:
         return f"{value / _MINUTE:.1f} min"
     if 0 < value < 1:
-        return _parts(value)
+        thousandths = value * 1000  # may be less than one
+        return f"{thousandths:.0f} ms" if thousandths >= 1 else f"{thousandths:.2g} ms"
     return f"{value:.0f} s" if value >= _TEN or value == int(value) else f"{value:.1f} s"
 
 
 def whole(value: float) -> str:
-    """Return a count, or a number that hardly is one."""
+    """Return a count, or a number with four significant digits."""
     return f"{value:,.0f}" if value == int(value) else f"{value:,.4g}"
 
 
@@ -62,16 +68,21 @@ def amount(value: int | None) -> str:
 
 
 def moment(when: object) -> str:
-    """Return a point in time as people write it."""
+    """Return a time stamp for people."""
     return str(when).replace("T", " ", 1).replace("+00:00", " UTC")
 
 
 def words(name: str) -> str:
-    """Return a name of the report as people write it."""
+    """Return a field name of the report for people."""
     return name.replace("_", " ")
 
 
-def _parts(value: float) -> str:
-    """Return milliseconds, of which there may be parts."""
-    thousandths = value * 1000
-    return f"{thousandths:.0f} ms" if thousandths >= 1 else f"{thousandths:.2g} ms"
+def to_trials(**wanted: str) -> str:
+    """Return a link to the list of trials with filters set; characters that can't be in a URL become question marks."""
+    chosen = {name: value for name, value in wanted.items() if value}
+    return f"#trials?{urlencode(chosen, errors='replace')}"
+
+
+def in_common(reason: str) -> str:
+    """Return the longest text that all trials with a reason share."""
+    return max((part.strip() for part in _VARIABLE.split(reason)), key=len)

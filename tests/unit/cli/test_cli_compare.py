@@ -51,7 +51,7 @@ def test_a_comparison_is_told_to_programs_and_to_pull_requests(capsys: pytest.Ca
     )
 
     assert 0 == cli.main(["compare", "old", "reports/new.json", "--md"])
-    assert capsys.readouterr().out.startswith("### new against old\n")
+    assert capsys.readouterr().out.startswith("### new vs old\n")
 
 
 def test_two_subjects_of_a_run_are_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +60,7 @@ def test_two_subjects_of_a_run_are_compared(folder: Path, capsys: pytest.Capture
     keep(folder, "both", trials)
 
     assert 0 == cli.main(["compare", "both[x]", "both[y]"])
-    assert "y against x" in capsys.readouterr().out
+    assert "y vs x" in capsys.readouterr().out
     assert 2 == cli.main(["compare", "both[x]", "both"])
     assert 2 == cli.main(["compare", "both[x]", "both[z]"])
     assert "there is no subject 'z' in this run; there are x, y" in capsys.readouterr().err

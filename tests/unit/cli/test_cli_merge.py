@@ -83,7 +83,7 @@ def test_gates_of_suites_that_no_shard_was_asked_for_are_not_judged(
     status = cli.main(["merge", "a", "b", "-o", "out"])
 
     assert (0 if named else 1) == status
-    told = "not judged (there is no q in this run)" if named else "BREACHED (the run has no suite 'q')"
+    told = "not judged (this run has no q)" if named else "BREACHED (the run has no suite 'q')"
     assert f"gate q.passed > 0: {told}" in capsys.readouterr().out.splitlines()
 
 
@@ -116,7 +116,7 @@ def test_what_the_shards_have_left_out_is_told(folder: Path, capsys: pytest.Capt
     """By the merge and by the report of it; a suite of which nothing is left is not judged, a misspelt one is."""
     keep(folder, "a", [trial("one")], parts=[part("1/2", left_out={"q": {"no judge": 2}})])
     keep(folder, "b", [trial("two")], parts=[part("2/2", left_out={"q": {"no judge": 1}, "crm": {"secret": 1}})])
-    left_out = ["3 cases of q were left out: no judge", "1 case of crm was left out: secret"]
+    left_out = ["3 cases of q skipped: no judge", "1 case of crm skipped: secret"]
     of_project(folder, "q.passed > 0", "crn.passed > 0")
 
     assert 1 == cli.main(["merge", "a", "b", "-o", "out"])
@@ -125,7 +125,7 @@ def test_what_the_shards_have_left_out_is_told(folder: Path, capsys: pytest.Capt
     assert [
         *left_out,
         "gate crn.passed > 0: BREACHED (the run has no suite 'crn')",
-        "gate q.passed > 0: not judged (there is no q in this run)",
+        "gate q.passed > 0: not judged (this run has no q)",
     ] == told[2:-2]
     assert set(left_out) <= set(capsys.readouterr().out.splitlines())
 
@@ -145,7 +145,7 @@ def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.Ca
     assert 1 == cli.main(["merge", "s2", "-o", "out", "--gate", "crm.pass_rate >= 0.0", "--gate", "crm.failed == 0"])
     told = capsys.readouterr().out.splitlines()
     assert [
-        "a part of an evaluation: without shard 1/2",
+        "partial evaluation: shard 1/2 is missing",
         "gate crm.pass_rate >= 0.0: BREACHED (the run is not whole: it lacks shard 1/2)",
         "gate crm.failed == 0: BREACHED (the run is not whole: it lacks shard 1/2)",
         "the run is not complete: no gate can pass",
@@ -281,7 +281,7 @@ def test_the_report_of_a_shard_says_that_it_is_one(capsys: pytest.CaptureFixture
     """It must not be taken for the whole."""
     cli.main(["report", "s1"])
 
-    assert "a part of an evaluation: without shard 2/2" in capsys.readouterr().out
+    assert "partial evaluation: shard 2/2 is missing" in capsys.readouterr().out
 
 
 def test_what_the_gates_found_is_in_the_merged_report(folder: Path) -> None:

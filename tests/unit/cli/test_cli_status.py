@@ -104,7 +104,7 @@ def test_commands_are_told_where_the_run_is(
 
     cli.main(["status", "--reports", str(nightly.reports)])
 
-    assert capsys.readouterr().out.endswith(f"its figures: crmeval report nightly --reports {nightly.reports}\n")
+    assert capsys.readouterr().out.endswith(f"figures: crmeval report nightly --reports {nightly.reports}\n")
 
 
 @pytest.mark.usefixtures("nightly")
@@ -154,7 +154,7 @@ def test_who_reads_lines_has_a_line_per_change(
     *changes, head, _, _, figures = capsys.readouterr().out.splitlines()
     assert ["0/2 done", "1/2 done", "2/2 done"] == [line.split(": ")[1].split(",")[0] for line in changes]
     assert head.startswith("run nightly: finished")
-    assert "its figures: crmeval report nightly" == figures
+    assert "figures: crmeval report nightly" == figures
 
 
 def test_scripts_have_a_document_per_change(
@@ -177,7 +177,7 @@ def test_a_run_that_gets_lost_ends_the_watching(
     asleep(nightly.end)
 
     assert 1 == cli.main(["status", "--watch"])
-    assert capsys.readouterr().out.endswith("go on with:\n  pytest evals/ --crmeval-run nightly\n")
+    assert capsys.readouterr().out.endswith("resume with:\n  pytest evals/ --crmeval-run nightly\n")
 
 
 @pytest.mark.usefixtures("nightly")

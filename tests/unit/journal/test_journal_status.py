@@ -316,7 +316,7 @@ def test_who_does_not_say_when_he_began_is_believed_by_his_journal(folder: Path,
 
 @pytest.mark.parametrize(
     ("exit_status", "told"),
-    [(4, "nothing was played; correct the command and submit it again"), (0, "nothing was played; see its log")],
+    [(4, "no case was played; correct the command and submit it again"), (0, "no case was played; see the log")],
 )
 def test_a_job_that_has_played_nothing_has_no_figures(folder: Path, exit_status: int, told: str) -> None:
     """A mistake in its command, or a command that only estimates."""

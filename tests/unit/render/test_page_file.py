@@ -212,5 +212,5 @@ def test_nobody_turns_our_numbers_around(tmp_path: Path) -> None:
     found = replace(keep(tmp_path, [trial("one")]), run={**FACTS, "parts": [{"left_out": {"q\u202e": {"x": 20}}}]})
     text = page.write(found, tmp_path).read_text(encoding="utf-8")
 
-    assert "Left out of q\\u202e: 20, x." in text
+    assert "20 cases of q\\u202e skipped: x." in text
     assert "\u202e" not in text

@@ -26,7 +26,7 @@ def test_a_summary_is_appended(tmp_path: Path) -> None:
     path.write_text("before\n")
 
     assert "" == actions.write_summary(report(Verdict.PASSED), {actions.SUMMARY: str(path)})
-    assert path.read_text().startswith("before\n## crmeval mine: complete; no gate was judged\n")
+    assert path.read_text().startswith("before\n## crmeval mine: complete; no gate was evaluated\n")
 
 
 def test_elsewhere_nothing_is_written() -> None:
@@ -55,7 +55,7 @@ def test_breaches_and_new_failures_are_annotated() -> None:
 
     assert [
         "::error title=crmeval gate::crm.pass_rate >= 0.6 (gpt): 50%25%0Aof them",
-        "::warning title=crmeval::crm, oracle: 0 fails since the baseline: state is too low",
+        "::warning title=crmeval::crm, oracle: 0 newly fails: state is too low",
     ] == list(actions.annotations(found, IN_ACTIONS))
 
 
@@ -74,4 +74,4 @@ def test_a_summary_is_not_larger_than_github_takes(tmp_path: Path) -> None:
     actions.write_summary(replace(report(), rulings=rulings), {actions.SUMMARY: str(path)})
 
     assert path.stat().st_size < 2**20
-    assert path.read_text(encoding="utf-8").endswith("(cut: see the report)\n")
+    assert path.read_text(encoding="utf-8").endswith("(truncated; see the report)\n")

@@ -28,7 +28,7 @@ def heads(page: str) -> list[str]:
 @pytest.mark.parametrize(
     ("found", "head"),
     [
-        (report(), "## crmeval shown: complete; no gate was judged"),
+        (report(), "## crmeval shown: complete; no gate was evaluated"),
         (replace(report(), rulings=rulings()[:1]), "## ✅ crmeval shown: 1 gate holds"),
         (replace(report(), rulings=rulings()), "## ❌ crmeval shown: 1 of 3 gates breached"),
     ],

@@ -235,7 +235,7 @@ def test_only_some_of_many_changes_are_shown() -> None:
     before, after = (of(*(trial(str(n), verdict) for n in range(9))) for verdict in (PASSED, FAILED))
     comparison = compare(after, before)
 
-    assert "  ... and 7 more: crmeval compare tells all" in list(contrasts.lines(comparison, most=2))
+    assert "  ... and 7 more; full list: crmeval compare" in list(contrasts.lines(comparison, most=2))
     assert not [line for line in contrasts.lines(comparison) if "more" in line]
 
 
@@ -255,10 +255,10 @@ def test_a_report_in_markdown() -> None:
     """Gates, subjects, reasons, and the comparison."""
     page = markdown.report_page(replace(AFTER, comparison=compare(AFTER, BEFORE)))
 
-    assert page.startswith("## ⚠️ crmeval new: 1 errored: the world broke\n")
+    assert page.startswith("## ⚠️ crmeval new: 1 errored: infrastructure failed\n")
     assert "| crm | oracle | 6 | 4 | 1 | 1 | 0 | 0.800 (0.376 to 0.964) |" in page
     assert "- 1 × failed: state is too low" in page
-    assert "### new against old" in page
+    assert "### new vs old" in page
     assert "<details open><summary>newly failing in crm: 1</summary>" in page
 
 

@@ -1,4 +1,4 @@
-"""What models took, as a person wants to read it."""
+"""Usage and cost of models as text."""
 
 from dataclasses import replace
 
@@ -75,7 +75,7 @@ def test_a_sum_has_the_digits_that_matter(cost: float | None, told: str) -> None
 
 
 def test_the_table_has_bills_when_somebody_has_one(snapshot: SnapshotAssertion) -> None:
-    """Who asked no model has dashes; a price that nobody knows is unknown."""
+    """A subject that called no model has dashes; a missing price makes the cost unknown."""
     assert snapshot == "\n".join(summary.table(report(GPT, ORACLE, VLLM)))
 
 
@@ -101,7 +101,7 @@ def test_the_total_of_a_run_is_one_line() -> None:
 
 def test_a_total_with_an_unknown_price_is_what_is_known_and_more() -> None:
     """And says whose price it is."""
-    unknown = "nobody knows the price of vllm: give dollars for a million tokens, ?price=INPUT/OUTPUT"
+    unknown = "unknown price: vllm; add ?price=INPUT/OUTPUT, in dollars per million tokens"
 
     assert (
         "total: 542 calls (12 retried), 1,234,644 tokens in (987,654 cached), 45,685 out, more than $3.12"
@@ -116,7 +116,7 @@ def test_each_model_of_a_learner_has_a_price_of_its_own() -> None:
     learner = replace(VLLM, subject="atlas", learning=Learning(learning="on", mode="paired", student="m", roles=roles))
 
     assert (
-        "nobody knows the price of teacher, learner of atlas: give dollars for a million tokens with the model, "
+        "unknown price: teacher, learner of atlas; add it to the model, in dollars per million tokens: "
         "teacher=MODEL;price=INPUT/OUTPUT" == lines(learner)[-1]
     )
 
@@ -124,7 +124,7 @@ def test_each_model_of_a_learner_has_a_price_of_its_own() -> None:
 @pytest.mark.parametrize(("spent", "told"), [(0.24, "more than $0.24"), (0.0, "unknown")])
 @pytest.mark.parametrize("who", ["subject", "judge"])
 def test_what_a_run_has_paid_is_more_than_what_is_known(who: str, spent: float, told: str) -> None:
-    """If a subject or a judge was asked at a price that nobody knows."""
+    """If a subject or a judge was called at an unknown price."""
     assert f"spent by this run: {told}" in paid(spent, **{who: UNPRICED})[0]
 
 
@@ -149,7 +149,7 @@ def test_a_judge_that_had_nothing_to_compare_has_no_kappa() -> None:
 
     assert (
         "judge of oracle (crm): 0 graded, 3 not graded; agreement -, kappa -, spread -; "
-        "both pass 0, both fail 0, only judge 0, only scorers 0; nobody was asked"
+        "both pass 0, both fail 0, only judge 0, only scorers 0; no calls"
     ) == told
 
 

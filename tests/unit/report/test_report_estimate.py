@@ -37,7 +37,7 @@ def dollar_per_call(usage: Usage) -> float | None:
 
 
 def nobody_knows(_usage: Usage) -> float | None:
-    """Charge what nobody knows."""
+    """Charge an unknown amount."""
     return None
 
 
@@ -363,7 +363,7 @@ def test_each_role_of_a_learner_is_guessed_apart() -> None:
     }
     assert (8_000, 6.0, None) == (found["teacher"].load.input, found["reward"].cost, found["arbiter"].cost)
     told = list(lines(learning()))
-    assert "nobody knows the price of arbiter of atlas: " in "".join(told)
+    assert "unknown price: arbiter of atlas; " in "".join(told)
     assert any(line.startswith("guessed: 1 review for a turn") for line in told)
 
 

@@ -146,7 +146,7 @@ def test_time_is_told_as_far_as_it_is_known() -> None:
         for learning, seconds in (("on", 0.0), ("on", 2.0), ("frozen", 0.0))
     ]
 
-    assert ["time: 3.0 s to play, 2.0 s to learn", "time: 3.0 s to play, 0.0 s to learn"] == [
+    assert ["time: 3.0 s playing, 2.0 s learning", "time: 3.0 s playing, 0.0 s learning"] == [
         line for each in found if each for line in curves.curve(each) if line.startswith("time: ")
     ]
 
@@ -158,6 +158,6 @@ def test_a_playbook_is_told() -> None:
     assert [
         "1 entries after 7 conversations",
         "p1.1  on 'add': Give create_client the status that the user names.",
-        "    heard in 0 of 0, adopted 0, refused 0; for new clients: no status is forgotten",
+        "    matched in 0 of 0 conversations, adopted 0, failed 0; for new clients: no status is forgotten",
         "teacher notes: Look here.",
     ] == list(curves.playbook_lines(book))

@@ -45,7 +45,7 @@
   // ---- the table
 
   const some = (name) => trials.some((trial) => trial[name] !== null && trial[name] !== "");
-  // Of scores, those that are not full; of a trial that has none such, that it has them.
+  // The scores below 1; if there are none, the first score.
   const lowest = (trial) => {
     const scored = trial.scores.flatMap((score, n) => (score === null ? [] : [n]));
     const low = scored.filter((n) => trial.scores[n] < 1);
@@ -104,7 +104,7 @@
     const all = trials.length.toLocaleString("en");
     find("count").textContent = state.shown.length === trials.length ? `${all} trials` : `${state.shown.length.toLocaleString("en")} of ${all} trials`;
     find("pages").hidden = pages < 2;
-    find("page-told").textContent = `${first + 1}–${first + part.length} of ${state.shown.length.toLocaleString("en")}`;
+    find("page-range").textContent = `${first + 1}–${first + part.length} of ${state.shown.length.toLocaleString("en")}`;
     find("page-back").disabled = state.page === 0;
     find("page-on").disabled = state.page >= pages - 1;
     for (const head of find("trial-table").tHead.rows[0].cells) {
@@ -226,10 +226,10 @@
   const resultOf = (result) => {
     if (result.error) return make("p", { class: "refused" }, `← ${result.error.kind}: ${result.error.message}`);
     const rows = rowsIn(result.value);
-    const told = rows ? `← ${rows.length} ${rows.length === 1 ? "row" : "rows"}` : isRow(result.value) ? `← ${Object.keys(result.value).length} fields` : "← a value";
+    const detail = rows ? `← ${rows.length} ${rows.length === 1 ? "row" : "rows"}` : isRow(result.value) ? `← ${Object.keys(result.value).length} fields` : "← value";
     const single = rows && rows.length === 1 ? rows[0] : isRow(result.value) && !rows ? result.value : null;
     const shown = single ? fieldsOf(single) : rows ? grid(rows) : make("pre", {}, spelled(result.value ?? null));
-    return make("details", { class: "result" }, make("summary", {}, `${told}${result.note ? ` (${result.note})` : ""}`), shown);
+    return make("details", { class: "result" }, make("summary", {}, `${detail}${result.note ? ` (${result.note})` : ""}`), shown);
   };
 
   const faultOf = (fault) => {
@@ -241,16 +241,16 @@
   const messageOf = (message) =>
     make("div", { class: `said ${message.speaker}` }, make("span", { class: "who" }, message.speaker), make("div", {},
       message.thoughts ? make("details", { class: "thoughts" }, make("summary", {}, "thoughts"), make("div", { class: "text" }, message.thoughts)) : null,
-      message.text || !(message.calls || message.results) ? make("div", { class: "text" }, message.text || (message.thoughts ? "(only thoughts, no reply)" : "(said nothing)")) : null,
+      message.text || !(message.calls || message.results) ? make("div", { class: "text" }, message.text || (message.thoughts ? "(thoughts only, no reply)" : "(no reply)")) : null,
       (message.calls || []).map(callOf), (message.results || []).map(resultOf)));
 
   const turnOf = (turn, number) =>
     make("article", { class: "turn", "aria-label": `Turn ${number + 1}` }, make("h4", {}, `Turn ${number + 1}`), turn.said.map(messageOf),
-      turn.cut ? make("p", { class: "said" }, "Stopped: the agent used up its steps.") : null,
+      turn.cut ? make("p", { class: "said" }, "Stopped: the agent reached the maximum number of steps.") : null,
       turn.faults ? make("ul", { class: "faults" }, turn.faults.map(faultOf)) : null);
 
   const wholeOf = (faults) =>
-    make("div", { class: "wrong" }, make("h4", {}, "What is wrong with the whole"),
+    make("div", { class: "wrong" }, make("h4", {}, "Faults of the whole conversation"),
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Differences" }, make("table", {},
         make("thead", {}, make("tr", {}, ["Score", "Where", "Expected", "Actual"].map((name) => make("th", { scope: "col" }, name)))),
         make("tbody", {}, faults.map((fault) => {
@@ -262,61 +262,61 @@
         })))));
 
   const judgeOf = (judge) =>
-    make("div", { class: "wrong" }, make("h4", {}, `Judge${judge.value === undefined ? "" : ` ${fixed(judge.value, 3)}: ${judge.passed ? "passes" : "does not pass"}`}${judge.cached ? " (judged before)" : ""}`),
+    make("div", { class: "wrong" }, make("h4", {}, `Judge${judge.value === undefined ? "" : ` ${fixed(judge.value, 3)}: ${judge.passed ? "passes" : "does not pass"}`}${judge.cached ? " (cached)" : ""}`),
       judge.trouble ? make("p", { class: "opinion" }, `Not graded: ${judge.trouble}`) : null,
       judge.grades.map((grade) => make("div", { class: "opinion" },
         make("small", {}, grade.attempt ? grade.attempt.replaceAll("_", " ") : `goal ${fixed(grade.goal, 2)}, process ${fixed(grade.process, 2)}`),
         make("div", { class: "text" }, grade.reason || "(no reason given)"))));
 
   const counted = (found) => Object.entries(found || {}).map(([name, count]) => `${name.replaceAll("_", " ")} ${count}`).join(", ");
-  const inAddress = (part) => encodeURIComponent(part.replace(/\p{Surrogate}/gu, "\ufffd")); // half an emoji is no part of an address
+  const inAddress = (part) => encodeURIComponent(part.replace(/\p{Surrogate}/gu, "\ufffd")); // half an emoji can't be in a URL
   const linkTo = (where) => make("a", { href: [data.folder, ...where.split("/")].map(inAddress).join("/") }, where);
   const block = (title, lines) => make("div", { class: "wrong" }, make("h4", {}, title),
     lines.filter(([, value]) => value).map(([name, value]) => make("div", { class: "opinion" }, make("small", {}, name), make("div", { class: "text" }, value))));
 
   const solutionsOf = (found) => block("Solutions", [
     ["verdicts", counted(found.verdicts)], ["ungradable lines", counted(found.ungradable)], ["not judged in time", found.missing],
-    ["taken over from", found.reused_from && `${found.reused_from} (${found.reused})`], ["every verdict", found.results && linkTo(found.results)],
+    ["reused from", found.reused_from && `${found.reused_from} (${found.reused})`], ["all verdicts", found.results && linkTo(found.results)],
   ]);
 
   const learningOf = (found) => block("Learning", [
-    ["how", `${found.learning}, ${found.mode}, conversation ${found.position} of the stream, ${found.entries} entries in the playbook`],
-    ["reviews", counted(found.reviews)], ["what the teacher said", (found.guidance || []).join("\n")],
+    ["mode", `${found.learning}, ${found.mode}, conversation ${found.position} of the stream, ${found.entries} entries in the playbook`],
+    ["reviews", counted(found.reviews)], ["guidance of the teacher", (found.guidance || []).join("\n")],
     ["reward", found.reward && fixed(found.reward.score, 3)],
-    ["learnt", (found.added || []).map((entry) => `${entry.cue.join(" / ")}: ${entry.action}`).join("\n")],
+    ["learned", (found.added || []).map((entry) => `${entry.cue.join(" / ")}: ${entry.action}`).join("\n")],
     ["trouble", (found.trouble || []).join("\n")],
   ]);
 
   const scoresOf = (scores) => (scores || []).map(([name, value, threshold]) =>
     make("span", { class: `chip ${value >= threshold ? "good" : "bad"}` }, `${value >= threshold ? "✓" : "✗"} ${name} ${fixed(value, 3)}`));
 
-  const missingOf = (told) => {
-    if (told.closed) return "This suite is confidential: what was said is kept encrypted, and is shown on no page.";
-    if (told.trouble) return `The transcript is there, but ${told.trouble}.`;
-    return told.where ? "Nothing was said." : "There is no transcript of this trial.";
+  const missingOf = (detail) => {
+    if (detail.closed) return "This suite is confidential: dialogues are stored encrypted and not shown here.";
+    if (detail.trouble) return `The transcript ${detail.trouble}.`;
+    return detail.where ? "The dialogue is empty." : "No transcript of this trial.";
   };
 
-  const sideOf = (title, told, outcome) =>
+  const sideOf = (title, detail, outcome) =>
     make("section", { class: "side" },
       title ? make("h3", {}, title) : null,
-      make("div", { class: "line" }, outcome ? verdict(outcome) : null, scoresOf(told.scores),
-        told.answer ? make("span", {}, `answer ${told.answer.attempt.replaceAll("_", " ")}`) : null),
-      told.reason ? make("p", { class: "text" }, told.reason) : null,
-      told.turns ? told.turns.map(turnOf) : told.solutions ? null : make("p", { class: "note" }, missingOf(told)),
-      told.faults ? wholeOf(told.faults) : null,
-      told.judge ? judgeOf(told.judge) : null,
-      told.solutions ? solutionsOf(told.solutions) : null,
-      told.learning ? learningOf(told.learning) : null,
-      (told.notes || []).map((note) => make("p", { class: "note" }, note)));
+      make("div", { class: "line" }, outcome ? verdict(outcome) : null, scoresOf(detail.scores),
+        detail.answer ? make("span", {}, `answer ${detail.answer.attempt.replaceAll("_", " ")}`) : null),
+      detail.reason ? make("p", { class: "text" }, detail.reason) : null,
+      detail.turns ? detail.turns.map(turnOf) : detail.solutions ? null : make("p", { class: "note" }, missingOf(detail)),
+      detail.faults ? wholeOf(detail.faults) : null,
+      detail.judge ? judgeOf(detail.judge) : null,
+      detail.solutions ? solutionsOf(detail.solutions) : null,
+      detail.learning ? learningOf(detail.learning) : null,
+      (detail.notes || []).map((note) => make("p", { class: "note" }, note)));
 
-  const factsOf = (trial, told) => {
-    const labels = told.labels || {};
-    const where = told.where && linkTo(told.where);
-    const usage = told.bill && told.bill.usage;
+  const factsOf = (trial, detail) => {
+    const labels = detail.labels || {};
+    const where = detail.where && linkTo(detail.where);
+    const usage = detail.bill && detail.bill.usage;
     const facts = [
-      ["test", told.key], ["agent", told.spec], ["content", told.fingerprint],
+      ["test", detail.key], ["agent", detail.spec], ["content", detail.fingerprint],
       ["labels", [labels.complexity, labels.category, labels.split, ...(labels.tags || [])].filter(Boolean).join(", ")],
-      ["took", `${seconds(trial.seconds)}${usage ? `, ${usage.calls} calls, ${usage.input.toLocaleString("en")} tokens in, ${usage.output.toLocaleString("en")} out, ${dollars(told.bill.cost)}` : ""}`],
+      ["usage", `${seconds(trial.seconds)}${usage ? `, ${usage.calls} calls, ${usage.input.toLocaleString("en")} tokens in, ${usage.output.toLocaleString("en")} out, ${dollars(detail.bill.cost)}` : ""}`],
       ["transcript", where],
     ];
     return make("dl", { class: "origin" }, facts.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
@@ -339,9 +339,9 @@
     }
     find("trial-body").replaceChildren(make("p", { class: "note" }, "Loading …"));
     find("trial-title").focus();
-    const parts = await dialogueOf(number).then((told) => tell(trial, told), () => [
+    const parts = await dialogueOf(number).then((detail) => layOut(trial, detail), () => [
       make("div", { class: "line" }, verdict(trial.verdict)), trial.why ? make("p", { class: "text" }, trial.why) : null,
-      make("p", { class: "note" }, `The dialogues of this run lie in the folder ${data.folder}/page beside this file, and are not there: keep the two together.`),
+      make("p", { class: "note" }, `The dialogues are missing: keep the folder ${data.folder}/page beside this file.`),
     ].filter(Boolean));
     if (opened !== number) return;
     dialog.classList.toggle("two", parts.two === true);
@@ -349,12 +349,12 @@
     dialog.scrollTop = 0;
   };
 
-  const tell = (trial, told) => {
-    const sides = told.before
-      ? [sideOf("Baseline", told.before, told.before.verdict), sideOf("This run", told, trial.verdict)]
-      : [sideOf("", told, trial.verdict)];
-    const parts = [make("div", { class: "sides" }, sides), make("h3", {}, "About this trial"), factsOf(trial, told)];
-    parts.two = Boolean(told.before);
+  const layOut = (trial, detail) => {
+    const sides = detail.before
+      ? [sideOf("Baseline", detail.before, detail.before.verdict), sideOf("This run", detail, trial.verdict)]
+      : [sideOf("", detail, trial.verdict)];
+    const parts = [make("div", { class: "sides" }, sides), make("h3", {}, "About this trial"), factsOf(trial, detail)];
+    parts.two = Boolean(detail.before);
     return parts;
   };
 
@@ -399,7 +399,7 @@
     theme.textContent = `Theme: ${next || "system"}`;
   });
 
-  // ---- what scrolls can be scrolled by keyboard, and nothing else is a stop on the way
+  // ---- regions that scroll can be focused with the keyboard, others are skipped
 
   const settle = () => {
     for (const region of document.querySelectorAll("main .scroll")) {
@@ -410,7 +410,7 @@
   window.addEventListener("resize", settle);
   document.addEventListener("toggle", settle, true);
 
-  // ---- begin
+  // ---- start
 
   for (const name of fields) {
     find(`filter-${name}`).addEventListener("input", () => { state.page = 0; select(); });
@@ -422,7 +422,7 @@
   window.addEventListener("hashchange", follow);
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='#trial']");
-    if (link && link.hash === location.hash) follow();  // it was followed before, and the hash does not change
+    if (link && link.hash === location.hash) follow();  // the same link again: the hash does not change
   });
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
   head();

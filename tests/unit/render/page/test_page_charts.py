@@ -16,7 +16,7 @@ from pytest_crmeval.render.page.curves import (
 
 def point(x: float, rate: float = 0.5, name: str = "") -> Point:
     """Return a point with an interval."""
-    return Point(x=x, rate=rate, low=max(0.0, rate - 0.1), high=min(1.0, rate + 0.1), name=name, told=f"{name}!")
+    return Point(x=x, rate=rate, low=max(0.0, rate - 0.1), high=min(1.0, rate + 0.1), name=name, title=f"{name}!")
 
 
 def checkpoint(step: int | None, value: float | None, name: str = "") -> dict[str, Any]:
@@ -86,7 +86,7 @@ def test_latency_goes_from_the_median_to_the_slowest() -> None:
 
     assert first.start < first.end
     assert first.y < second.y < chart.bottom
-    assert "claude: p50 2 s, p95 9 s, p99 14 s" == first.told
+    assert "claude: p50 2 s, p95 9 s, p99 14 s" == first.title
     assert ("mute", "0 s", "500 ms", "500 ms") == tuple(chart.rows[1])
 
 
@@ -114,7 +114,7 @@ def test_checkpoints_are_drawn_by_step() -> None:
     table = checkpoint_table(records)
 
     assert [("49", "0.250"), ("196", "0.500")] == [(row[0], row[2]) for row in chart.rows]
-    assert "the best is checkpoint-196 with 0.500" in chart.told
+    assert "the best is checkpoint-196 with 0.500" in chart.caption
     assert ["49", "98", "196", "\N{EN DASH}"] == [row[1] for row in table]
     assert {len(CHECKPOINT_HEAD)} == {len(row) for row in table}
 
@@ -129,8 +129,8 @@ def test_what_was_not_judged_to_its_end_is_drawn_but_never_called_the_best() -> 
     (nothing_whole,) = checkpoint_curve("checkpoints", [late])
 
     assert ["49", "98", "196"] == [row[0] for row in chart.rows]
-    assert "the best is checkpoint-49 with 0.250" in chart.told
-    assert "best" not in nothing_whole.told
+    assert "the best is checkpoint-49 with 0.250" in chart.caption
+    assert "best" not in nothing_whole.caption
 
 
 def test_what_nobody_can_judge_is_told() -> None:
@@ -138,9 +138,7 @@ def test_what_nobody_can_judge_is_told() -> None:
     record = checkpoint(49, 1.0)
     record["checkpoint"] |= {"lines": 167, "ungradable_because": {"bad_line": 3}}
 
-    assert ["Not in pass@1, because nobody can judge them: 3 of 167 lines of checkpoint-49 (bad line 3)."] == list(
-        ungradable(record)
-    )
+    assert ["Ungradable, so not in pass@1: 3 of 167 lines of checkpoint-49 (bad line 3)."] == list(ungradable(record))
     assert [] == list(ungradable({"subject": "mini"}))
 
 

@@ -103,7 +103,7 @@ def test_a_file_that_is_no_transcript_is_told(tmp_path: Path, content: bytes) ->
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
 
-    assert kept(tmp_path, played()).trouble.startswith("not a transcript: ")
+    assert kept(tmp_path, played()).trouble.startswith("is not a transcript: ")
 
 
 def test_what_has_no_end_is_cut(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where a value is on an axis, and where its ticks are."""
+"""Axes: positions of values and ticks."""
 
 import pytest
 from hypothesis import given

@@ -13,10 +13,9 @@ from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.render.page.baseline import baseline_of, changes_of
 from pytest_crmeval.render.page.gates import GateView
 from pytest_crmeval.render.page.heat import LABELS, heats_of
-from pytest_crmeval.render.page.links import in_common, to_trials
 from pytest_crmeval.render.page.suites import suites_of
 from pytest_crmeval.render.page.view import view_of
-from pytest_crmeval.render.page.words import amount, percent, seconds, signed
+from pytest_crmeval.render.page.words import amount, in_common, percent, seconds, signed, to_trials
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.comparison import CaseChange
 from pytest_crmeval.report.outcome import outcome_of
@@ -39,21 +38,21 @@ HOLDS, BREACHED = rulings()[0], rulings()[1]
 @pytest.mark.parametrize(
     ("found", "mood", "told"),
     [
-        (report(trial("one")), "plain", "Complete; no gate was judged"),
+        (report(trial("one")), "plain", "Complete; no gate was evaluated"),
         (report(trial("one"), rulings=[HOLDS]), "good", "1 gate holds"),
         (report(trial("one"), rulings=[HOLDS, HOLDS]), "good", "2 gates hold"),
         (report(trial("one"), rulings=[HOLDS, BREACHED]), "bad", "1 of 2 gates breached"),
-        (report(trial("one"), trial("two", Verdict.ERRORED)), "warn", "1 errored: the world broke"),
-        (report(trial("one"), not_run=3, rulings=[HOLDS]), "bad", "Not complete: 3 not run"),
-        (report(trial("one"), not_run=3), "warn", "Not complete: 3 not run"),
-        (report(), "plain", "Complete; no gate was judged"),
+        (report(trial("one"), trial("two", Verdict.ERRORED)), "warn", "1 errored: infrastructure failed"),
+        (report(trial("one"), not_run=3, rulings=[HOLDS]), "bad", "Incomplete: 3 not run"),
+        (report(trial("one"), not_run=3), "warn", "Incomplete: 3 not run"),
+        (report(), "plain", "Complete; no gate was evaluated"),
     ],
 )
 def test_the_outcome_is_the_worst_that_is_to_be_said(found: Report, mood: str, told: str) -> None:
     """An incomplete run is never good, nor is one in which the world broke."""
     outcome = outcome_of(found)
 
-    assert (mood, told) == (outcome.mood, outcome.told)
+    assert (mood, told) == (outcome.mood, outcome.text)
 
 
 def test_tiles_count_all_suites_together() -> None:
@@ -191,9 +190,12 @@ def test_what_is_red_for_another_reason_is_not_green() -> None:
     red = replace(holding, run={**FACTS, "red": ["a"]})
     unasked = replace(holding, run={**FACTS, "parts": [{"plugin_gates": True}, {"merged": {}}]})
 
-    assert ("good", "1 gate holds") == (view_of(holding).outcome.mood, view_of(holding).outcome.told)
-    assert ("warn", "1 test is red for another reason") == (view_of(red).outcome.mood, view_of(red).outcome.told)
-    assert ("warn", "Gates of plugins were not asked") == (view_of(unasked).outcome.mood, view_of(unasked).outcome.told)
+    assert ("good", "1 gate holds") == (view_of(holding).outcome.mood, view_of(holding).outcome.text)
+    assert ("warn", "1 test failed outside a trial") == (view_of(red).outcome.mood, view_of(red).outcome.text)
+    assert ("warn", "Gates of plugins were not evaluated") == (
+        view_of(unasked).outcome.mood,
+        view_of(unasked).outcome.text,
+    )
 
 
 def test_metrics_have_their_intervals() -> None:
@@ -217,9 +219,9 @@ def test_what_a_heat_map_counts_is_named() -> None:
     file = replace(trial(planned("f", suite="checkpoints", subject="checkpoint-1")), solutions=solved)
     found = {suite.name: suite.heats[0] for suite in suites_of(report(*twice, file))}
 
-    assert ("cases", "oracle, t: 100 % of 1 case") == (found["crm"].of, found["crm"].rows[0][1][0].told)
-    told = found["checkpoints"].of, found["checkpoints"].rows[0][1][0].told
-    assert ("solutions", "checkpoint-1, dp: 100 % of 1 solution") == told
+    assert ("cases", "oracle, t: 100 % of 1 case") == (found["crm"].of, found["crm"].rows[0][1][0].title)
+    shown = found["checkpoints"].of, found["checkpoints"].rows[0][1][0].title
+    assert ("solutions", "checkpoint-1, dp: 100 % of 1 solution") == shown
 
 
 def test_a_gate_of_each_subject_names_the_subject() -> None:
@@ -269,7 +271,7 @@ def test_a_difference_that_is_not_sure_is_neither_better_nor_worse() -> None:
     (contrast,) = comparison(["a"], []).contrasts
     unsure = replace(comparison(["a"], []), contrasts=(replace(contrast, p_holm=0.4),))
 
-    assert "no sure difference" == baseline_of(unsure).contrasts[0].ruling
+    assert "no significant change" == baseline_of(unsure).contrasts[0].ruling
 
 
 @pytest.mark.parametrize(
