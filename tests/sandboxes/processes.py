@@ -1,8 +1,19 @@
 """Who runs below whom, as /proc tells it."""
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+_PATIENCE = 60.0
+
+
+def until(true: Callable[[], bool]) -> bool:
+    """Wait until something is true, for a minute at most."""
+    deadline = time.monotonic() + _PATIENCE
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return true()
 
 
 def parents() -> Mapping[int, int]:

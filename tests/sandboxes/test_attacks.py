@@ -17,7 +17,7 @@ from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, P
 from pytest_crmeval.sandboxes.local import LocalSandbox
 from tests.sandboxes import attacks
 from tests.sandboxes.conftest import allowed
-from tests.sandboxes.processes import alive, children, descendants
+from tests.sandboxes.processes import alive, children, descendants, until
 
 LIMITS = Limits(cpu_seconds=0.3, wall_seconds=0.7, memory_bytes=128 << 20, output_bytes=1 << 20)
 PATIENT = Limits(cpu_seconds=20.0, wall_seconds=90.0, memory_bytes=256 << 20, output_bytes=8 << 20)
@@ -48,11 +48,11 @@ def run(sandbox: LocalSandbox, source: str, limits: Limits = LIMITS, wanted: tup
 
 
 def assert_unharmed(sandbox: LocalSandbox) -> None:
-    """See that the next program is right, in an empty folder, and that nothing runs but the fork servers."""
+    """See that the next program is right, in an empty folder, and that nothing runs but fork server and template."""
     source = "import os; print(sum(map(int, input().split())), os.listdir())"
 
     assert b"3 ['main.py']\n" == run(sandbox, source, PATIENT).stdout
-    assert 1 == len(descendants(supervisor_of(sandbox)))
+    assert until(lambda: len(descendants(supervisor_of(sandbox))) == 2)
 
 
 def supervisor_of(sandbox: LocalSandbox) -> int:

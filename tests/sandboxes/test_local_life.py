@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 
 from pytest_crmeval.ports.sandbox import Language, Limits, Program, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.local import LocalSandbox, slots
-from tests.sandboxes.processes import alive, children, descendants, supervisors
+from tests.sandboxes.processes import alive, children, descendants, supervisors, until
 
 ROOT = Path(__file__).parents[2]
 LIMITS = Limits(cpu_seconds=20.0, wall_seconds=90.0, memory_bytes=256 << 20, output_bytes=1 << 20)
@@ -36,14 +35,6 @@ sandbox.close()
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
 
 
-def until(true: Callable[[], bool]) -> bool:
-    """Wait until something is true, not for ever."""
-    deadline = time.monotonic() + PATIENCE
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return true()
-
-
 def result(sandbox: LocalSandbox) -> bytes:
     """Return the output of a small program."""
     with sandbox.prepared(Program(language=Language.PYTHON, source="print(6 * 7)")) as prepared:
@@ -59,7 +50,7 @@ def test_nothing_outlives_a_killed_user(level: str, public: Path) -> None:
         assert user.stdout is not None
         if not user.stdout.readline():
             pytest.skip(f"{level} can't be had here")
-        assert until(lambda: len(descendants(user.pid)) == 3)
+        assert until(lambda: len(descendants(user.pid)) == 4)
         running = descendants(user.pid)
         user.kill()
 
@@ -67,19 +58,21 @@ def test_nothing_outlives_a_killed_user(level: str, public: Path) -> None:
     assert until(lambda: not list(public.glob("crmeval-cell-*")))
 
 
-@pytest.mark.parametrize("victim", ["supervisor", "fork server"])
-def test_a_cell_that_is_lost_is_replaced(victim: str) -> None:
-    """Whoever was killed: the next program does not notice."""
+@pytest.mark.parametrize("victim", ["supervisor", "fork server", "template"])
+def test_a_lost_process_of_the_sandbox_is_replaced(victim: str) -> None:
+    """The next program does not notice which one was killed."""
     before = supervisors()
     sandbox = LocalSandbox(workers=1)
     assert b"42\n" == result(sandbox)
     (supervisor,) = supervisors() - before
     (fork_server,) = children(supervisor)
-    os.kill(supervisor if victim == "supervisor" else fork_server, signal.SIGKILL)
+    (template,) = children(fork_server)
+    pids = {"supervisor": supervisor, "fork server": fork_server, "template": template}
+    os.kill(pids[victim], signal.SIGKILL)
 
     assert b"42\n" == result(sandbox)
     sandbox.close()
-    assert until(lambda: not alive(fork_server) and not alive(supervisor))
+    assert until(lambda: not any(map(alive, pids.values())))
     assert until(lambda: before == supervisors())
 
 

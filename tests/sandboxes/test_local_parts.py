@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -393,8 +395,12 @@ def test_time_in_a_queue_is_not_on_the_clock(monkeypatch: pytest.MonkeyPatch, qu
     isolation = Isolation(box="", folders=(), filters={}, alone=True, counted=False)
     request = RunRequest(kind=PYTHON, cpu_seconds=9.0, wall_seconds=0.1, memory_bytes=0, file_bytes=0, stack_bytes=0)
     seconds = "600" if reason else "0.5"  # whoever is to be ended must still be there, however late that is
-    with socket.socket() as control, subprocess.Popen(["/bin/sleep", seconds]) as program:
-        ended = inside.ForkServer(control, isolation, -1, ())._watch(program.pid, time.monotonic(), request)  # noqa: SLF001 (by itself)
+    control, client = socket.socketpair()
+    with control, client, subprocess.Popen(["/bin/sleep", seconds]) as program:
+        template: Any = SimpleNamespace(control=os.pidfd_open(program.pid))  # it has something to say at the end
+        server = inside.ForkServer(control=control, isolation=isolation, template=template, report=-1)
+        ended = server._watch(program.pid, time.monotonic(), request)  # noqa: SLF001 (by itself)
+        os.close(template.control)
 
     assert (reason, -signal.SIGKILL if reason else 0) == (ended, program.returncode)
 

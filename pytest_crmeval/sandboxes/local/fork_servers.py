@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_crmeval.sandboxes.local.inside.messages import RunRequest, RunResult, receive, send
 from pytest_crmeval.sandboxes.local.listening import Listener
-from pytest_crmeval.sandboxes.local.machine import EARLY_BINDING, ENVIRONMENT, interpreter
+from pytest_crmeval.sandboxes.local.machine import ENVIRONMENT, interpreter
 
 _START = str(Path(__file__).parent / "inside" / "start.py")
 _START_SECONDS = 120.0
@@ -39,7 +39,7 @@ class ForkServerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**ENVIRONMENT, **EARLY_BINDING},
+                env=ENVIRONMENT,
                 cwd="/",
                 start_new_session=True,
             )

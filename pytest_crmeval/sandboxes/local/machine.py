@@ -16,9 +16,6 @@ ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "OPENB
 _NEEDED = ("/usr/bin", "/usr/include", "/usr/lib", "/usr/libexec", str(Path(os.__file__).parent))
 """What is shown, whoever works in it."""
 
-EARLY_BINDING = {"LD_BIND_NOW": "1"}
-"""For fork servers: what the linker looks up before the first run is not looked up again in every one."""
-
 
 def interpreter() -> str:
     """Return the real interpreter: no shim, no link of a virtual environment."""

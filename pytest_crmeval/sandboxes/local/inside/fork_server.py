@@ -1,24 +1,27 @@
-"""The fork server: it is isolated once, then forks for every run, watches over it, and clears away what is left."""
+"""The fork server: it is isolated once, has its template forked for every run, watches the run, and clears up."""
 
 import os
+import resource
 import select
 import signal
 import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from stat import S_ISREG
 
 from pytest_crmeval.sandboxes.local.inside import cleaning
-from pytest_crmeval.sandboxes.local.inside.child import become_program, prepare
 from pytest_crmeval.sandboxes.local.inside.levels import Isolation
 from pytest_crmeval.sandboxes.local.inside.messages import (
+    BINARY,
+    COMPILER,
     CPU,
     FILES,
     MEMORY,
+    PYTHON,
     RUNTIME,
     WALL,
     RunRequest,
@@ -26,7 +29,9 @@ from pytest_crmeval.sandboxes.local.inside.messages import (
     receive,
     send,
 )
-from pytest_crmeval.sandboxes.local.inside.python_program import NAME, stand_in
+from pytest_crmeval.sandboxes.local.inside.python_program import NAME
+from pytest_crmeval.sandboxes.local.inside.template import KEPT
+from pytest_crmeval.sandboxes.local.inside.template_process import TemplateLost, TemplateProcess
 
 _CORES = os.cpu_count() or 1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -41,26 +46,22 @@ _MOST_QUEUED = 60.0
 
 
 class ClientGone(Exception):  # noqa: N818 (the normal end of a fork server)
-    """Whoever gives the requests is no more."""
+    """The process that sends the requests has gone."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForkServer:
     """One run after the other, each in a process of its own."""
 
     control: socket.socket
     isolation: Isolation
+    template: TemplateProcess
     report: int
     """Where a run reports what keeps it from its program; reading does not wait."""
-    spare: Sequence[int]
-    """What is at 0, 1 and 2 between runs."""
-    poller: select.poll = field(default_factory=select.poll)
 
     def serve(self) -> None:
-        """Run what is requested, until nobody requests any more."""
-        os.chdir(self.isolation.box)
-        self.poller.register(self.control, select.POLLIN)
-        with suppress(ClientGone, ConnectionError):
+        """Run what is requested, until the client is gone."""
+        with suppress(ClientGone, TemplateLost, ConnectionError):
             while True:
                 message, descriptors = receive(self.control)
                 if message is None:
@@ -68,35 +69,57 @@ class ForkServer:
                 self._run(RunRequest(*message), descriptors)
 
     def _run(self, request: RunRequest, descriptors: Sequence[int]) -> None:
-        """Run something once, and answer.
-
-        All that can be done before the fork is done before it: a child pays for every page that it writes to.
-        """
-        start = time.monotonic()
+        """Run something once, and answer."""
+        start, child = time.monotonic(), 0
         try:
-            begin = prepare(self.isolation, request, descriptors)
+            child = self._begun(request, descriptors)
         except OSError as error:
             result = RunResult(trouble=f"{type(error).__name__}: {error}")
         else:
-            child = os.fork()
-            if child == 0:
-                become_program(self.isolation, request, begin)
             result = self._watched(child, start, request)
-        stand_in(self.spare)
         for descriptor in descriptors:
             os.close(descriptor)
-        self._tell(result, request.wanted)
+        # All other programs are refused to start a process.
+        has_processes = child and (request.kind == COMPILER or request.kind not in self.isolation.filters)
+        if has_processes:
+            self._end_all(child)
+        self._answer(result, request.wanted)
         self._clear()
+        if has_processes:
+            self.template.restart()
+
+    def _begun(self, request: RunRequest, descriptors: Sequence[int]) -> int:
+        """Write the files of a run, and begin it; return its pid."""
+        program, stdin, stdout, stderr, *files = descriptors
+        for name, descriptor in zip(request.files, files, strict=True):
+            _write(name, descriptor)
+        executable: str | int | None = KEPT
+        size, words = 0, list(request.args)
+        if request.kind == PYTHON:
+            executable, size = None, _write(NAME, program)
+        elif request.kind == BINARY:
+            words.insert(0, "main")
+        else:
+            _write(request.name, program)
+            executable = request.args[0] if request.kind == COMPILER else KEPT
+        opened = os.open(request.args[0], os.O_RDONLY | os.O_CLOEXEC) if request.kind == RUNTIME else program
+        try:
+            asked = (request.kind, executable, words, list(_limits(request)), size)
+            return self.template.begin(asked, [opened, stdin, stdout, stderr])
+        finally:
+            if opened != program:
+                os.close(opened)
 
     def _clear(self) -> None:
-        """Remove what the program has left; mostly that is its own text, and nobody has to look for more."""
+        """Remove what the program has left; mostly that is its own text, and there is no need to look for more."""
         with suppress(OSError):  # it is what the program has made of it
             os.unlink(f"{self.isolation.box}/{NAME}")  # noqa: PTH108 (for each of thousands of runs)
-        if self.isolation.inodes_left is None or self.isolation.inodes_left != cleaning.inodes_left(self.isolation.box):
+        left = self.isolation.inodes_left
+        if left is None or left != cleaning.inodes_left(self.isolation.box):
             for room in self.isolation.folders:
                 cleaning.empty(room)
 
-    def _tell(self, result: RunResult, wanted: Sequence[str]) -> None:
+    def _answer(self, result: RunResult, wanted: Sequence[str]) -> None:
         found = dict(self._found(wanted))
         send(self.control, result._replace(found=list(found)) if found else result, list(found.values()))
         for descriptor in found.values():
@@ -104,42 +127,31 @@ class ForkServer:
 
     def _watched(self, child: int, start: float, request: RunRequest) -> RunResult:
         cut = self._watch(child, start, request)
-        _, status, usage = os.wait4(child, 0)
-        wall = time.monotonic() - start
-        self._end_the_rest(child)
+        status, cpu_seconds, memory_bytes = self.template.received()
+        trouble = b""
+        if status:
+            with suppress(BlockingIOError):  # the program itself has failed
+                trouble = os.read(self.report, _TROUBLE_BYTES)
         return RunResult(
-            trouble=self._reported(),
+            trouble=trouble.decode(errors="replace"),
             status=status,
             cut=cut,
-            cpu_seconds=usage.ru_utime + usage.ru_stime,
-            wall_seconds=wall,
-            memory_bytes=usage.ru_maxrss * 1024,
+            cpu_seconds=cpu_seconds,
+            wall_seconds=time.monotonic() - start,
+            memory_bytes=memory_bytes,
         )
-
-    def _reported(self) -> str:
-        """Return what has kept a run from its program; mostly nothing."""
-        try:
-            return os.read(self.report, _TROUBLE_BYTES).decode(errors="replace")
-        except BlockingIOError:
-            return ""
 
     def _watch(self, child: int, start: float, request: RunRequest) -> str:
         """Wait until the program ends, or end it; return why."""
-        handle = os.pidfd_open(child)
-        self.poller.register(handle, select.POLLIN)
-        try:
-            return self._until_over(child, handle, start, request)
-        finally:
-            self.poller.unregister(handle)
-            os.close(handle)
-
-    def _until_over(self, child: int, handle: int, start: float, request: RunRequest) -> str:
+        poller = select.poll()
+        poller.register(self.control, select.POLLIN)
+        poller.register(self.template.control, select.POLLIN)
         wait = min(request.cpu_seconds / _CORES, request.wall_seconds)
+        looks = self.isolation.counted or request.kind == RUNTIME
         while True:
-            looks = self.isolation.counted or request.kind == RUNTIME
-            heard = self.poller.poll(ceil(1000 * (min(wait, _COUNTING) if looks else wait)))
-            if any(descriptor != handle for descriptor, _ in heard):
-                self._kill(child)
+            heard = poller.poll(ceil(1000 * (min(wait, _COUNTING) if looks else wait)))
+            if any(descriptor == self.control.fileno() for descriptor, _ in heard):
+                _kill(child)
                 raise ClientGone
             if heard:
                 return ""
@@ -148,7 +160,7 @@ class ForkServer:
             if left <= 0:
                 left += _queued_seconds(child)
             if reason := self._reason(spare, left) or _too_large(child, request):
-                self._kill(child)
+                _kill(child)
                 return reason
             wait = min(max(spare / _CORES, _SHORTEST_LOOK), left)
 
@@ -163,12 +175,10 @@ class ForkServer:
         files, size = cleaning.weigh(self.isolation.folders)
         return files > _MOST_FILES or size > _MOST_BYTES
 
-    def _kill(self, child: int) -> None:
-        os.kill(child, signal.SIGKILL)
-
-    def _end_the_rest(self, child: int) -> None:
-        """End whatever the program has started: all that is in sight, or its group and its orphans."""
+    def _end_all(self, child: int) -> None:
+        """End all that a run may have started, and the template: all in sight, or the group and the orphans."""
         deadline = time.monotonic() + _PATIENCE
+        self.template.kill()
         with suppress(ProcessLookupError, PermissionError):
             os.kill(-1 if self.isolation.alone else -child, signal.SIGKILL)
         while _reap() and time.monotonic() < deadline:
@@ -176,7 +186,7 @@ class ForkServer:
                 os.kill(orphan, signal.SIGKILL)
 
     def _found(self, wanted: Sequence[str]) -> Iterator[tuple[str, int]]:
-        """Open what is wanted, if it is a file: no link is followed, and nobody's writing is waited for."""
+        """Open what is wanted, if it is a file: no link is followed, and no writer is waited for."""
         for name in wanted:
             try:
                 descriptor = os.open(Path(self.isolation.box, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -186,6 +196,34 @@ class ForkServer:
                 yield name, descriptor
             else:
                 os.close(descriptor)
+
+
+def _write(name: str, descriptor: int) -> int:
+    """Copy an open file into the box, and return its size. The kernel does it, without a copy in our memory."""
+    target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    offset, size = 0, os.fstat(descriptor).st_size
+    while offset < size:
+        offset += os.sendfile(target, descriptor, offset, size - offset)
+    os.close(target)
+    return size
+
+
+def _limits(request: RunRequest) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield each limit of a process with its soft and its hard value."""
+    _, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    stack = request.stack_bytes if hard == resource.RLIM_INFINITY else min(request.stack_bytes, hard)
+    yield resource.RLIMIT_STACK, (stack, hard)
+    cpu = ceil(request.cpu_seconds) + 1
+    yield resource.RLIMIT_CPU, (cpu, cpu)
+    # A runtime reserves far more addresses than it uses.
+    memory = resource.RLIMIT_DATA if request.kind == RUNTIME else resource.RLIMIT_AS
+    yield memory, (request.memory_bytes, request.memory_bytes)
+    yield resource.RLIMIT_FSIZE, (request.file_bytes, request.file_bytes)
+
+
+def _kill(child: int) -> None:
+    with suppress(ProcessLookupError):  # it has ended meanwhile
+        os.kill(child, signal.SIGKILL)
 
 
 def _too_large(child: int, request: RunRequest) -> str:
@@ -200,8 +238,11 @@ def _too_large(child: int, request: RunRequest) -> str:
 
 
 def _cpu_seconds(child: int) -> float:
-    """Return what a process has used so far, with all its threads."""
-    return time.clock_gettime((~child << 3) | 2)
+    """Return what a process has used so far, with all its threads; 0 if it has ended."""
+    try:
+        return time.clock_gettime((~child << 3) | 2)
+    except OSError:
+        return 0.0
 
 
 def _queued_seconds(child: int) -> float:
@@ -216,7 +257,7 @@ def _queued_seconds(child: int) -> float:
 
 
 def _reap() -> bool:
-    """Take leave of the dead; return whether somebody is still there."""
+    """Wait for ended children; return whether others are still there."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -226,7 +267,7 @@ def _reap() -> bool:
 
 
 def _children() -> list[int]:
-    """Return who is a child of this process, where that can be seen."""
+    """Return the children of this process, where that can be seen."""
     time.sleep(0.001)
     try:
         return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split()]

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-from collections.abc import Sequence
 
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWUTS = 0x0400_0000
@@ -21,15 +20,12 @@ MS_PRIVATE = 0x4_0000
 MNT_DETACH = 0x2
 
 _PR_SET_DUMPABLE = 4
-_PR_SET_SECCOMP = 22
 _PR_CAPBSET_DROP = 24
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
-_SECCOMP_MODE_FILTER = 2
 _CAPABILITIES = 64
 _CAPABILITY_VERSION_3 = 0x2008_0522
 _AT_FDCWD = -100
-_AT_EMPTY_PATH = 0x1000
 _AT_RECURSIVE = 0x8000
 # The same number on every architecture, as all calls since 5.1.
 _NR_MOUNT_SETATTR = 442
@@ -46,13 +42,6 @@ class _MountAttributes(ctypes.Structure):
         ("propagation", ctypes.c_uint64),
         ("userns", ctypes.c_uint64),
     )
-
-
-class _FilterProgram(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
-
-
-_KEPT: list[tuple[_FilterProgram, "ctypes.Array[ctypes.c_char]"]] = []
 
 
 def unshare(flags: int) -> None:
@@ -114,26 +103,6 @@ def drop_capabilities() -> None:
     _checked(_libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())), "capset")
 
 
-def filter_program(instructions: "ctypes.Array[ctypes.c_char]") -> int:
-    """Return the address of a seccomp filter with these instructions; both stay in memory for good."""
-    program = _FilterProgram(len(instructions) // 8, ctypes.addressof(instructions))
-    _KEPT.append((program, instructions))
-    return ctypes.addressof(program)
-
-
-def install_filter(program: int) -> None:
-    """Let a seccomp filter decide about every later call of this process and its children."""
-    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program)
-
-
-def execute_descriptor(descriptor: int, arguments: Sequence[str], number: int) -> None:
-    """Become the program that is open at ``descriptor``; ``number`` is execveat's on this machine."""
-    argv = (ctypes.c_char_p * (len(arguments) + 1))(*(os.fsencode(argument) for argument in arguments), None)
-    environment = [os.fsencode(f"{name}={value}") for name, value in os.environ.items()]
-    envp = (ctypes.c_char_p * (len(environment) + 1))(*environment, None)
-    syscall(number, descriptor, b"", argv, envp, _AT_EMPTY_PATH)
-
-
 def syscall(number: int, *arguments: object) -> int:
     """Make any call, by its number."""
     return _checked(int(_libc.syscall(ctypes.c_long(number), *map(_word, arguments))), f"syscall {number}")
@@ -144,8 +113,8 @@ def _word(argument: object) -> object:
     return ctypes.c_long(argument) if isinstance(argument, int) else argument
 
 
-def _prctl(option: int, first: int, second: int = 0) -> None:
-    if _libc.prctl(option, first, second, 0, 0) < 0:
+def _prctl(option: int, value: int) -> None:
+    if _libc.prctl(option, value, 0, 0, 0) < 0:
         _checked(-1, f"prctl {option}")
 
 

@@ -41,6 +41,8 @@ class IsolationRequest:
     library: str
     """Where the interpreter keeps its modules."""
     temporary: str
+    packages: Sequence[str]
+    """Folders that programs may import from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

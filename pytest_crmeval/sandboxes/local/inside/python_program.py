@@ -20,41 +20,44 @@ _TOO_LARGE = 2**63
 _end = os._exit
 """By a name of ours: a program may put something else in its place."""
 _OURS = "pytest_crmeval"
+_CALLS = 4
+"""Calls between the one of ``make_ready`` and the program: into the fork, ``run``, ``_played`` and ``exec``."""
 _ANYTHING = "import sys\ndef f(x: int) -> list[int]:\n    return [y for y in range(x) if y % 2]\nprint(f(3))\n"
 
 
-def make_ready(box: str) -> Sequence[int]:
-    """Do, once and before any run is forked, all that is the same for every program; return the stand-ins of its files.
-
-    What a run changes in memory is copied for it, page by page: that is most of what a run costs.
-    """
+def make_ready(box: str) -> None:
+    """Do, once and before any run is forked, all that is the same for every program."""
     for name in [name for name in sys.modules if name.partition(".")[0] == _OURS]:
         del sys.modules[name]
     sys.path.insert(0, box)
+    sys.setrecursionlimit(sys.getrecursionlimit() + _depth() + _CALLS)
+    # Files of the same kind as those of a run: one in memory twice, and a pipe.
     file = os.memfd_create("stand-in", os.MFD_CLOEXEC)
     reading, writing = os.pipe()
-    os.close(reading)
-    spare = (file, file, writing)
-    stand_in(spare)
+    for descriptor, number in ((file, 0), (file, 1), (writing, 2)):
+        os.dup2(descriptor, number)
+    for descriptor in (file, reading, writing):
+        os.close(descriptor)
     _open_streams()
     compile(_ANYTHING, NAME, "exec", dont_inherit=True)
-    return spare
+    gc.collect()
+    gc.freeze()
+    # Not frozen: what a program leaves in its names is collected at its end.
+    sys.modules["__main__"] = _main(f"{box}/{NAME}")
 
 
-def run(source: bytes, arguments: Sequence[str], box: str) -> NoReturn:
+def run(source: bytes, arguments: Sequence[str]) -> NoReturn:
     """Run a program to its end, which is the end of this process."""
     sys.argv = [NAME, *arguments]
     sys.orig_argv = [sys.executable, *sys.argv]
-    _finish(_played(source, f"{box}/{NAME}"))
+    _finish(_played(source))
 
 
-def _played(source: bytes, path: str) -> int:
-    """Return the exit status of a program; nobody but ``sys.modules`` holds its module then."""
-    main = _main(path)
-    sys.modules["__main__"] = main
-    sys.setrecursionlimit(sys.getrecursionlimit() + _depth())
+def _played(source: bytes) -> int:
+    """Return the exit status of a program; nothing but ``sys.modules`` holds its module then."""
+    names = sys.modules["__main__"].__dict__
     try:
-        exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)  # noqa: S102 (our trade)
+        exec(compile(source, names["__file__"], "exec", dont_inherit=True), names)  # noqa: S102 (our trade)
     except SystemExit as leaving:
         return _status(leaving)
     except BaseException as error:  # noqa: BLE001 (it is shown, as an interpreter does)
@@ -63,9 +66,9 @@ def _played(source: bytes, path: str) -> int:
 
 
 def _depth() -> int:
-    """Return how many calls are open below a program that an interpreter would not have there; one is ``exec``."""
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 (there is no public name)
-    depth = 1
+    """Return how many calls are open where ``make_ready`` is called."""
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 (there is no public name)
+    depth = 0
     while frame is not None:
         frame, depth = frame.f_back, depth + 1
     return depth
@@ -93,13 +96,6 @@ def _open_streams() -> None:
         stream = _stream(number, f"<{name}>", mode, errors)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-
-
-def stand_in(descriptors: Sequence[int]) -> None:
-    """Put files of the same kind as those of a run at 0, 1 and 2: one in memory twice, and a pipe."""
-    os.dup2(descriptors[0], 0)
-    os.dup2(descriptors[1], 1)
-    os.dup2(descriptors[2], 2)
 
 
 def _stream(descriptor: int, name: str, mode: str, errors: str) -> io.TextIOWrapper:

@@ -1,13 +1,11 @@
 """Which system calls a program may make: filters that the kernel runs before each of them."""
 
-import ctypes
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from errno import ENOSYS, EPERM
 from functools import cached_property
 
-from pytest_crmeval.sandboxes.local.inside import kernel
 from pytest_crmeval.sandboxes.local.inside.calls import (
     BY_ARGUMENTS,
     COMPILERS_ONLY,
@@ -56,33 +54,19 @@ class Filter:
 
     def of(self, pid: int) -> bytes:
         """Return the instructions for the process ``pid``, which may signal itself and no other process."""
-        for place in self._pids:
-            struct.pack_into("<I", self._memory, place * 8 + 4, pid)
-        return self._memory.raw
-
-    def install(self, pid: int) -> None:
-        """Let the filter hold for this process, which is ``pid``."""
-        for place in self._pids:
-            struct.pack_into("<I", self._memory, place * 8 + 4, pid)
-        kernel.install_filter(self._program)
-
-    def prepare(self) -> None:
-        """Write the instructions down, once for all runs."""
-        assert self.of(0)  # noqa: S101 (they are kept)
-        assert self._program  # noqa: S101 (the same)
+        packed = bytearray(self.packed)
+        for place in self.pids:
+            struct.pack_into("<I", packed, place * 8 + 4, pid)
+        return bytes(packed)
 
     @cached_property
-    def _memory(self) -> "ctypes.Array[ctypes.c_char]":
-        packed = b"".join(struct.pack("<HBBI", *instruction) for instruction in self._instructions)
-        return ctypes.create_string_buffer(packed, len(packed))
+    def packed(self) -> bytes:
+        """The instructions, with a stand-in for the pid."""
+        return b"".join(struct.pack("<HBBI", *instruction) for instruction in self._instructions)
 
     @cached_property
-    def _program(self) -> int:
-        """Where the kernel finds the instructions: the address of the structure that it asks for."""
-        return kernel.filter_program(self._memory)
-
-    @cached_property
-    def _pids(self) -> Sequence[int]:
+    def pids(self) -> Sequence[int]:
+        """Which of the instructions have a stand-in for the pid."""
         return [place for place, (*_, value) in enumerate(self._instructions) if value == _OWN_PID]
 
     @cached_property

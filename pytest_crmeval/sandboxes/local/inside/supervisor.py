@@ -1,54 +1,23 @@
 """The supervisor: it starts a fork server, waits outside until the fork server is over, and leaves nothing behind."""
 
-import gc
 import os
 import signal
-import site
 import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from pytest_crmeval.sandboxes.local.inside import cleaning, kernel, levels
-from pytest_crmeval.sandboxes.local.inside.child import KEPT, REPORT
 from pytest_crmeval.sandboxes.local.inside.fork_server import ForkServer
 from pytest_crmeval.sandboxes.local.inside.messages import send
-from pytest_crmeval.sandboxes.local.inside.python_program import make_ready
-
-WARM = [
-    "abc",
-    "bisect",
-    "collections",
-    "collections.abc",
-    "contextlib",
-    "copy",
-    "dataclasses",
-    "enum",
-    "functools",
-    "heapq",
-    "io",
-    "itertools",
-    "math",
-    "operator",
-    "os",
-    "re",
-    "string",
-    "struct",
-    "time",
-    "types",
-    "typing",
-    "encodings.ascii",
-    "encodings.latin_1",
-]
-"""Modules that programs import often: loaded once, before the wall, and not again for every run."""
+from pytest_crmeval.sandboxes.local.inside.template import KEPT, REPORT
+from pytest_crmeval.sandboxes.local.inside.template_process import TemplateProcess
 
 
 def supervise(control: socket.socket, isolation_request: Mapping[str, Any]) -> None:
     """Keep a fork server until it ends."""
-    _warm_up(isolation_request["packages"])
     asked = levels.IsolationRequest(**{name: isolation_request[name] for name in levels.IsolationRequest.__slots__})
     kernel.adopt_orphans()
     try:
@@ -63,17 +32,6 @@ def supervise(control: socket.socket, isolation_request: Mapping[str, Any]) -> N
         _serve(control, asked, outer)
 
 
-def _warm_up(packages: list[str]) -> None:
-    for name in WARM:
-        with suppress(ImportError):  # an interpreter that was built without it
-            import_module(name)
-    # Without -S these would be there: programs call exit().
-    site.setquit()
-    site.setcopyright()
-    site.sethelper()
-    sys.path.extend(packages)
-
-
 def _serve(control: socket.socket, isolation_request: levels.IsolationRequest, outer: levels.OuterFolders) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     kernel.adopt_orphans()  # a fork does not inherit it, and the next run must not begin before they are gone
@@ -83,19 +41,16 @@ def _serve(control: socket.socket, isolation_request: levels.IsolationRequest, o
         send(control, {"failed": str(error)})
         return
     _hold_library(isolation, isolation_request.library)
-    os.environ.pop("LD_BIND_NOW", None)
     os.environ["TMPDIR"] = isolation.folders[1]
-    for made in isolation.filters.values():
-        made.prepare()
-    spare = make_ready(isolation.box)
+    os.chdir(isolation.box)
     report, writing = os.pipe()
     os.set_blocking(report, False)
-    os.dup2(writing, REPORT, inheritable=False)
+    os.dup2(writing, REPORT)
     os.close(writing)
-    gc.collect()
-    gc.freeze()
+    filters = {kind: (made.packed, made.pids) for kind, made in isolation.filters.items()}
+    template = TemplateProcess({"box": isolation.box, "packages": isolation_request.packages, "filters": filters})
     send(control, {"ready": True})
-    ForkServer(control, isolation, report, spare).serve()
+    ForkServer(control=control, isolation=isolation, template=template, report=report).serve()
 
 
 def _hold_library(isolation: levels.Isolation, library: str) -> None:

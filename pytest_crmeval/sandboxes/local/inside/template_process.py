@@ -1,0 +1,106 @@
+"""The template, as its fork server sees it: a process that is started, and forks when it is asked to."""
+
+import marshal
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.machinery import SourceFileLoader
+from typing import Any, NoReturn
+
+from pytest_crmeval.sandboxes.local.inside import python_program, template
+from pytest_crmeval.sandboxes.local.inside.template import REPORT, Request
+
+_MAX_PACKET = 1 << 20
+_STARTER = f"""
+import _socket, marshal, sys, types
+control = _socket.socket(fileno=int(sys.argv[1]))
+modules, settings = marshal.loads(control.recv({_MAX_PACKET}))
+for name, code in modules:
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(code, module.__dict__)
+module.serve(control, settings)
+"""
+
+
+_MODULES: list[Any] = [
+    (module.__name__, SourceFileLoader(module.__name__, str(module.__file__)).get_code(module.__name__))
+    for module in (python_program, template)
+]
+"""Read while they can be: the package is not visible inside the sandbox."""
+
+
+class TemplateLost(Exception):  # noqa: N818 (it ends the fork server, which is replaced)
+    """The template has died."""
+
+
+class TemplateProcess:
+    """The template of one fork server."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
+        self._executes = os.access(sys.executable, os.X_OK)
+        self._pid = 0
+        self.control = self._started()
+
+    def begin(self, request: Request, descriptors: Sequence[int]) -> int:
+        """Have a program begun; return its pid."""
+        try:
+            socket.send_fds(self.control, [marshal.dumps(request)], descriptors)
+        except ConnectionError as error:
+            raise TemplateLost from error
+        return int(self.received())
+
+    def received(self) -> Any:  # noqa: ANN401 (as the template has sent it)
+        """Wait for a message; TemplateLost if there will be none."""
+        if packet := self.control.recv(_MAX_PACKET):
+            return marshal.loads(packet)  # noqa: S302 (programs can't write to this socket)
+        raise TemplateLost
+
+    def kill(self) -> None:
+        """End it, whatever it does."""
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+
+    def restart(self) -> None:
+        """Start another one, after this one was killed."""
+        self.control.close()
+        self.control = self._started()
+
+    def _started(self) -> socket.socket:
+        """Start it in a new interpreter, which is small; as a fork of this process where that can't be started."""
+        if self._executes:
+            control = self._forked()
+            with suppress(ConnectionError):
+                control.send(marshal.dumps((_MODULES, self._settings)))
+            if control.recv(_MAX_PACKET):
+                return control
+            control.close()
+            self._executes = False
+        control = self._forked()
+        if control.recv(_MAX_PACKET):
+            return control
+        raise TemplateLost
+
+    def _forked(self) -> socket.socket:
+        ours, control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._pid = os.fork()
+        if self._pid == 0:
+            self._become_template(control)
+        control.close()
+        return ours
+
+    def _become_template(self, control: socket.socket) -> NoReturn:
+        try:
+            if self._executes:
+                control.set_inheritable(True)
+                command = [sys.executable, "-I", "-S", "-B", "-c", _STARTER, str(control.fileno())]
+                # What the linker looks up before the first run is not looked up again in every one.
+                os.execve(sys.executable, command, {**os.environ, "LD_BIND_NOW": "1"})  # noqa: S606 (no shell)
+            os.closerange(3, control.fileno())
+            os.closerange(control.fileno() + 1, REPORT)
+            template.serve(control, self._settings)
+        finally:
+            os._exit(1)
