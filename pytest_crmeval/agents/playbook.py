@@ -33,12 +33,12 @@ class Practice(PlaybookEntry, frozen=True, kw_only=True, omit_defaults=False):
     since: int = 0
     """Conversations that were played with it."""
     fired: int = 0
-    """Those of them in which its cue was heard."""
+    """Conversations with its cue."""
     hits: int = 0
     adoptions: int = 0
     failures: int = 0
     heard: Rewards = Rewards()
-    """Rewards of conversations in which its cue was heard."""
+    """Rewards of conversations with its cue."""
     unheard: Rewards = Rewards()
     """Rewards of the other conversations."""
 
@@ -54,7 +54,7 @@ class Practice(PlaybookEntry, frozen=True, kw_only=True, omit_defaults=False):
 
     @property
     def gain(self) -> float | None:
-        """How much better conversations are rewarded where its cue was heard; None if nothing can be compared."""
+        """Mean reward with its cue minus mean reward without; None if one of them is missing."""
         heard, unheard = self.heard.mean, self.unheard.mean
         return None if heard is None or unheard is None else heard - unheard
 
@@ -91,7 +91,7 @@ class Playbook(Record, frozen=True, kw_only=True, omit_defaults=False):
         return tuple(entry for entry in self.entries if entry.fires(utterance))
 
     def practised(self, lesson: Lesson) -> "Playbook":
-        """Return the playbook with one more conversation counted, and nothing else changed."""
+        """Return the playbook with one more conversation counted, but otherwise unchanged."""
         practices = tuple(practice.after(lesson) for practice in self.practices)
         return replace(self, played=self.played + 1, practices=practices)
 

@@ -21,7 +21,7 @@ class Scripted:
 
 @dataclass(frozen=True, kw_only=True)
 class Parrot:
-    """Calls nothing, and repeats what the user said with vague claims that fit any request."""
+    """Makes no calls, and repeats the user's words with vague claims that fit any request."""
 
     name: str = "parrot"
 

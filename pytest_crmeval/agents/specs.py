@@ -49,7 +49,7 @@ def secret_parameter(spec: str) -> str:
 
 
 def _described(error: Exception, module: str) -> str:
-    """Return what the user's own code has raised, and where."""
+    """Return the exception of the user's code, and its location."""
     if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
         return f"there is no module {module!r} on the Python path"
     place = traceback.extract_tb(error.__traceback__)[-1]

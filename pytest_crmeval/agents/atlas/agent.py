@@ -1,7 +1,7 @@
-"""The agent ``atlas``: a student proposes, a teacher reviews what would be changed, and both learn from it."""
+"""The agent ``atlas``: a student proposes calls, a teacher reviews those that change the CRM, and both learn."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_crmeval.agents.atlas.learning import SeenConversation, pruned, revised, reward
@@ -24,7 +24,7 @@ _UNREAD = "The teacher's answer could not be read. Check each value against what
 
 
 class AtlasSession:
-    """Plays one conversation with a playbook, and returns what was learned from it."""
+    """Plays one conversation with a playbook, and returns the lesson."""
 
     def __init__(self, name: str, spec: AtlasSpec, setup: SessionSetup, system: str) -> None:
         self.name = name
@@ -57,7 +57,7 @@ class AtlasSession:
         return self._agreed(messages, tools, proposed)
 
     def finished(self, messages: Sequence[Message]) -> Lesson:
-        """Reward the conversation and learn from it; ModelError if a model can't be asked."""
+        """Reward the conversation and learn from it, unless an answer is unreadable; ModelError if a model fails."""
         self.lesson = replace(
             self.lesson,
             uses=uses_in(self._playbook, messages),
@@ -65,10 +65,16 @@ class AtlasSession:
             guidance=tuple(self._guidance),
             trouble=tuple(self._trouble),
         )
-        if self.lesson.learns:
-            self._step(lambda lesson: self._rewarded(lesson, messages), "not rewarded")
-        if self.lesson.reward:
-            self._step(lambda lesson: self._revised(lesson, messages), "nothing was learnt")
+        models, spec, problem = self._setup.models, self._spec, "not rewarded"
+        try:
+            if self.lesson.learns:
+                found = reward(models["reward"], models["arbiter"], messages, spec.samples, spec.threshold)
+                self._setup.log.rewarded(found)
+                self.lesson, problem = replace(self.lesson, reward=found), "nothing was learnt"
+                seen = SeenConversation(messages=messages, tools=self._tools)
+                self.lesson = revised(models["learner"], self.lesson, self._playbook, seen, most=spec.entries)
+        except UnreadableError as error:
+            self.lesson = self.unlearned(f"{problem}: {error}")
         return self.lesson
 
     def unlearned(self, why: str) -> Lesson:
@@ -87,7 +93,7 @@ class AtlasSession:
         return self._setup.models["student"].complete(Prompt(system=system, messages=messages, tools=tools)).reply
 
     def _agreed(self, messages: Sequence[Message], tools: Sequence[Tool], proposed: Reply) -> Reply:
-        """Return what student and teacher agree on; a change without approval is not made, unless the mode is coach."""
+        """Return the reply that student and teacher agree on; only in the mode ``coach`` may a change lack approval."""
         said: list[str] = []
         for number in range(1, self._spec.retries + 1):
             found = self._reviewed(messages, proposed, said, number)
@@ -136,29 +142,10 @@ class AtlasSession:
         )
         return found
 
-    def _step(self, step: Callable[[Lesson], Lesson], otherwise: str) -> None:
-        """Continue the lesson; an unreadable answer of a role is noted as trouble, and nothing is learned from it."""
-        try:
-            self.lesson = step(self.lesson)
-        except UnreadableError as error:
-            self.lesson = self.unlearned(f"{otherwise}: {error}")
-
-    def _rewarded(self, lesson: Lesson, messages: Sequence[Message]) -> Lesson:
-        models, spec = self._setup.models, self._spec
-        found = reward(models["reward"], models["arbiter"], messages, spec.samples, spec.threshold)
-        self._setup.log.rewarded(found)
-        return replace(lesson, reward=found)
-
-    def _revised(self, lesson: Lesson, messages: Sequence[Message]) -> Lesson:
-        learner, most = self._setup.models["learner"], self._spec.entries
-        return revised(
-            learner, lesson, self._playbook, SeenConversation(messages=messages, tools=self._tools), most=most
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class Atlas:
-    """A student and a teacher that play each conversation with what they have learned from those before."""
+    """A student and a teacher, whose playbook grows with each conversation."""
 
     name: str
     spec: AtlasSpec
@@ -184,5 +171,5 @@ def _changes(reply: Reply) -> bool:
 
 
 def _asked_for(messages: Sequence[Message]) -> str:
-    """Return what the user said last."""
+    """Return the last utterance of the user."""
     return next((message.text for message in reversed(messages) if message.speaker == "user"), "")

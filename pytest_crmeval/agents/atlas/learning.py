@@ -1,4 +1,4 @@
-"""What is learned from a conversation: its reward, and what changes in the playbook."""
+"""Learning from a conversation: its reward, and the changes of the playbook."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

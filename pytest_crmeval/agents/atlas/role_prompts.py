@@ -24,7 +24,7 @@ class UnreadableError(Exception):
 
 
 def ask(model: ChatModel, prompt: Prompt, read: Callable[[Arguments], Answer]) -> Answer:
-    """Ask for an answer, and again if it is unreadable; UnreadableError if the second one is, too."""
+    """Ask for an answer, and again if it is unreadable; UnreadableError if both are."""
     try:
         return read(_arguments(model.complete(prompt), prompt.must_call))
     except UnreadableError as error:
@@ -33,7 +33,7 @@ def ask(model: ChatModel, prompt: Prompt, read: Callable[[Arguments], Answer]) -
 
 
 def prompt_for(role: str, tool: Tool, sections: Mapping[str, str]) -> Prompt:
-    """Return the request to a role: its instructions, and what it is shown, each part under its name."""
+    """Return the request to a role: its instructions, and the sections that it is shown, each with its name."""
     shown = "\n\n".join(f"<{name}>\n{text}\n</{name}>" for name, text in sections.items() if text)
     text = f"{shown}\n\nAnswer by calling `{tool.name}`."
     system = files(__package__).joinpath(f"{role}.md").read_text(encoding="utf-8").strip()

@@ -43,11 +43,11 @@ class AtlasSpec:
     samples: int = 3
     """Number of opinions of the reward model."""
     retries: int = 2
-    """How often a student may propose again."""
+    """Maximum number of further proposals of a student."""
     threshold: float = 0.15
     """Standard deviation of the samples above which an arbiter is asked."""
     entries: int = 24
-    """How many entries the playbook may have."""
+    """Maximum number of entries in the playbook."""
 
     @classmethod
     def parse(cls, spec: str) -> Self:
@@ -73,7 +73,7 @@ class AtlasSpec:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles that are asked."""
+        """The roles that are used."""
         taught = () if self.mode == "solo" else ("teacher",)
         return ("student", *taught, *(("reward", "arbiter", "learner") if self.learns else ()))
 

@@ -17,7 +17,7 @@ from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.domain.wire import encoded, written_call
 
 Event = tuple[str, str, Json]
-"""What happened to a playbook, to which entry, and details."""
+"""A change of a playbook: its kind, the entry, and details."""
 
 
 class SessionLog:
@@ -39,7 +39,7 @@ class SessionLog:
         self._id = uuid4()
 
     def begun(self, lesson: Lesson) -> None:
-        """Write that it starts; an unfinished earlier attempt at the same case is marked as abandoned."""
+        """Record the start; an unfinished earlier attempt at the same case is marked as abandoned."""
         planned, place = self._planned, [self._run, self._key]
         self._execute(
             "UPDATE crmeval.sessions SET status = 'abandoned', ended = clock_timestamp() "
@@ -58,7 +58,7 @@ class SessionLog:
         )
 
     def attempted(self, attempt: ReviewedProposal) -> None:
-        """Note a proposal and its review."""
+        """Record a proposal and its review."""
         self._execute(
             "INSERT INTO crmeval.attempts (session_id, turn, attempt, calls, review, instead) "
             "VALUES (%s, %s, %s, %s, %s, %s)",
@@ -74,7 +74,7 @@ class SessionLog:
             )
 
     def rewarded(self, reward: Reward) -> None:
-        """Note what it was worth."""
+        """Record the reward."""
         record = reward.to_dict()
         self._execute(
             "INSERT INTO crmeval.rewards (session_id, score, spread, samples, arbiter) VALUES (%s, %s, %s, %s, %s)",
@@ -82,7 +82,7 @@ class SessionLog:
         )
 
     def finished(self, lesson: Lesson, playbook: Playbook) -> None:
-        """Note what was learnt and the new playbook, in one transaction."""
+        """Record the lesson and the new playbook, in one transaction."""
         place = [self._run, self._key, lesson.position]
         with self._connection.transaction():
             for event, entry, content in events(lesson):
@@ -101,7 +101,7 @@ class SessionLog:
             self._end("finished", lesson.to_dict())
 
     def broken(self) -> None:
-        """Note that it has broken off."""
+        """Record that it was interrupted."""
         self._end("broken", None)
 
     def _end(self, status: str, lesson: JsonObject | None) -> None:
@@ -154,23 +154,23 @@ class CarefulLog:
         """Why something could not be written; empty if everything was."""
 
     def begun(self, lesson: Lesson) -> None:
-        """Note that it begins."""
+        """Record the start."""
         self._write(lambda log: log.begun(lesson))
 
     def attempted(self, attempt: ReviewedProposal) -> None:
-        """Note a proposal and its review."""
+        """Record a proposal and its review."""
         self._write(lambda log: log.attempted(attempt))
 
     def rewarded(self, reward: Reward) -> None:
-        """Note what it was worth."""
+        """Record the reward."""
         self._write(lambda log: log.rewarded(reward))
 
     def finished(self, lesson: Lesson, playbook: Playbook) -> None:
-        """Note what was learnt and the new playbook."""
+        """Record the lesson and the new playbook."""
         self._write(lambda log: log.finished(lesson, playbook))
 
     def broken(self) -> None:
-        """Note that it has broken off."""
+        """Record that it was interrupted."""
         self._write(SessionLog.broken)
 
     def _write(self, write: Callable[[SessionLog], None]) -> None:
