@@ -1,7 +1,7 @@
 """References to earlier results: ``{{turn_2.client_id}}``."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pytest_crmeval.domain.calls import canonical
 from pytest_crmeval.domain.json import Json
@@ -69,7 +69,9 @@ def output_of(answered: Answered, expected: ToolCall, known: Fields | None = Non
 def outputs_of(messages: Sequence[Message], expected: Sequence[ToolCall]) -> Outputs:
     """Return the output of each turn of the dialogue so far."""
     outputs: dict[int, Fields] = {}
-    for turn, (answered, call) in enumerate(zip(_turns(messages), expected, strict=False), start=1):
+    starts = [place for place, message in enumerate(messages) if message.speaker == "user"]
+    turns = [answered_in(messages[start:end]) for start, end in zip(starts, [*starts[1:], None], strict=False)]
+    for turn, (answered, call) in enumerate(zip(turns, expected, strict=False), start=1):
         output = output_of(answered, resolved(call, outputs))
         if output is not None:
             outputs[turn] = output
@@ -83,10 +85,3 @@ def _role(row: Fields) -> Fields:
 
 def _field(match: re.Match[str], outputs: Outputs) -> Json:
     return outputs.get(int(match[1]), {}).get(match[2], match[0])
-
-
-def _turns(messages: Sequence[Message]) -> Iterator[Answered]:
-    """Yield the answered calls of each turn."""
-    starts = [place for place, message in enumerate(messages) if message.speaker == "user"]
-    for start, end in zip(starts, [*starts[1:], None], strict=False):
-        yield answered_in(messages[start:end])

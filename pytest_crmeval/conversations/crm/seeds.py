@@ -36,20 +36,18 @@ def _row(entity: Entity, row_id: str, given: Mapping[str, Json], now: datetime) 
         raise SeedError(f"{where}.{missing[0]}: is missing")
     if unknown := sorted(given.keys() - entity.columns.keys()):
         raise SeedError(f"{where}.{unknown[0]}: there is no such attribute; there are {', '.join(entity.columns)}")
-    row = {name: _value(entity, where, name, given.get(name)) for name in entity.columns}
+    row: dict[str, Any] = {}
+    for name, column in entity.columns.items():
+        value = given.get(name)
+        try:
+            row[name] = None if value is None else column.parse_seed(name, value)
+        except Refusal as refusal:
+            raise SeedError(f"{where}.{name}: {refusal}") from None
+        if name in entity.required and isinstance(row[name], str) and not row[name].strip():
+            raise SeedError(f"{where}.{name}: is blank")
     if entity.clock and row[entity.clock] is None:
         row[entity.clock] = now
     return row
-
-
-def _value(entity: Entity, where: str, name: str, value: Json) -> Any:  # noqa: ANN401 (the type of the column)
-    try:
-        parsed = None if value is None else entity.columns[name].parse_seed(name, value)
-    except Refusal as refusal:
-        raise SeedError(f"{where}.{name}: {refusal}") from None
-    if name in entity.required and isinstance(parsed, str) and not parsed.strip():
-        raise SeedError(f"{where}.{name}: is blank")
-    return parsed
 
 
 def _check_links(entity: Entity, row: Mapping[str, Any], seed: Seed) -> None:

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from pytest_crmeval.conversations.crm.postgres import PostgresCrm
 from pytest_crmeval.postgres.databases import Address, RunDatabases
@@ -15,7 +15,14 @@ def standalone_crm(dsn: str | None = None) -> Iterator[PostgresCrm]:
 
     ServerUnavailable if there is no server; its message says what to do.
     """
-    with _server(dsn) as address:
+    with ExitStack() as stack:
+        if dsn:
+            address = Address(dsn)
+        else:
+            server = EmbeddedServer(find_binaries())
+            stack.callback(server.stop)
+            server.wait()
+            address = Address(server.conninfo, embedded=True)
         databases = RunDatabases(address, f"standalone-{secrets.token_hex(4)}")
         alive = databases.open()
         try:
@@ -23,16 +30,3 @@ def standalone_crm(dsn: str | None = None) -> Iterator[PostgresCrm]:
                 yield PostgresCrm(connection)
         finally:
             databases.close(alive)
-
-
-@contextmanager
-def _server(dsn: str | None) -> Iterator[Address]:
-    if dsn:
-        yield Address(dsn)
-        return
-    server = EmbeddedServer(find_binaries())
-    try:
-        server.wait()
-        yield Address(server.conninfo, embedded=True)
-    finally:
-        server.stop()

@@ -1,4 +1,4 @@
-"""Short names for ids that a CRM made up, so that two trials that did the same look the same."""
+"""Short names for ids that the CRM generated, so that equal trials look the same."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _ID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECA
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """Generated id -> ``new-1``, in the order in which they came up; what an agent invented has none."""
+    """Generated id -> ``new-1``, in order of appearance; ids that an agent invented have no name."""
 
     names: Mapping[str, str]
 
@@ -25,7 +25,7 @@ class Aliases:
 
 
 def aliases_of(case: Conversation, evidence: Evidence) -> Aliases:
-    """Name what the CRM made up, first for the reference, then for the agent."""
+    """Return names for the ids that the CRM generated, first for the reference, then for the agent."""
     seeded = {row_id.lower() for rows in case.seed.values() for row_id in rows}
     reference = evidence.reference
     found = [

@@ -1,4 +1,4 @@
-"""How a judge is asked, and how its answer is read."""
+"""The request to a judge, and reading its answer."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,7 +7,7 @@ from pathlib import Path
 from pytest_crmeval.domain.cutting import cut
 from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.judgement import Grade
-from pytest_crmeval.domain.messages import Tool, ToolCall, user_says
+from pytest_crmeval.domain.messages import Tool, user_says
 from pytest_crmeval.models.judge import LONGEST_REASON, NoGradeError
 from pytest_crmeval.ports.chat_model import Completion, Prompt
 
@@ -27,7 +27,7 @@ GRADE = Tool(
         "additionalProperties": False,
     },
 )
-# Nothing of the answer is repeated here: whoever sways a judge must not write into its orders.
+# It repeats nothing of the answer, so that a manipulated judge can't change its own instructions.
 AGAIN = """
 Your last answer could not be used. Call `grade` exactly once, with a `reason` in words and with `goal` and `process` as
 whole numbers from 0 to 100.
@@ -42,13 +42,19 @@ def asking(evidence: str) -> Prompt:
 
 
 def asking_again(prompt: Prompt) -> Prompt:
-    """Return the request to somebody who did not answer it properly."""
+    """Return the request after an unusable answer."""
     return replace(prompt, system=f"{prompt.system}{AGAIN}")
 
 
 def grade_in(completion: Completion) -> Grade:
-    """Return the opinion in an answer; NoGradeError if there is none, or more than one, or marks that are none."""
-    arguments = _the_call(completion).arguments
+    """Return the opinion in an answer; NoGradeError unless it has exactly one valid grade."""
+    calls = completion.reply.calls
+    if len(calls) != 1:
+        found = f"{len(calls)} grades" if calls else "no grade"
+        raise NoGradeError(f"{found} in an answer that ended with {completion.ending!r}")
+    if calls[0].tool != GRADE.name:
+        raise NoGradeError(f"it called {_shown(calls[0].tool)} and not {GRADE.name}")
+    arguments = calls[0].arguments
     if not isinstance(arguments, Mapping) or set(arguments) != {"reason", "goal", "process"}:
         raise NoGradeError(f"the grade has to have reason, goal and process, and has {_shown(arguments)}")
     reason = arguments["reason"]
@@ -56,16 +62,6 @@ def grade_in(completion: Completion) -> Grade:
         raise NoGradeError("the grade has no reason")
     goal, process = (_mark(name, arguments[name]) for name in ("goal", "process"))
     return Grade(reason=cut(reason.strip(), LONGEST_REASON, ""), goal=goal, process=process)
-
-
-def _the_call(completion: Completion) -> ToolCall:
-    calls = completion.reply.calls
-    if len(calls) != 1:
-        found = f"{len(calls)} grades" if calls else "no grade"
-        raise NoGradeError(f"{found} in an answer that ended with {completion.ending!r}")
-    if calls[0].tool != GRADE.name:
-        raise NoGradeError(f"it called {_shown(calls[0].tool)} and not {GRADE.name}")
-    return calls[0]
 
 
 def _mark(name: str, value: object) -> float:

@@ -1,4 +1,4 @@
-"""A second opinion on a conversation: a model is asked what it thinks of a trial."""
+"""The judge of conversations: a model that grades trials."""
 
 from pytest_crmeval.conversations.judge.brief import TooLargeError, brief_of
 from pytest_crmeval.conversations.judge.grading import asking, asking_again, grade_in
@@ -13,13 +13,13 @@ UNREADABLE = Grade(goal=0.0, process=0.0, reason="the judge's grade was unreadab
 
 
 class Judge:
-    """Asks a model for several opinions on each trial, and no two times for the same trial."""
+    """Asks a model for several opinions on each trial, and never twice about the same trial."""
 
     def __init__(self, model: ChatModel, samples: int = SAMPLES, cache: Judgements | None = None) -> None:
         self._panel = Panel(model, samples, cache, _opinion, unreadable=UNREADABLE)
 
     def __call__(self, case: Conversation, evidence: Evidence) -> Judgement:
-        """Return what the judge thinks; ModelError if it is final."""
+        """Return the judgement; ModelError if it is final."""
         try:
             prompt = asking(brief_of(case, evidence))
         except TooLargeError as error:
@@ -28,7 +28,7 @@ class Judge:
 
 
 def _opinion(model: ChatModel, prompt: Prompt) -> Grade:
-    """Return one opinion; NoGradeError if it is none also when it is asked for once more."""
+    """Return one opinion; NoGradeError if two answers have no valid grade."""
     try:
         return grade_in(model.complete(prompt))
     except NoGradeError:

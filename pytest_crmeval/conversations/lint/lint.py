@@ -106,7 +106,13 @@ class Lint:
         ]
         for finding in findings:
             self._add(place, finding)
-        self._count(place, record, {finding.turn for finding in findings if finding.kind in UNTRUE})
+        untrue = {finding.turn for finding in findings if finding.kind in UNTRUE}
+        self.turns += len(record.turns)
+        self.diversity.add(record)
+        for turn in record.turns:
+            self.reproducible += turn.expected_response is not None and turn.turn_id not in untrue
+            label = masked(_label(turn), references=True)
+            self._labels[masked(turn.user_utterance)][label].append((place, turn.turn_id))
 
     def _add(self, place: Place, finding: Finding) -> None:
         count = self.counts[finding.kind]
@@ -126,14 +132,6 @@ class Lint:
                 if self._check and resolved and (problem := self._check(resolved)):
                     text = f"{call.tool}: {problem}"
                     yield Finding(kind=FindingKind.REFUSED_ARGUMENTS, turn=turn.turn_id, text=text)
-
-    def _count(self, place: Place, record: ConversationRecord, untrue: set[int]) -> None:
-        self.turns += len(record.turns)
-        self.diversity.add(record)
-        for turn in record.turns:
-            self.reproducible += turn.expected_response is not None and turn.turn_id not in untrue
-            label = masked(_label(turn), references=True)
-            self._labels[masked(turn.user_utterance)][label].append((place, turn.turn_id))
 
 
 class Diversity:

@@ -26,27 +26,25 @@ def document(lint: Lint) -> JsonObject:
         "invalid": lint.invalid,
         "reproducible_responses": lint.reproducible,
         "diversity": lint.diversity.to_dict(),
-        "kinds": {kind.label: _kind(lint, kind) for kind in FindingKind},
-    }
-
-
-def _kind(lint: Lint, kind: FindingKind) -> JsonObject:
-    count = lint.counts[kind]
-    return {
-        "invalid": kind.invalid,
-        "meaning": kind.meaning,
-        "turns": len(count.turns),
-        "conversations": len(count.lines),
-        "examples": [
-            {
-                "file": place.file,
-                "line": place.line,
-                "case": place.case or None,
-                "turn": finding.turn or None,
-                "text": finding.text,
+        "kinds": {
+            kind.label: {
+                "invalid": kind.invalid,
+                "meaning": kind.meaning,
+                "turns": len(count.turns),
+                "conversations": len(count.lines),
+                "examples": [
+                    {
+                        "file": place.file,
+                        "line": place.line,
+                        "case": place.case or None,
+                        "turn": finding.turn or None,
+                        "text": finding.text,
+                    }
+                    for place, finding in count.examples
+                ],
             }
-            for place, finding in count.examples
-        ],
+            for kind, count in lint.counts.items()
+        },
     }
 
 
