@@ -122,7 +122,7 @@ class Worker:
 
     def result(self) -> object:
         """Wait for what the function returns."""
-        return self._result.receive(timeout=60)
+        return self._result.receive(timeout=300)
 
     def at_end(self, call: Callable[[], object]) -> None:
         """Have a call made in execnet's thread when it is known that the process is gone, as xdist has."""
@@ -130,7 +130,7 @@ class Worker:
 
     def wait(self) -> None:
         """Wait until the process is gone, and the controller knows."""
-        self._gateway.join(timeout=60)
+        self._gateway.join(timeout=300)
         self._run.loop.call(int)
 
     def kill(self) -> None:

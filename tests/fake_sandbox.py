@@ -18,7 +18,7 @@ from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, P
 from tests.projects import report_of
 
 Made = Callable[..., pytest.Pytester]
-PATIENCE = 30.0
+PATIENCE = 300.0
 """Seconds to wait for another process before giving up."""
 ENDINGS = {
     "cpu": Termination.CPU_TIME,

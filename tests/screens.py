@@ -17,7 +17,7 @@ import pyte
 
 from tests.postgres.processes import eventually
 
-SECONDS = 90.0
+SECONDS = 300.0
 FOREIGN = ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "COLUMNS", "LINES")
 """Variables of whoever runs the tests that would change what is shown."""
 
@@ -69,7 +69,7 @@ class Terminal:
     def end(self) -> int:
         """Wait for the end of the process and return its exit status."""
         status = self.process.wait(SECONDS)
-        self._reader.join(10)
+        self._reader.join(SECONDS)
         return status
 
     def _read(self) -> None:

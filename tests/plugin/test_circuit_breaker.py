@@ -18,7 +18,7 @@ Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 IN_FLIGHT = 4
 PATIENCE = 120.0
-HASTY = ("--crmeval-agent", "openai:m?retries=0&timeout=2", "--crmeval-inflight", str(IN_FLIGHT))
+ONCE = ("--crmeval-agent", "openai:m?retries=0", "--crmeval-inflight", str(IN_FLIGHT))
 FEW = "crmeval_max_failures = 5"
 
 
@@ -46,19 +46,14 @@ def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breaker, "BACKOFF", (0.01, 0.01, 0.01))
 
 
-@pytest.mark.parametrize(
-    ("answer", "xdist"),
-    [(Status(500, "out of order"), ["-n", "2"]), (Hang(), ["-p", "no:xdist"])],
-    ids=["errors-many", "hangs-one"],
-)
 def test_a_provider_that_breaks_down_is_given_up_and_a_resumed_run_plays_the_rest(
-    project: Project, providers: Providers, answer: Answer, xdist: list[str]
+    project: Project, providers: Providers
 ) -> None:
     """Calls are made until the failure limit, plus those in flight and the probes; the rest is not run."""
-    brain = Failing(20, answer)
+    brain = Failing(20, Status(500, "out of order"))
     providers(brain)
     pytester = project(many(60), ini=FEW)
-    run = (*HASTY, "--crmeval-run", "broken", *xdist)
+    run = (*ONCE, "--crmeval-run", "broken", "-n", "2")
 
     broken = pytester.runpytest(*run)
     (summary,) = report_of(pytester.path)["results"]
@@ -78,6 +73,19 @@ def test_a_provider_that_breaks_down_is_given_up_and_a_resumed_run_plays_the_res
     assert 60 == report_of(pytester.path)["results"][0]["passed"]
 
 
+def test_a_provider_that_never_answers_is_given_up(project: Project, providers: Providers) -> None:
+    """Without xdist; each call has two seconds."""
+    providers(Failing(20, Hang()))
+    pytester = project(many(60), ini=FEW)
+
+    result = pytester.runpytest(ONCE[0], f"{ONCE[1]}&timeout=2", *ONCE[2:], "-p", "no:xdist")
+
+    assert report_of(pytester.path)["results"][0]["not_run"] > 10
+    result.stdout.fnmatch_lines(
+        ["openai:m[?]* was stopped: given up: openai:m: no answer to * consecutive calls and 3 probes: *"]
+    )
+
+
 def test_a_short_outage_only_pauses_the_model(project: Project, providers: Providers) -> None:
     """The first answered probe releases all other calls."""
     brain = Failing(4, Status(500))
@@ -90,7 +98,7 @@ def test_a_short_outage_only_pauses_the_model(project: Project, providers: Provi
     providers(recovering)
     pytester = project(many(30), ini=FEW)
 
-    pytester.runpytest(*HASTY, "-p", "no:xdist")
+    pytester.runpytest(*ONCE, "-p", "no:xdist")
 
     (summary,) = report_of(pytester.path)["results"]
     assert 0 == summary["not_run"]
@@ -102,11 +110,11 @@ def test_other_models_continue_when_one_is_given_up(project: Project, providers:
     providers(lambda seen: Status(500) if seen.model == "m" else crm_brain(seen))
     pytester = project(many(20), ini=FEW)
 
-    pytester.runpytest(*HASTY, "--crmeval-agent", "openai:n?retries=0", "-n", "1")
+    pytester.runpytest(*ONCE, "--crmeval-agent", "openai:n?retries=0", "-n", "1")
 
     summaries = {summary["subject"]: summary for summary in report_of(pytester.path)["results"]}
     assert 20 == summaries["openai:n?retries=0"]["passed"]
-    assert summaries["openai:m?retries=0&timeout=2"]["not_run"] > 0
+    assert summaries["openai:m?retries=0"]["not_run"] > 0
 
 
 class BadAndGood:
@@ -174,7 +182,7 @@ def test_a_judge_that_breaks_down_stops_the_run(project: Project, providers: Pro
     providers(lambda seen: Status(500) if seen.model == "j" else crm_brain(seen))
     pytester = project(many(30), ini=FEW)
 
-    result = pytester.runpytest(*HASTY, "--crmeval-judge", "openai:j?samples=1&retries=0", "-n", "1")
+    result = pytester.runpytest(*ONCE, "--crmeval-judge", "openai:j?samples=1&retries=0", "-n", "1")
 
     result.stdout.fnmatch_lines(["the run was stopped: given up: openai:j: no answer to *; * cases were not run"])
 

@@ -17,7 +17,7 @@ from tests.sandboxes.processes import alive, children, descendants, supervisors,
 
 ROOT = Path(__file__).parents[2]
 LIMITS = Limits(cpu_seconds=20.0, wall_seconds=90.0, memory_bytes=256 << 20, output_bytes=1 << 20)
-PATIENCE = 60.0
+PATIENCE = 300.0
 USER = """
 import sys
 sys.path.insert(0, {root!r})

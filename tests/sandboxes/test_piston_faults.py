@@ -167,7 +167,7 @@ def test_servers_are_asked_in_turn_and_never_too_much(start: Start) -> None:
     before = executions(one), executions(two)
 
     def wait() -> None:
-        ready.wait(30)  # goes on when both are as busy as they may be
+        ready.wait(300)  # goes on when both are as busy as they may be
 
     one.on_execute = two.on_execute = wait
 
@@ -217,7 +217,7 @@ def test_who_waits_when_the_sandbox_is_closed_is_told(start: Start, use: Open) -
 
     def hold() -> None:
         busy.release()
-        server.let_go.wait(30)
+        server.let_go.wait(300)
 
     server.on_execute = hold
     with ThreadPoolExecutor(6) as pool:
@@ -225,7 +225,7 @@ def test_who_waits_when_the_sandbox_is_closed_is_told(start: Start, use: Open) -
         for _ in range(4):
             busy.acquire()
         sandbox.close()
-        troubles = [run.exception(30) for run in runs]
+        troubles = [run.exception(300) for run in runs]
         server.let_go.set()
 
     assert [SandboxError] * 6 == [type(trouble) for trouble in troubles]

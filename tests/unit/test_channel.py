@@ -44,7 +44,7 @@ from pytest_crmeval.ports.chat_model import Cause, ModelError
 from tests.channels import Controller, controller, worker
 from tests.permits import permit_of
 
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 class Pipe:

@@ -355,7 +355,7 @@ for trial in map(int, sys.argv[1:]):
 """
     numbers = [range(1, 40, 2), range(2, 41, 2)]
     workers = [subprocess.Popen([sys.executable, "-B", "-c", program, *map(str, some)]) for some in numbers]
-    ended = [worker.wait(60) for worker in workers]
+    ended = [worker.wait(300) for worker in workers]
 
     assert [0, 0] == ended
     assert list(range(1, 41)) == list(cassettes.read(tmp_path / FILE))

@@ -183,7 +183,7 @@ def test_who_is_writing_is_not_waited_for(glass: Glass, footer: Footer) -> None:
     with footer._guard:  # noqa: SLF001 (as somebody who is writing)
         drawing = Thread(target=footer.show, args=[["below"]])
         drawing.start()
-        drawing.join(10)
+        drawing.join(120)
 
         assert not drawing.is_alive()
     assert [] == glass.lines
