@@ -36,7 +36,9 @@ def make_agent(spec: str) -> Agent | None:
     except Exception as error:
         raise AgentUnavailable(f"agent {spec!r}: {_described(error, module)}") from error
     if not isinstance(agent, Agent):
-        raise AgentUnavailable(f"agent {spec!r} is not an agent: it needs a name and reply(messages, tools)")
+        missing = next(name for name in ("name", "reply") if not hasattr(agent, name))
+        needs = "it needs a name and reply(messages, tools)"
+        raise AgentUnavailable(f"agent {spec!r} is not an agent: {needs}, and has no attribute {missing!r}")
     return agent
 
 
@@ -51,7 +53,10 @@ def secret_parameter(spec: str) -> str:
 def _described(error: Exception, module: str) -> str:
     """Return the exception of the user's code, and its location."""
     if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
-        return f"there is no module {module!r} on the Python path"
+        return (
+            f"there is no module {module!r} on the Python path; add its folder to pytest's setting pythonpath, "
+            'for example pythonpath = ["."] in [tool.pytest.ini_options]'
+        )
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = "" if place.filename == __file__ else f" ({place.filename}:{place.lineno})"
     return f"{type(error).__name__}: {error}{where}"

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
+from pytest_crmeval.collect.names import MARKERS
 from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.player.job import Job
 from pytest_crmeval.player.kinds import Case, Kind, Ref
@@ -78,11 +80,19 @@ CASE = pytest.StashKey[CaseItem]()
 
 
 def case_of(item: pytest.Item) -> CaseItem:
-    """Return the case of an item of ours; UsageError if the item is not ours."""
+    """Return the case of an item of ours; the test fails without a traceback if it has none of our markers."""
     case = item.stash.get(CASE, None)
     if case is None:
-        raise pytest.UsageError(f"{item.nodeid}: only a test with a marker of crmeval has an agent")
+        pytest.fail(_unmarked(item), pytrace=False)
     return case
+
+
+def _unmarked(item: pytest.Item) -> str:
+    """Return which marker a test needs, and the one that may be misspelt."""
+    near = [(mark.name, found) for mark in item.iter_markers() for found in get_close_matches(mark.name, MARKERS, n=1)]
+    hint = f"; did you mean {near[0][1]!r} instead of {near[0][0]!r}?" if near else ""
+    kinds = ", ".join(f"@pytest.mark.{name}" for name in MARKERS)
+    return f"{item.nodeid} uses a fixture of crmeval, so it needs one of the markers {kinds}{hint}"
 
 
 def cases_of(items: Iterable[pytest.Item]) -> list[CaseItem]:

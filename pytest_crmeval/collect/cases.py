@@ -13,7 +13,7 @@ from pytest_crmeval.collect.case_item import CaseParam
 from pytest_crmeval.collect.context import context_of
 from pytest_crmeval.collect.gc_pause import GcPause
 from pytest_crmeval.collect.process import Process
-from pytest_crmeval.collect.selection import is_wanted, remember_labels, select
+from pytest_crmeval.collect.selection import is_wanted, remember_labels, remember_test, select
 from pytest_crmeval.collect.shards import in_shard
 from pytest_crmeval.collect.tags import marks_of
 from pytest_crmeval.collect.test_ids import trial_slug, unique_slugs
@@ -21,6 +21,7 @@ from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.options.once import once
 from pytest_crmeval.options.reading import is_dry_run, is_selective, options_of
 from pytest_crmeval.options.values import Options
+from pytest_crmeval.player.agents import subjects_of
 from pytest_crmeval.player.kinds import KINDS, Kind, Ref
 from pytest_crmeval.report.gate import SUITE
 
@@ -70,6 +71,7 @@ def parametrize(
             f"{metafunc.definition.nodeid} is marked {kind.marker!r} but has no argument {kind.argument!r}"
         )
     options = options_of(metafunc.config)
+    remember_test(metafunc.config, kind, metafunc.definition.path)
     path, suite = _dataset(kind, marker, metafunc)
     if not is_wanted(metafunc.config, suite):
         metafunc.parametrize(kind.argument, [pytest.param(NOTHING, id="nothing")], indirect=True)
@@ -83,7 +85,8 @@ def parametrize(
     # Before the selection: a case has the same id whatever else is played.
     slugs = unique_slugs([ref.id for ref in refs])
     named = select(list(zip(refs, slugs, strict=True)), options)
-    agents = list(zip(options.agents, map(options.spec, options.agents), unique_slugs(options.agents), strict=True))
+    subjects = subjects_of(context_of(metafunc.config))
+    agents = list(zip(subjects, subjects.values(), unique_slugs(list(subjects)), strict=True))
     players = partial(kind.players, partial(_sandbox, metafunc.config), agents)
     is_mine = in_shard(metafunc.config, metafunc.definition.nodeid, suite, named, players, kind.marker)
     taken = set(slugs)
@@ -162,9 +165,11 @@ def _sandbox(config: pytest.Config) -> str:
 def _dataset(kind: Kind, marker: pytest.Mark, metafunc: pytest.Metafunc) -> tuple[Path, str]:
     """Return the marker's file and the suite's name."""
     if len(marker.args) != 1 or not isinstance(marker.args[0], (str, Path)) or marker.kwargs.keys() - kind.settings:
+        unknown = ", ".join(sorted(marker.kwargs.keys() - kind.settings))
         raise pytest.Collector.CollectError(
             f"{metafunc.definition.nodeid}: write @pytest.mark.{kind.marker}({kind.example}), one path, "
-            f"perhaps {' and '.join(_SETTINGS[name] for name in _SETTINGS if name in kind.settings)}"
+            f"optionally with {', '.join(_SETTINGS[name] for name in _SETTINGS if name in kind.settings)}"
+            + (f"; unknown argument: {unknown}" if unknown else "")
         )
     path = metafunc.definition.path.parent / marker.args[0]
     suite = marker.kwargs.get("suite", re.sub(r"[^A-Za-z0-9_-]+", "-", path.stem))

@@ -21,6 +21,7 @@ from pytest_crmeval.player.kinds import Case
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.subjects import learns
 from pytest_crmeval.player.trial_record import WITHHELD, TrialRecord
+from pytest_crmeval.ports.agent import agent_traceback
 from pytest_crmeval.questions.question import Question
 
 _LEARNER = "a learner plays each conversation once, as it is given: call evaluate with the test's own conversation"
@@ -52,7 +53,13 @@ class ItemEvaluation:
         if self._used:
             raise pytest.UsageError(f"{self._item.nodeid}: one test is one trial; call evaluate once")
         self._used = True
-        outcome = (self._taken(case) if self._asks_first else None) or self._played(case)
+        __tracebackhide__ = True
+        try:
+            outcome = (self._taken(case) if self._asks_first else None) or self._played(case)
+        except Exception as error:
+            if frames := agent_traceback(error):  # the user's own code: show it without our frames
+                raise error.with_traceback(frames)  # noqa: B904 (the same error)
+            raise
         self._case.outcome = outcome
         self._case.finished, self._case.trial = time.time(), outcome.trial
         if outcome.exited:
@@ -237,5 +244,7 @@ def _trial_record(case: CaseItem) -> TrialRecord:
 def _reason(excinfo: pytest.ExceptionInfo[BaseException], trial_record: TrialRecord) -> str:
     if trial_record.is_confidential:
         return f"{excinfo.typename} ({WITHHELD})"
+    if isinstance(excinfo.value, pytest.FixtureLookupError):
+        return f"fixture {excinfo.value.argname!r} not found"
     ours = isinstance(excinfo.value, pytest.fail.Exception)
     return str(excinfo.value) if ours else excinfo.exconly()

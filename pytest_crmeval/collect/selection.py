@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -13,7 +14,7 @@ from pytest_crmeval.options.values import Options
 from pytest_crmeval.player.subjects import asks_models
 
 if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
-    from pytest_crmeval.player.kinds import Ref
+    from pytest_crmeval.player.kinds import Kind, Ref
 
     Named = tuple[Ref, str]
 
@@ -29,6 +30,8 @@ class _Labels:
         self.suites: set[str] = set()
         self.tags: set[str] = set()
         self.splits: set[str] = set()
+        self.tests: dict[str, Path] = {}
+        """A test file for each marker that was collected."""
 
 
 def select(named: "Sequence[Named]", options: Options) -> "list[Named]":
@@ -61,9 +64,19 @@ def remember_labels(config: pytest.Config, refs: "Iterable[Ref]") -> None:
         labels.splits.add(ref.split)
 
 
+def remember_test(config: pytest.Config, kind: "Kind", test: Path) -> None:
+    """Note that a test has the marker of a kind of case."""
+    once(config, _Labels).tests[kind.marker] = test
+
+
 def misspelt(config: pytest.Config) -> str:
-    """Return what is wrong with suites, tags and the split that were asked for; nothing if every one is there."""
+    """Return what is wrong with files, suites, tags and the split that were asked for; empty if all of them exist."""
+    from pytest_crmeval.player.kinds import KINDS
+
     options, labels = options_of(config), once(config, _Labels)
+    for kind in KINDS:
+        if kind.files(options) and kind.marker not in labels.tests:
+            return _unused_files(kind, labels.tests.values())
     if unknown := [suite for suite in options.suites if suite not in labels.suites]:
         return f"--crmeval-suite {unknown[0]!r}: there is no such suite; there are {', '.join(sorted(labels.suites))}"
     return "\n".join([*_unknown_tags(options.tags, labels.tags), *_unknown_split(options.split, labels.splits - {""})])
@@ -80,6 +93,15 @@ def sampled(cases: "list[T]", options: Options) -> "list[T]":
     # Not a secret: the same seed takes the same cases for every agent, on every worker.
     chosen = set(random.Random(options.seed).sample(range(len(cases)), options.sample))  # noqa: S311
     return [case for number, case in enumerate(cases) if number in chosen]
+
+
+def _unused_files(kind: "Kind", collected: Iterable[Path]) -> str:
+    """Return which test file has to be collected, so that the files of an option are used."""
+    mark = f"pytest.mark.{kind.marker}"
+    folders = dict.fromkeys(test.parent for test in collected)
+    users = [path for folder in folders for path in sorted(folder.glob("*.py")) if mark in path.read_text("utf-8")]
+    hint = f"; add {users[0]} to the command" if users else ""
+    return f"--crmeval-{kind.marker} is given, but no collected test is marked with @{mark}{hint}"
 
 
 def _unknown_tags(asked: Iterable[str], there: set[str]) -> Iterator[str]:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_crmeval.collect.context import context_of
 from pytest_crmeval.collect.selection import lacking
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.options.given import Given
 from pytest_crmeval.options.once import once
 from pytest_crmeval.options.reading import options_of
-from pytest_crmeval.options.values import Options
+from pytest_crmeval.player.agents import subjects_of
 from pytest_crmeval.player.subjects import learns, refusal
 
 if TYPE_CHECKING:  # msgspec is wanted only when a marked test is collected
@@ -53,7 +54,7 @@ def in_shard(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
         "cases": len(named),
         "deal": _digest(sorted(dealt.items())),
         "content": _digest(sorted((ref.id, ref.fingerprint) for ref, _ in named)),
-        "mine": _playable(hand, options, marker),
+        "mine": _playable(hand, config, marker),
     }
     return is_mine
 
@@ -66,9 +67,10 @@ def dealt_of(config: pytest.Config) -> JsonObject:
     return {"tests": {test: tests[test] for test in sorted(tests)}, "narrowed": _narrowed(config)}
 
 
-def _playable(hand: "Iterable[tuple[Ref, Player]]", options: Options, marker: str) -> dict[str, int]:
+def _playable(hand: "Iterable[tuple[Ref, Player]]", config: pytest.Config, marker: str) -> dict[str, int]:
     """Count what each is going to play."""
-    found = dict.fromkeys(options.agents, 0)
+    options = options_of(config)
+    found = dict.fromkeys(subjects_of(context_of(config)), 0)
     for ref, (who, spec, _) in hand:
         found[who] = found.get(who, 0) + (not refusal(spec, marker) and not lacking(ref, spec, options))
     return found

@@ -10,6 +10,8 @@ from pytest_crmeval.domain.usage import money
 from pytest_crmeval.journal.checkpoints import by_step, step_of
 from pytest_crmeval.models.specs import is_model
 from pytest_crmeval.options.values import DEFAULT_SCORERS, Options
+from pytest_crmeval.player.agents import subjects_of
+from pytest_crmeval.player.context import Context
 from pytest_crmeval.render import summary
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.scope import LeftOut, by_reason
@@ -27,12 +29,13 @@ def say(config: pytest.Config, *lines: str) -> None:
         terminal.flush()  # a test may be running, and its output captured next
 
 
-def announcement(options: Options, cases: Collection[PlannedCase], done: int, server: str, ahead: str) -> Iterator[str]:
+def announcement(context: Context, cases: Collection[PlannedCase], done: int, server: str, ahead: str) -> Iterator[str]:
     """Yield what is going to be played, by whom, where, and on what terms."""
+    options = context.options
     again = f", resumed: {done} done" if done else ""
     yield f"crmeval run:    {options.run} ({len(cases)} to play{again})"
     if not cases or not all(map(is_of_checkpoint, cases)):
-        yield f"crmeval agent:  {', '.join(_named(options, agent) for agent in options.agents)}"
+        yield f"crmeval agent:  {', '.join(map(_named, subjects_of(context), subjects_of(context).values()))}"
     if options.selection:
         yield f"crmeval cases:  {options.selection}"
     yield f"crmeval server: {server}"
@@ -43,10 +46,10 @@ def announcement(options: Options, cases: Collection[PlannedCase], done: int, se
         yield f"crmeval scorer: {', '.join(options.scorers)}"
 
 
-def stops(options: Options, stopped: Mapping[str, str], report: Report) -> Iterator[str]:
+def stops(subjects: Mapping[str, str], stopped: Mapping[str, str], report: Report) -> Iterator[str]:
     """Yield why trials were not started."""
     for spec, why in stopped.items():
-        names = [name for name in options.agents if options.spec(name) == spec]
+        names = [name for name, each in subjects.items() if each == spec]
         missing = sum(each.not_run for each in report.standings if each.subject in names or not names)
         left = f"; {missing} case{'s were' if missing != 1 else ' was'} not run" if missing else ""
         yield f"{' and '.join(names) or 'the run'} was stopped: {why}{left}"
@@ -86,7 +89,7 @@ def _terms(options: Options) -> Iterator[str]:
     named = [model for name in (*options.agents, options.judge) for model in models_in(options.spec(name))]
     specs = [options.spec(name).partition("?")[0] for name in named]
     if options.judge:
-        yield f"crmeval judge:  {_named(options, options.judge)}"
+        yield f"crmeval judge:  {_named(options.judge, options.spec(options.judge))}"
     if options.rates and any(map(is_model, specs)):
         held = [str(cap) for cap in options.rates if any(map(cap.holds_for, specs))]
         yield f"crmeval rates:  {', '.join(held) or 'none of crmeval_rates is for a model of this run'}"
@@ -96,6 +99,5 @@ def _terms(options: Options) -> Iterator[str]:
         yield f"crmeval {'replay' if options.replay else 'record'}: {summary.short(tapes)}"
 
 
-def _named(options: Options, agent: str) -> str:
-    spec = options.spec(agent)
+def _named(agent: str, spec: str) -> str:
     return agent if spec == agent else f"{agent} = {spec}"

@@ -9,6 +9,7 @@ from importlib.metadata import version
 import pytest
 
 from pytest_crmeval.agents.chat import question_prompt, system_prompt
+from pytest_crmeval.collect.context import context_of
 from pytest_crmeval.controller.shards import other_shard
 from pytest_crmeval.domain.json import Json, JsonObject
 from pytest_crmeval.journal.provenance import code_of, commit_at, datasets_of, fingerprint_of
@@ -17,6 +18,7 @@ from pytest_crmeval.models.specs import is_model
 from pytest_crmeval.options.environment import addresses_of, redactor_of
 from pytest_crmeval.options.reading import is_partial, options_of
 from pytest_crmeval.options.values import Options
+from pytest_crmeval.player.agents import subjects_of
 from pytest_crmeval.report.scope import LeftOut
 
 _PACKAGES = ("pytest", "pytest-crmeval", "pytest-xdist", "openai", "anthropic", "genai-prices", "scipy")
@@ -26,16 +28,16 @@ SECRET_OPTION = "--postgresql-password"  # noqa: S105 (its name, to hide its val
 
 def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: LeftOut) -> JsonObject:
     """Return what is kept of this part; ``dealt`` is what its shard is a part of."""
-    options = options_of(config)
+    options, subjects = options_of(config), subjects_of(context_of(config))
     arguments = _without_secret(config.invocation_params.args)
     return {
         "started": _now(),
         "command": redactor_of(config).text(shlex.join(["pytest", *arguments])),
-        "agents": {agent: options.spec(agent) for agent in options.agents},
+        "agents": dict(subjects),
         **_given(addresses=dict(addresses_of(config))),
         **_given(chosen=bool(config.getoption("crmeval_agent")), git=commit_at(config.rootpath)),
         "version": version("pytest-crmeval"),
-        **_given(code=_code(options)),
+        **_given(code=_code(subjects)),
         "prompts": {kind: fingerprint_of(text()) for kind, text in _PROMPTS.items()},
         "max_steps": options.max_steps,
         **_given(suites=list(options.suites), partial=is_partial(config), plugin_gates=_have_gates(config)),
@@ -105,9 +107,9 @@ def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject
             )
 
 
-def _code(options: Options) -> JsonObject:
+def _code(subjects: Mapping[str, str]) -> JsonObject:
     """Return a fingerprint of the code of each of the user's own agents, if its source is found."""
-    own = {agent: spec for agent in options.agents if ":" in (spec := options.spec(agent)) and not is_model(spec)}
+    own = {agent: spec for agent, spec in subjects.items() if ":" in spec and not is_model(spec)}
     return _given(**{agent: code_of(spec) for agent, spec in own.items()})
 
 

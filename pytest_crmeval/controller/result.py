@@ -20,6 +20,7 @@ from pytest_crmeval.controller.terminal_summary import TerminalSummary
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.usage import money
 from pytest_crmeval.options.reading import is_dry_run, options_of
+from pytest_crmeval.player.agents import subjects_of
 from pytest_crmeval.render import summary
 from pytest_crmeval.render.github import annotations, write_summary
 from pytest_crmeval.render.terminal import RunEnd
@@ -193,7 +194,7 @@ class RunResult:
         if estimated := self._handler.control.estimated:
             yield f"{money(estimated)} of what was spent is an estimate: calls in flight when a worker died"
         yield from filter(None, [self._telemetry])
-        yield from stops(self._options, self._handler.control.stopped, report)
+        yield from stops(subjects_of(context_of(self._config)), self._handler.control.stopped, report)
         if why := self._loop.call(lambda: self._handler.queue.shortage):
             yield f"fewer cases were in flight than there could have been: {why}"
         yield from omissions(self._plan.prefetch.left_out)

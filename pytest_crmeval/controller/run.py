@@ -120,7 +120,9 @@ class Controller:
             part = {**part, "sandbox": sandbox}
         self._loop.call(self._recorder.open, part, cases, repeated=plan.repeated)
         if self._config.option.verbose >= 0:
-            shown = announcement(options, cases, done, str(self.server), plan.described(at_once(self._config)))
+            shown = announcement(
+                context_of(self._config), cases, done, str(self.server), plan.described(at_once(self._config))
+            )
             programs = [f"crmeval sandbox: {sandbox}"] if sandbox else []
             say(self._config, *shown, *programs, *omissions(plan.prefetch.left_out))
         self._in_flight.open(len(self._workers))

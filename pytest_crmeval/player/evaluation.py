@@ -1,5 +1,6 @@
 """Evaluates one case: what all kinds of case have in common."""
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from pytest_crmeval.models.usage_meter import opened
 from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.trial_record import TrialRecord
-from pytest_crmeval.ports.agent import Agent
+from pytest_crmeval.ports.agent import Agent, BadReplyError
 from pytest_crmeval.ports.chat_model import ModelError
 from pytest_crmeval.ports.crm import Crm
 from pytest_crmeval.ports.sandbox import Sandbox
@@ -61,8 +62,12 @@ class Evaluation(ABC, Generic[CaseT]):
         """Play and score the case, unless the control objects; an invalid case is not played."""
         if why := self._trial_record.objection:
             return Outcome(skipped=f"not run: {why}")
+        start = time.perf_counter()
         try:
             return self._evaluated(case)
+        except BadReplyError as error:
+            trial = self._trial_record.broken(str(error), time.perf_counter() - start)
+            return self._kept(Outcome(trial=trial, failed=f"errored: {error}"))
         finally:
             self._trial_record.end()
 

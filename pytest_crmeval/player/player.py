@@ -18,6 +18,7 @@ from pytest_crmeval.player.job import Job, agent_for
 from pytest_crmeval.player.logs import caught
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.trial_record import WITHHELD, TrialRecord
+from pytest_crmeval.ports.agent import agent_traceback
 
 
 class Player:
@@ -77,7 +78,8 @@ class Seat:
             return Outcome(exited=str(error) or type(error).__name__)
         except BaseException as error:  # noqa: BLE001 (an agent may raise anything; the item shows it)
             reason = _withheld(error) if secret else "".join(traceback.format_exception_only(error)).strip()
-            trace = "" if secret else f"\n\n{traceback.format_exc()}"
+            frames = agent_traceback(error) or error.__traceback__
+            trace = "" if secret else "".join(["\n\n", *traceback.format_exception(error.with_traceback(frames))])
             trial = trial_record.closed_broken(reason, time.perf_counter() - start)
             return Outcome(trial=trial, failed=f"errored: {reason}{trace}")
 

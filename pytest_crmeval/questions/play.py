@@ -11,7 +11,7 @@ from pytest_crmeval.domain.messages import (
     user_says,
 )
 from pytest_crmeval.domain.transcript import Exchange, Transcript
-from pytest_crmeval.ports.agent import Agent
+from pytest_crmeval.ports.agent import Agent, reply_of
 from pytest_crmeval.questions.question import Grader, Question
 
 _LAST_LINE = {
@@ -43,7 +43,7 @@ def ask(question: Question, agent: Agent, *, max_steps: int, messages: list[Mess
     messages = [] if messages is None else messages
     messages.append(user_says(prompt_of(question)))
     for _ in range(max_steps):
-        reply = agent.reply(tuple(map(shown_to_agent, messages)), ())
+        reply = reply_of(agent, tuple(map(shown_to_agent, messages)), ())
         messages.append(copy_of(agent_says(reply)))
         if not reply.calls:
             return Transcript(exchanges=(Exchange(messages=tuple(messages)),))

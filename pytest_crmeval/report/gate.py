@@ -222,14 +222,14 @@ def concerned(
     """Return the gates that are judged for a run, and those that are not, because it does not have their subject.
 
     - A run of some suites, named by their names, is not judged by gates on the others, nor by those of a suite of which
-      all was left out; a run of some of the tests neither, as long as another gate is left.
+      all was left out; a run of some of the tests neither, as long as another gate is about a suite of the run.
     - A gate on an agent that the run does not have is not judged if the agent is ``known`` by this name, or if the
       suite has only controls; a run of named agents is not judged by gates on others if another gate is left.
     - Any other gate on something that is not there is judged, and breached: it may be misspelt.
     """
     absent = [gate for gate in gates if is_absent(gate, report)]
     elsewhere = [gate for gate in absent if _is_of_another_run(gate, report, known)]
-    unasked = is_unasked if len(absent) == len(gates) else may_be_unasked
+    unasked = may_be_unasked if elsewhere or len(absent) < len(gates) else is_unasked
     left_out = left_out_of(report.run)
     idle = [gate for gate in absent if gate.suite in left_out or _is_unasked(gate, report, unasked)]
     if len({*idle, *elsewhere}) == len(gates) and any(report.suite(gate.suite) for gate in idle):

@@ -64,11 +64,30 @@ def test_field_of_the_wrong_type_is_reported(project: Project) -> None:
     assert "cases.jsonl:2: turns[0].turn_id: Expected `int`, got `str`" in complaint(pytester)
 
 
-def test_unknown_field_is_reported(project: Project) -> None:
+def test_unknown_field_is_reported_with_the_known_fields(project: Project) -> None:
     """A misspelt field is not silently ignored."""
-    assert "cases.jsonl:1: line: Object contains unknown field `complexity`" in complaint(
-        project([case("one", complexity="simple")])
-    )
+    said = complaint(project([case("one", complexity="simple")]))
+
+    assert "cases.jsonl:1: line: Object contains unknown field `complexity`; did you mean complexity_level?" in said
+    assert "known fields: conversation_id, turns, workflow_category, " in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        ({"complexity_level": "hard"}, "complexity_level: Invalid enum value 'hard'; known values: complex, medium"),
+        (
+            {"turns": [{"turn_id": 1, "expected_tool": "", "further_calls": [{"tool": "x"}]}]},
+            "turns[0].further_calls[0]: Object contains unknown field `tool`; known fields: expected_tool, expected_a",
+        ),
+        ({"initial_entities": {"seed_data": {"Clients": {}}}}, "unknown field `Clients`; did you mean Client? known"),
+        ({"expected_state": {"Deal": []}}, "expected_state: Object contains unknown field `Deal`; known fields: Clie"),
+    ],
+)
+def test_unknown_name_or_value_at_any_depth_is_reported_with_the_known_ones(
+    project: Project, changes: dict[str, object], answer: str
+) -> None:
+    assert answer in complaint(project([{**case("one"), **changes}]))
 
 
 def test_a_chain_that_does_not_hold_together(project: Project) -> None:
@@ -127,16 +146,110 @@ def test_an_agent_without_its_key(project: Project, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("agent", "answer"),
     [
-        ("nowhere.bots:Closer", "there is no module 'nowhere.bots' on the Python path"),
+        ("nowhere.bots:Closer", "there is no module 'nowhere.bots' on the Python path; add its folder to pytest's set"),
         ("bots:Nobody", "AttributeError: module 'bots' has no attribute 'Nobody'"),
         ("bots:ToolCall", "missing 1 required keyword-only argument: 'tool'"),
-        ("bots:Reply", "is not an agent: it needs a name and reply(messages, tools)"),
+        ("bots:Reply", "is not an agent: it needs a name and reply(messages, tools), and has no attribute 'name'"),
         ("json.decoder:JSONDecoder", "is not an agent"),
     ],
 )
 def test_an_agent_that_can_not_be_imported(project: Project, agent: str, answer: str) -> None:
     """Says which part of the spec is wrong."""
     assert answer in complaint(project(), "--crmeval-agent", agent)
+
+
+BAD_AGENTS = """
+class Text:
+    name = "text"
+    def reply(self, messages, tools):
+        return "Hello"
+
+class Nothing:
+    name = "nothing"
+    def reply(self, messages, tools):
+        pass
+
+class Dicts:
+    name = "dicts"
+    def reply(self, messages, tools):
+        return Reply(calls=[{"tool": "client_search"}])
+
+class Number:
+    name = "number"
+    def reply(self, messages, tools):
+        return Reply(text=5)
+
+class Raising:
+    name = "raising"
+    def reply(self, messages, tools):
+        return self.helper()
+    def helper(self):
+        return {}["missing"]
+"""
+
+
+@pytest.mark.parametrize("way", [(), ("--crmeval-inflight", "2")], ids=["in its test", "ahead"])
+@pytest.mark.parametrize(
+    ("agent", "answer"),
+    [
+        ("Text", "agent 'text': reply() must return a Reply, but returned a value of type 'str'. For example:"),
+        ("Nothing", "agent 'nothing': reply() must return a Reply, but returned None. For example:"),
+        ("Dicts", "agent 'dicts': reply() must return a Reply, but its calls contain a value of type 'dict' instead"),
+        ("Number", "agent 'number': reply() must return a Reply, but its text is a value of type 'int'. For example:"),
+    ],
+)
+def test_agent_that_returns_no_reply_gets_an_example(
+    project: Project, agent: str, answer: str, way: tuple[str, ...]
+) -> None:
+    pytester = project([case("one")])
+    with (pytester.path / "bots.py").open("a", encoding="utf-8") as file:
+        file.write(BAD_AGENTS)
+
+    said = complaint(pytester, "--crmeval-agent", f"bots:{agent}", *way)
+
+    assert answer in said
+    assert '    return Reply(text="Acme is an active client.")  # or answer the user' in said
+
+
+@pytest.mark.parametrize("way", [(), ("--crmeval-inflight", "2")], ids=["in its test", "ahead"])
+def test_exception_of_an_agent_shows_its_own_frames_only(project: Project, way: tuple[str, ...]) -> None:
+    pytester = project([case("one")])
+    with (pytester.path / "bots.py").open("a", encoding="utf-8") as file:
+        file.write(BAD_AGENTS)
+
+    result = pytester.runpytest("--crmeval-agent", "bots:Raising", *way)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*return self.helper()", "*KeyError: 'missing'*"])
+    result.stdout.no_fnmatch_line("*pytest_crmeval/*")
+
+
+@pytest.mark.parametrize(
+    ("mark", "arguments", "answer"),
+    [
+        ("conversation", "conversation, evaluate", "did you mean 'conversations' instead of 'conversation'?"),
+        ("slow", "conversation, evaluate", "needs one of the markers @pytest.mark.conversations, @pytest.mark.questio"),
+        ("conversations", "conversaton, evaluate", "is marked 'conversations' but has no argument 'conversation'"),
+        ("conversations", "conversation, evalute", "fixture 'evalute' not found"),
+    ],
+)
+def test_misspelt_marker_or_fixture_is_named(project: Project, mark: str, arguments: str, answer: str) -> None:
+    pytester = project([case("one")], ini="markers = slow(path)\n    conversation(path)")
+    test = f"import pytest\n\n@pytest.mark.{mark}('cases.jsonl')\ndef test_it({arguments}):\n    pass\n"
+    (pytester.path / "test_crm.py").write_text(test, encoding="utf-8")
+
+    assert answer in complaint(pytester)
+
+
+def test_dataset_option_that_no_collected_test_uses_names_the_test_file_that_would(project: Project) -> None:
+    pytester = project()
+    test = "import pytest\n\n@pytest.mark.questions('q.jsonl')\ndef test_it(question, evaluate):\n    pass\n"
+    (pytester.path / "test_questions.py").write_text(test, encoding="utf-8")
+
+    said = complaint(pytester, "test_crm.py", "--crmeval-questions", "mine.jsonl")
+
+    assert "--crmeval-questions is given, but no collected test is marked with @pytest.mark.questions; add " in said
+    assert f"{pytester.path}/test_questions.py to the command" in said
 
 
 def test_an_unwritable_reports_folder(project: Project) -> None:
@@ -213,7 +326,7 @@ def test_a_marker_without_its_path(project: Project) -> None:
 @pytest.mark.parametrize(
     ("marker", "answer"),
     [
-        ("'cases.jsonl', suit='crm'", "one path, perhaps suite='name'"),
+        ("'cases.jsonl', suit='crm'", "one path, optionally with suite='name'; unknown argument: suit"),
         ("'cases.jsonl', suite=5", "suite=5 is no name"),
         ("'cases.jsonl', suite='crm.v2'", "suite='crm.v2' is no name: use letters, digits, '_' and '-'"),
     ],

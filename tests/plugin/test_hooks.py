@@ -75,7 +75,7 @@ def test_a_webhook(
 
     pytester.runpytest(*HALF, *NO_XDIST, "--crmeval-run", "hooked")
 
-    assert [{"run": "hooked", "rates": {"crm × bots:Half": 0.5}, "breached": ["crm.pass_rate >= 0.60"]}] == sent
+    assert [{"run": "hooked", "rates": {"crm × half": 0.5}, "breached": ["crm.pass_rate >= 0.60"]}] == sent
 
 
 @pytest.mark.parametrize(("most", "status"), [("1", pytest.ExitCode.OK), ("0", pytest.ExitCode.TESTS_FAILED)])

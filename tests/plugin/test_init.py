@@ -1,6 +1,7 @@
 """`crmeval init`: the project that it writes runs at once."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,30 @@ from pytest_crmeval.cli import main
 pytest_plugins = ["pytester"]
 
 
+TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
+
+
+def _shown_in_tutorial() -> list[str]:
+    """Return the output that the tutorial shows, block by block, as patterns of lines; ``...`` is anything."""
+    blocks = re.findall(r"```text\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
+    return [re.escape(block).replace(re.escape("..."), ".*") for block in blocks]
+
+
 def _results(folder: Path) -> dict[tuple[str, str], tuple[int, int]]:
     report = json.loads((folder / "reports" / "latest.json").read_text())
     return {(row["suite"], row["subject"]): (row["passed"], row["planned"]) for row in report["results"]}
 
 
-def test_first_run_passes_and_own_agent_passes_what_it_can(pytester: pytest.Pytester) -> None:
+def test_first_run_passes_and_own_agent_passes_what_it_can(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")  # as wide as the output in the tutorial
     assert main(["init", "."]) == 0
     first = pytester.runpytest_subprocess()
     assert first.ret == pytest.ExitCode.OK
-    first.stdout.fnmatch_lines(["gate crm[[]mine[]].pass_rate >= 0.60: not judged (this run has no mine in crm)"])
+    table, dialogue, gate = _shown_in_tutorial()
+    assert re.search(table, first.stdout.str())
+    first.stdout.fnmatch_lines(["gate crm[[]mine[]].pass_rate >= 0.60: not judged *"])
     assert _results(pytester.path) == {
         ("crm", "oracle"): (3, 3),
         ("questions", "oracle"): (5, 5),
@@ -30,6 +45,8 @@ def test_first_run_passes_and_own_agent_passes_what_it_can(pytester: pytest.Pyte
 
     result = pytester.runpytest_subprocess("evals/test_crm.py", "--crmeval-agent", "mine")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert re.search(dialogue, result.stdout.str())
+    assert re.search(gate, result.stdout.str())
     assert _results(pytester.path) == {("crm", "mine"): (1, 3)}
     result.stdout.fnmatch_lines(["gate crm[[]mine[]].pass_rate >= 0.60: BREACHED *", "gate questions*: not judged *"])
 

@@ -104,7 +104,7 @@ def test_the_summary_names_invalid_cases(project: Project) -> None:
     result.stdout.fnmatch_lines(
         [
             "suite  subject           cases  passed  failed  errored  invalid  not run  pass rate   95 % interval",
-            "crm    bots:Half             2       1       0        0        1        0      1.000  0.207 to 1.000",
+            "crm    half                  2       1       0        0        1        0      1.000  0.207 to 1.000",
             "crm    oracle (control)      2       1       0        0        1        0      1.000  0.207 to 1.000",
             "1 case is invalid: crmeval lint cases.jsonl",
             "for example cases.jsonl:2: two: turn 1: *{status}*",

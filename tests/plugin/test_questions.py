@@ -128,7 +128,7 @@ def test_a_wrong_answer_is_explained(asking: Made) -> None:
             "*answer: wrong, expected 'Paris', actual 'Rome'*",
         ]
     )
-    result.stdout.fnmatch_lines(["answers of bots:Wrong (q): correct 0.000, incorrect 1.000, not attempted 0.000; *"])
+    result.stdout.fnmatch_lines(["answers of wrong (q): correct 0.000, incorrect 1.000, not attempted 0.000; *"])
 
 
 def test_an_agent_that_raises_is_errored(asking: Made) -> None:
@@ -198,7 +198,7 @@ def test_a_part_is_not_judged_by_gates_of_other_suites(asking: Made, part: list[
     ("test", "why"),
     [
         ("question", "*is marked 'questions' but has no argument 'question'"),
-        ('"q.jsonl"', "*write @pytest.mark.questions('file.jsonl'), one path, perhaps suite='name' and confid*"),
+        ('"q.jsonl"', "*write @pytest.mark.questions('file.jsonl'), one path, optionally with suite='name', confid*"),
         ("@pytest", "*is marked 'conversations' and 'questions': one test, one kind"),
     ],
 )

@@ -56,8 +56,8 @@ def test_a_run_is_compared_with_another(project: Project) -> None:
         [
             "gate crm.pass_rate not worse than baseline: BREACHED (pass_rate went from 1 to 0.125 over 8 cases *",
             f"compared with old-{MINE} (*)",
-            "crm * bots:Half * 8 * 1.000 * 0.125 * -0.875 * 0 * 7 * 0.016 [*] *",
-            "newly failing in crm, bots:Half: 7 (for example lost-0)",
+            "crm * half * 8 * 1.000 * 0.125 * -0.875 * 0 * 7 * 0.016 [*] *",
+            "newly failing in crm, half: 7 (for example lost-0)",
             f"all changes: crmeval compare old-{MINE} *",
         ]
     )
@@ -149,7 +149,7 @@ def test_ci_servers_are_told(project: Project, monkeypatch: pytest.MonkeyPatch) 
     }
     assert {
         "crmeval_suite": "crm",
-        "crmeval_subject": "bots:Half",
+        "crmeval_subject": "half",
         "crmeval_case": "two",
         "crmeval_verdict": "failed",
         "crmeval_score_state": "0.0",

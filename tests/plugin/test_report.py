@@ -40,7 +40,7 @@ def test_every_way_of_running_gives_the_same_report(project: Project, way: list[
     assert {"one", "two", "three"} == {each["case"] for each in summary.pop("slowest")}
     assert {
         "suite": "crm",
-        "subject": "bots:Half",
+        "subject": "half",
         "planned": 3,
         "cases": 3,
         "passed": 2,

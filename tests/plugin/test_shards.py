@@ -91,7 +91,7 @@ def test_shards_merged_are_the_run_without_shards(
     again = pytester.runpytest(*run("out"), *agents, *NO_XDIST)
     assert 0 == again.ret
     again.stdout.fnmatch_lines(
-        ["crmeval run: * (0 to play, resumed: 12 done)", "gate crm.pass_rate >= 0.60 (bots:Half): holds*"]
+        ["crmeval run: * (0 to play, resumed: 12 done)", "gate crm.pass_rate >= 0.60 (half): holds*"]
     )
     refused = pytester.runpytest(*run("half"), *agents, *NO_XDIST)
     assert pytest.ExitCode.USAGE_ERROR == refused.ret
@@ -272,6 +272,6 @@ def test_merge_warns_when_an_agent_was_changed_between_shards(
     cli.main(["merge", run("a1")[1], run("a2")[1], "-o", run("changed")[1]])
 
     said = capsys.readouterr().out
-    assert f"warning: the code of the agent bots:Half differs between {run('a1')[1]} and {run('a2')[1]}\n" in said
+    assert f"warning: the code of the agent half differs between {run('a1')[1]} and {run('a2')[1]}\n" in said
     (part,) = json.loads(Path("reports", f"{run('a2')[1]}.json").read_text(encoding="utf-8"))["run"]["parts"]
-    assert (version("pytest-crmeval"), {"bots:Half"}) == (part["version"], set(part["code"]))
+    assert (version("pytest-crmeval"), {"half"}) == (part["version"], set(part["code"]))

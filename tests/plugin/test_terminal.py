@@ -60,7 +60,7 @@ def test_a_failure_shows_dialogue_and_difference(project: Project) -> None:
 
     result.stdout.fnmatch_lines(
         [
-            "bots:Half failed two (crm, * s): state 0.000, calls 0.000, reply 1.000",
+            "half failed two (crm, * s): state 0.000, calls 0.000, reply 1.000",
             "  turn 1",
             "    user   Please create Ada Ltd, ada@ada.example, active.",
             "    agent  Done.",
@@ -92,7 +92,7 @@ def test_few_failed_cases_are_shown_and_other_tests_as_always(project: Project, 
 
     said = pytester.runpytest("--crmeval-agent", "bots:Half", *xdist).stdout.str()
 
-    assert 10 == said.count("bots:Half failed wrong-")
+    assert 10 == said.count("half failed wrong-")
     assert "assert (1 + 1) == 3" in said
     assert ["FAILED test_crm.py::test_of_the_user - assert (1 + 1) == 3"] == re.findall(
         r"^FAILED.*", said, re.MULTILINE
@@ -109,7 +109,7 @@ def test_failed_cases_to_show_are_a_setting_and_verbose_shows_all(project: Proje
     few = pytester.runpytest("--crmeval-agent", "bots:Half", "-p", "no:xdist").stdout.str()
     many = pytester.runpytest("--crmeval-agent", "bots:Half", "-p", "no:xdist", "--crmeval-verbose").stdout.str()
 
-    assert 2 == few.count("bots:Half failed wrong-")
+    assert 2 == few.count("half failed wrong-")
     assert 12 == many.count(" +  where False = Trial(")
     assert 13 == len(re.findall(r"^FAILED ", many, re.MULTILINE))
 

@@ -39,7 +39,7 @@ def test_each_case_is_played_once_per_trial(project: Project, xdist: list[str]) 
     figures = summary["figures"]
     assert ("wilson (clustered)", 6, 2) == tuple(figures["pass_rate"][name] for name in ("method", "n", "units"))
     assert [0.5] * 6 == [figures[f"pass{sign}{k}"]["value"] for sign in "@^" for k in (1, 2, 3)]
-    result.stdout.fnmatch_lines(["suite  subject    cases  trials *", "crm    bots:Half      2       6 *"])
+    result.stdout.fnmatch_lines(["suite  subject  cases  trials *", "crm    half         2       6 *"])
 
 
 def test_repeats_have_names_of_their_own(project: Project) -> None:

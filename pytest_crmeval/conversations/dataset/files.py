@@ -16,7 +16,7 @@ from pytest_crmeval.conversations.dataset.records import ConversationRecord, Tur
 from pytest_crmeval.domain import calls
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import NOW, Conversation, Segment, Turn
-from pytest_crmeval.domain.dataset_error import SHOWN, DatasetError
+from pytest_crmeval.domain.dataset_error import SHOWN, DatasetError, located
 from pytest_crmeval.domain.expectation import Answer, Expectation
 from pytest_crmeval.domain.messages import ToolCall
 
@@ -163,9 +163,8 @@ def decode(line: bytes, path: Path, number: int) -> ConversationRecord:
     try:
         record = _DECODER.decode(line.removeprefix(codecs.BOM_UTF8))
     except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at ")
-        field = place.removeprefix("`key` in ").strip("`$.")
-        raise DatasetError(f"{path}:{number}: {field or 'line'}: {what}") from error
+        field, what = located(error, ConversationRecord)
+        raise DatasetError(f"{path}:{number}: {field}: {what}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DatasetError(f"{path}:{number}: this line is not JSON: {error}") from error
     ids = [turn.turn_id for turn in record.turns]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from pytest_crmeval.domain.dataset_error import located
 from pytest_crmeval.questions.datasets.records import FieldError, Found, checked, fingerprint
 from pytest_crmeval.questions.question import Grader, Question
 
@@ -75,7 +76,6 @@ def _decoded(line: bytes) -> QuestionRecord:
     try:
         return _DECODER.decode(line.removeprefix(codecs.BOM_UTF8))
     except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at ")
-        raise FieldError(place.removeprefix("`key` in ").strip("`$.") or "line", what) from error
+        raise FieldError(*located(error, QuestionRecord)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FieldError("", f"this line is not JSON: {error}") from error

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from pytest_crmeval.domain.dataset_error import DatasetError
+from pytest_crmeval.domain.dataset_error import DatasetError, located
 from pytest_crmeval.journal.solutions.outcomes import Defect, Ungradable
 from pytest_crmeval.ports.sandbox import Language, Program
 from pytest_crmeval.sandboxes.languages import language_named
@@ -56,8 +56,7 @@ def decoded(line: Line) -> SolutionRecord | Flaw:
     try:
         return _decode(line.content)
     except msgspec.ValidationError as error:  # the line is JSON
-        what, _, place = str(error).partition(" - at ")
-        return Flaw(defect=Defect.BAD_LINE, detail=f"{place.strip('`$.') or 'line'}: {what}")
+        return Flaw(defect=Defect.BAD_LINE, detail=": ".join(located(error, SolutionRecord)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Flaw(defect=Defect.BAD_LINE, detail=f"this line is not JSON: {error}")
 

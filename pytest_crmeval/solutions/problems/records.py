@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from pytest_crmeval.domain.dataset_error import located
 from pytest_crmeval.ports.sandbox import Program
 from pytest_crmeval.sandboxes.languages import language_named
 from pytest_crmeval.solutions.problem import (
@@ -109,8 +110,7 @@ def draft_of(line: bytes, number: int = 1, testlib: str = "", *, brief: bool = F
         row = published_row(line)
         return _ours(_OURS.decode(line), testlib) if row is None else row.draft(number, brief=brief)
     except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at ")
-        raise FieldError(f"{place.removeprefix('`key` in ').strip('`$.') or 'line'}: {what}") from error
+        raise FieldError(": ".join(located(error, ProblemRecord))) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotJsonError(f"this line is not JSON: {error}") from error
 
