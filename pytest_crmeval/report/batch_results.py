@@ -20,7 +20,7 @@ _DONE = frozenset({Verdict.PASSED, Verdict.FAILED})
 def write_batch(report: Report, folder: Path, home: Path | None = None) -> None:
     """Write the results of the checkpoints of a run so far into its folder; nothing if it has none.
 
-    ``home`` is where that folder will be, if that is elsewhere.
+    ``home`` is the final path of that folder, if it will be moved.
     """
     found = checkpoints_in_order(report.standings)
     if not found:
@@ -29,7 +29,21 @@ def write_batch(report: Report, folder: Path, home: Path | None = None) -> None:
     trials = [trial for trial in report.trials if is_of_checkpoint(trial.planned)]
     rows = [_result(summary, _of(summary, trials), results, home or folder) for summary, _ in found]
     draft = folder / f"{NAME}.part"
-    document = {"args": _args(report), "summary": _summary(rows), "results": rows}
+    parts = report.run.get("parts")
+    commands = [part.get("command") for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    seconds = [float(str(row["duration"])) for row in rows]
+    completed = sum(bool(row["success"]) for row in rows)
+    document = {
+        "args": {"run": report.run["id"], "commands": commands},
+        "summary": {
+            "total_tasks": len(rows),
+            "completed": completed,
+            "failed": len(rows) - completed,
+            "total_time": round(sum(seconds), 3),
+            "average_time": round(sum(seconds) / len(seconds), 3),
+        },
+        "results": rows,
+    }
     draft.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     draft.replace(folder / NAME)
 
@@ -37,7 +51,7 @@ def write_batch(report: Report, folder: Path, home: Path | None = None) -> None:
 def write_batch_so_far(
     run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[PlannedCase], folder: Path
 ) -> None:
-    """Write the results of the checkpoints of a run that goes on; nothing if it has none."""
+    """Write the results of the checkpoints of a run in progress; nothing if it has none."""
     cases = [case for case in planned if is_of_checkpoint(case)]
     if cases:
         found = {key: trial for key, trial in trials.items() if is_of_checkpoint(trial.planned)}
@@ -49,31 +63,15 @@ def _of(summary: SubjectSummary, trials: Sequence[Trial]) -> Sequence[Trial]:
     return [trial for trial in trials if (trial.planned.suite, trial.planned.subject) == place]
 
 
-def _args(report: Report) -> JsonObject:
-    parts = report.run.get("parts")
-    commands = [part.get("command") for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
-    return {"run": report.run["id"], "commands": commands}
-
-
-def _summary(rows: Sequence[JsonObject]) -> JsonObject:
-    seconds = [float(str(row["duration"])) for row in rows]
-    completed = sum(bool(row["success"]) for row in rows)
-    return {
-        "total_tasks": len(rows),
-        "completed": completed,
-        "failed": len(rows) - completed,
-        "total_time": round(sum(seconds), 3),
-        "average_time": round(sum(seconds) / len(seconds), 3),
-    }
-
-
 def _result(
     summary: SubjectSummary, trials: Sequence[Trial], results: Mapping[str, EarlierResults], home: Path
 ) -> JsonObject:
     """Return the results of one checkpoint: the usual fields, then ours."""
     places = [trial.solutions.results for trial in trials if trial.solutions and trial.solutions.results in results]
     files = [results[place] for place in places]
-    errors = [*(trial.reason for trial in trials if trial.verdict not in _DONE), *_not_run(summary)]
+    errors = [trial.reason for trial in trials if trial.verdict not in _DONE]
+    if summary.not_run:
+        errors.append(f"{summary.not_run} file{'s have' if summary.not_run > 1 else ' has'} not been judged yet")
     assert summary.checkpoint is not None  # noqa: S101 (it is one)
     return {
         "solution_dir": str(Path(str(files[0].head["file"])).parent) if files else "",
@@ -91,17 +89,12 @@ def _result(
     }
 
 
-def _not_run(summary: SubjectSummary) -> Iterator[str]:
-    if summary.not_run:
-        yield f"{summary.not_run} file{'s have' if summary.not_run > 1 else ' has'} not been judged yet"
-
-
 def _evaluations(place: str, found: EarlierResults) -> Iterator[Path]:
     yield Path(place)
     if found.path.with_suffix(".txt").exists():
         yield Path(place).with_suffix(".txt")
 
 
-def _time(told: object) -> float:
+def _time(stamp: object) -> float:
     """Return a time as seconds since 1970; 0 if it is unknown."""
-    return datetime.fromisoformat(told).timestamp() if isinstance(told, str) else 0.0
+    return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else 0.0

@@ -1,6 +1,6 @@
-"""A report held against another, paired case by case."""
+"""Compare a report with another, case by case."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ Group = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """What two runs have of a case; nothing of one that has not got it."""
+    """The trials of a case in two runs; none in a run that does not have the case."""
 
     case: str
     before: Sequence[Trial]
@@ -38,14 +38,14 @@ class Match:
 
     @property
     def is_scored(self) -> bool:
-        """Whether both know how it went."""
+        """Whether both runs have a scored trial."""
         return bool(_scored(self.before) and _scored(self.after))
 
 
 def compare(
     report: Report, baseline: Report, *, source: str = "", subjects: tuple[str, str] | None = None
 ) -> Comparison:
-    """Return how a report differs from a baseline: subject by subject, or one of each run against the other.
+    """Return how a report differs from a baseline: subject by subject, or one subject of each run.
 
     ``source`` is how the baseline was named.
     """
@@ -55,18 +55,22 @@ def compare(
         before = {(suite, subjects[0]): trials for (suite, name), trials in before.items() if name == subjects[1]}
     other = subjects[1] if subjects else ""
     contrasts = [contrast(*group, before[group], after[group], other) for group in after if group in before]
+    corrected = iter(holm([each.p for each in contrasts if each.p is not None and each.is_tested]))
     return Comparison(
         baseline=_side(baseline, source),
         run=_side(report, ""),
-        contrasts=_corrected(contrasts),
-        missing=tuple(_missing(before, after)),
+        contrasts=tuple(replace(each, p_holm=next(corrected)) if each.is_tested else each for each in contrasts),
+        missing=tuple(
+            f"{' × '.join(group)} is only in {'the baseline' if group in before else 'this run'}"
+            for group in sorted(before.keys() ^ after.keys())
+        ),
     )
 
 
 def contrast(
     suite: str, subject: str, before: Sequence[Trial], after: Sequence[Trial], baseline_subject: str = ""
 ) -> Contrast:
-    """Hold the trials of a subject in a suite against others."""
+    """Compare the trials of a subject in a suite with others."""
     matches = matched(before, after)
     of_files = any(is_of_checkpoint(trial.planned) for trial in after)
     pairs = pairs_of(matches, f"score:{PASS_AT_1}" if of_files else "pass_rate")
@@ -83,7 +87,7 @@ def contrast(
     if not pairs:
         return found
     found = replace(found, before=_mean([pair.before for pair in pairs]), after=_mean([pair.after for pair in pairs]))
-    if of_files:  # that a file was judged to its end is no success, and how its solutions differ is not known here
+    if of_files:  # a completely judged file is not a success, and its solutions are not known here
         return replace(found, difference=Figure(value=_mean([pair.difference for pair in pairs]), n=len(pairs)))
     difference = difference_of(pairs)
     return replace(
@@ -119,20 +123,20 @@ def pairs_of(matches: Sequence[Match], metric: str) -> list[Pair]:
 
 
 def is_same(report: Report, other: Report) -> bool:
-    """Whether two reports are of one run, a copy of it included: nobody is worse than himself."""
+    """Whether two reports are of one run, a copy of it included."""
     alike = all(report.run.get(name) == other.run.get(name) for name in ("id", "started", "ended"))
     return alike and list(report.trials) == list(other.trials)
 
 
 def commit_of(report: Report) -> str:
-    """Return the commit that the last part of a run was played at; nothing if nobody knows."""
+    """Return the commit of the last part of a run; empty if it is unknown."""
     return str(_git_of(report).get("commit", ""))
 
 
 def commit_label(report: Report) -> str:
-    """Return the same as a person reads it: short, and whether files were changed since."""
+    """Return the short commit, and whether there were uncommitted changes."""
     commit, dirty = commit_of(report)[:12], _git_of(report).get("dirty")
-    return f"{commit}, with changes that are not committed" if commit and dirty else commit
+    return f"{commit} with uncommitted changes" if commit and dirty else commit
 
 
 def _git_of(report: Report) -> JsonObject:
@@ -149,11 +153,18 @@ def _scores(matches: Sequence[Match]) -> dict[str, list[Pair]]:
 
 
 def _lists(matches: Sequence[Match], pairs: Mapping[str, Pair]) -> dict[str, Any]:
-    """Return each case that is not the same in both runs, under what is the matter with it."""
+    """Return the cases that differ between the runs, by the kind of change."""
     found: dict[str, list[CaseChange]] = {}
     for match in matches:
         if name := _list_of(match, pairs.get(match.case)):
-            found.setdefault(name, []).append(_change(match, pairs.get(match.case)))
+            pair = pairs.get(match.case)
+            before, after = (pair.before, pair.after) if pair else (_rate(match.before), _rate(match.after))
+            wrong = [
+                trial for trial in match.after if trial.verdict in {Verdict.FAILED, Verdict.ERRORED, Verdict.INVALID}
+            ]
+            found.setdefault(name, []).append(
+                CaseChange(case=match.case, before=before, after=after, reason=reason_of(wrong[0]) if wrong else "")
+            )
     return {name: tuple(changes) for name, changes in found.items()}
 
 
@@ -172,7 +183,7 @@ def _list_of(match: Match, pair: Pair | None) -> str:
 
 
 def _is_significant(match: Match) -> bool:
-    """Whether the change of a case is more than chance would make, at 5 %: Fisher's exact test of its repeats.
+    """Whether the change of a case is significant at 5 %: Fisher's exact test of its repeats.
 
     A case that was tried once in each run has passed or failed, and is not tested.
     """
@@ -182,19 +193,8 @@ def _is_significant(match: Match) -> bool:
     return fisher(_passed(before), len(before), _passed(after), len(after)) < SIGNIFICANT
 
 
-def _change(match: Match, pair: Pair | None) -> CaseChange:
-    before, after = (pair.before, pair.after) if pair else (_rate(match.before), _rate(match.after))
-    return CaseChange(case=match.case, before=before, after=after, reason=_why(match.after))
-
-
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
-
-
-def _why(trials: Sequence[Trial]) -> str:
-    """Return why a case does not pass now; nothing if it does."""
-    wrong = [trial for trial in trials if trial.verdict in {Verdict.FAILED, Verdict.ERRORED, Verdict.INVALID}]
-    return reason_of(wrong[0]) if wrong else ""
 
 
 def _rate(trials: Sequence[Trial]) -> float | None:
@@ -215,17 +215,6 @@ def _groups(report: Report) -> dict[Group, list[Trial]]:
     for trial in report.trials:
         found.setdefault((trial.planned.suite, trial.planned.subject), []).append(trial)
     return found
-
-
-def _missing(before: Mapping[Group, object], after: Mapping[Group, object]) -> Iterator[str]:
-    for group in sorted(before.keys() ^ after.keys()):
-        yield f"{' × '.join(group)} is only in {'the baseline' if group in before else 'this run'}"
-
-
-def _corrected(contrasts: Sequence[Contrast]) -> tuple[Contrast, ...]:
-    """Correct p-values for the number of contrasts: who looks often enough finds something."""
-    corrected = iter(holm([each.p for each in contrasts if each.p is not None and each.is_tested]))
-    return tuple(replace(each, p_holm=next(corrected)) if each.is_tested else each for each in contrasts)
 
 
 def _side(report: Report, source: str) -> JsonObject:

@@ -1,4 +1,4 @@
-"""A run held against another, case by case."""
+"""The comparison of a run with another, case by case."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ LISTS = (
     "gone",
     "unscored",
 )
-"""What cases are told apart by; a case is in one list at most."""
+"""Kinds of changes; a case is in at most one of these lists."""
 _NOTHING: Figures = {}
 SIGNIFICANT = 0.05
 FEWEST = 6
@@ -28,47 +28,47 @@ FEWEST = 6
 
 
 class CaseChange(Record, frozen=True, kw_only=True):
-    """A case that is not the same in both runs."""
+    """A case that differs between the two runs."""
 
     case: str
     before: float | None = None
     """Share of its trials that passed in the baseline; None if it was not scored there."""
     after: float | None = None
     reason: str = ""
-    """Why it fails now; for what is in one run only, or has changed, empty unless it fails."""
+    """Why it fails now; empty if it does not."""
 
     @property
     def shares(self) -> str:
-        """How often it passed and passes, where repeats make that no verdict; else nothing."""
+        """How often it passed before and after, if it has repeats; otherwise empty."""
         known = self.before is not None and self.after is not None
         return f"{self.before:.2f} to {self.after:.2f}" if known and {self.before, self.after} - {0.0, 1.0} else ""
 
 
 class Contrast(Record, frozen=True, kw_only=True):
-    """One subject in one suite, against the baseline: over the cases that both have scored with the same content."""
+    """One subject in one suite, compared with the baseline over the cases that both scored with the same content."""
 
     suite: str
     subject: str
     baseline_subject: str
     """The same name, unless two subjects are compared."""
     paired: int = always(0)
-    """Cases that both have; repeats are averaged and are no further cases."""
+    """Cases that both runs have; repeats are averaged and don't count as more cases."""
     before: float | None = None
     """Pass rate of the baseline over the paired cases."""
     after: float | None = None
     difference: Figure | None = None
-    """Of the pass rate, after less before, with its 95 % interval."""
+    """Of the pass rate, after minus before, with its 95 % interval."""
     better: int = always(0)
     """Paired cases that pass more often now."""
     worse: int = always(0)
     p: float | None = None
-    """How likely such a difference is by chance: exact McNemar; with repeats a permutation of signs."""
+    """The p-value: exact McNemar; with repeats, a permutation of signs."""
     p_holm: float | None = None
     """The same, corrected for all contrasts of the comparison."""
     test: str = ""
     """Which of the two."""
     detectable: float | None = None
-    """The least difference that so many cases would show in four of five runs."""
+    """The minimum detectable difference at 80 % power."""
     scores: Figures = always(_NOTHING)
     """Score -> its mean difference, by paired bootstrap."""
     newly_failing: tuple[CaseChange, ...] = always(())
@@ -79,7 +79,7 @@ class Contrast(Record, frozen=True, kw_only=True):
     """Cases with several trials that pass less or more often than in the baseline, which may be by chance."""
     passes_more_often: tuple[CaseChange, ...] = always(())
     changed: tuple[CaseChange, ...] = always(())
-    """Cases whose content is another one: not paired."""
+    """Cases with different content: not paired."""
     new: tuple[CaseChange, ...] = always(())
     gone: tuple[CaseChange, ...] = always(())
     unscored: tuple[CaseChange, ...] = always(())
@@ -87,25 +87,25 @@ class Contrast(Record, frozen=True, kw_only=True):
 
     @property
     def is_tested(self) -> bool:
-        """Whether it is counted in the correction: not a control, nor a contrast of too few cases to show anything."""
+        """Whether it counts in the correction: controls, and contrasts with too few cases to show anything, don't."""
         return self.p is not None and self.paired >= FEWEST and self.subject not in CONTROLS
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is more than chance would make, at 5 %, corrected."""
+        """Whether the difference is significant at 5 %, corrected."""
         return self.p_holm is not None and self.p_holm < SIGNIFICANT
 
 
 class Comparison(Record, frozen=True, kw_only=True):
-    """A run against a baseline: one contrast per suite and subject that both have."""
+    """The comparison of a run with a baseline: one contrast per suite and subject that both have."""
 
     schema: str = always(SCHEMA)
     baseline: Mapping[str, Any]
-    """Of the other run: ``id``, ``started``, ``source`` (as it was named), perhaps ``commit``; ``complete``."""
+    """The other run: ``id``, ``started``, ``source`` (as it was named), perhaps ``commit``; ``complete``."""
     run: Mapping[str, Any]
     contrasts: tuple[Contrast, ...] = always(())
     missing: tuple[str, ...] = ()
-    """What only one of the two has: ``crm × gpt-4.1 is only in the baseline``."""
+    """Suites and subjects that only one run has: ``crm × gpt-4.1 is only in the baseline``."""
 
     correction: str = ""
     """How p-values are corrected; empty if there is only one. Computed."""
@@ -117,14 +117,11 @@ class Comparison(Record, frozen=True, kw_only=True):
 
     @property
     def cautions(self) -> Sequence[str]:
-        """What the reader has to know of runs that were not played to their end."""
-        told = {
-            "this run": (self.run, "gone may only not have been played here"),
-            "the baseline": (self.baseline, "new may only not have been played there"),
-        }
+        """Warnings about runs that are incomplete."""
+        sides = {"this run": (self.run, "gone"), "the baseline": (self.baseline, "new")}
         return [
-            f"{name} is not complete: a case that is {why}"
-            for name, (run, why) in told.items()
+            f"{name} is incomplete: cases listed as {kind} may just not have been played in it"
+            for name, (run, kind) in sides.items()
             if run.get("complete") is False
         ]
 

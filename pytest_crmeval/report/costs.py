@@ -180,13 +180,9 @@ def _notes(summaries: Sequence[SubjectSummary]) -> Iterator[str]:
     notes = [(count, who, note) for (who, note), count in counts.items()]
     notes.sort(key=lambda note: (-note[0], *note[1:]))
     for count, subject, note in notes[:NOTES]:
-        yield f"note: {subject}: {_line(note)} ({number(count)} trial{'s' * (count != 1)})"
+        line = " ".join(note.split())
+        shown = line if line.isprintable() else ascii(line)[1:-1]
+        text = shown if len(shown) <= LONGEST else cut(shown, LONGEST - 1)
+        yield f"note: {subject}: {text} ({number(count)} trial{'s' * (count != 1)})"
     if len(notes) > NOTES:
         yield f"... and {len(notes) - NOTES} more notes: see the JSON report"
-
-
-def _line(note: str) -> str:
-    """Return a note on one line, shortened if it is long."""
-    line = " ".join(note.split())
-    shown = line if line.isprintable() else ascii(line)[1:-1]
-    return shown if len(shown) <= LONGEST else cut(shown, LONGEST - 1)

@@ -1,6 +1,6 @@
-"""What a run will take, told before anything is spent."""
+"""The estimated usage, cost and time of a run."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -10,7 +10,7 @@ from pytest_crmeval.domain.usage import Usage
 from pytest_crmeval.journal.checkpoints import by_step, step_of
 from pytest_crmeval.journal.history import PastTrial, asked, case_of
 from pytest_crmeval.report import costs as bills
-from pytest_crmeval.report.file_times import QUEUE, FileGround, FileTimes, assumed_solution, file_times
+from pytest_crmeval.report.file_times import QUEUE, FileGround, assumed_solution, file_times
 from pytest_crmeval.report.loads import (
     OPINION,
     CaseSize,
@@ -28,10 +28,10 @@ from pytest_crmeval.report.usage_history import UsageHistory, load_of
 
 Pricing = Callable[[Usage], float | None]
 Ground = Literal["played", "alike", "lent", "guessed", "judged", "unjudged", "unasked"] | FileGround
-"""How a case is known: by itself, by others of the same model, by other models, not at all; for a judge: by earlier
-opinions, not at all; for who stands beside a student: not at all."""
+"""The source of an estimate: the same case, other cases of the same model, other models, or a guess; for a judge,
+earlier opinions or a guess; for the other roles of a learner, a guess."""
 Known = tuple[Ground, UsageEstimate, Sequence[str]]
-"""What a case will take: how that is known, and from which other models."""
+"""The estimate of a case: its source, the usage, and the other models that it is taken from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +42,13 @@ class Judging:
     """As it was given."""
     spec: str
     samples: int
-    """How often it is asked about each trial."""
+    """How many opinions it gives on each trial."""
     price: Pricing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What one subject will take in one suite."""
+    """The estimate for one subject in one suite."""
 
     suite: str
     subject: str
@@ -56,34 +56,34 @@ class Forecast:
     cases: int
     load: UsageEstimate = field(default_factory=UsageEstimate)
     cost: float | None = 0.0
-    """None if nobody knows the price."""
+    """None if the price is unknown."""
     grounds: Mapping[Ground, int] = field(default_factory=dict)
-    """How many cases are known in which way; empty for a subject that asks no model."""
+    """Number of cases by the source of their estimate; empty for a subject that calls no model."""
     lenders: Sequence[str] = ()
-    """The other models whose trials were taken, where this one has none."""
+    """Other models whose trials were used, because this one has none."""
     role: str = ""
-    """Which of a learner's models it is about; empty: the subject is one model."""
+    """The role of this model in a learner; empty: the subject is one model."""
     queue: str = ""
-    """Whose cases are played one after the other; empty: any number at the same time."""
+    """Name of a queue whose cases are played one after the other; empty: any number at the same time."""
     queued: float = 0.0
     """Seconds of those cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a run will take."""
+    """The estimate of a run."""
 
     forecasts: Sequence[Forecast]
     pace: Throughput
 
     @property
     def cost(self) -> float | None:
-        """Dollars, all subjects together; None if a price is not known."""
+        """Dollars, all subjects together; None if a price is unknown."""
         costs = [forecast.cost for forecast in self.forecasts]
         return None if None in costs else sum(cost or 0.0 for cost in costs)
 
     def elapsed(self, forecasts: Sequence[Forecast] = ()) -> float:
-        """Return the seconds that some of it would take on the clock, alone; or all of it."""
+        """Return the wall time in seconds of some forecasts alone, or of all."""
         chosen = forecasts or self.forecasts
         queues: dict[str, float] = {}
         for each in chosen:
@@ -104,9 +104,9 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
     casts: Mapping[str, LearnerRoles] | None = None,
     addresses: Mapping[str, str] | None = None,
 ) -> Estimate:
-    """Return what the planned cases will take.
+    """Return the estimate for the planned cases.
 
-    ``sizes`` are by the key of a case; ``price`` returns None for a spec that asks no model; ``overhead`` are the
+    ``sizes`` are by the key of a case; ``price`` returns None for a spec that calls no model; ``overhead`` are the
     characters of prompt and tools, which are sent with each call; ``casts`` are learners' models, by spec;
     ``addresses`` are addresses of providers other than their own: a model there is a different one.
     """
@@ -119,7 +119,18 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
     for group in sorted(groups, key=lambda each: (each[0], *by_step(each[1], step_of(each[1])))):
         cases = groups[group]
         if sizes[cases[0].key].solutions:
-            forecasts.append(_file_forecast(cases, file_times(cases, memory, sizes), pace))
+            seconds, grounds = file_times(cases, memory, sizes)
+            forecasts.append(
+                Forecast(
+                    suite=cases[0].suite,
+                    subject=cases[0].subject,
+                    spec=cases[0].spec,
+                    cases=len(cases),
+                    grounds={ground: count for ground, count in grounds.items()},  # noqa: C416 (some of all grounds)
+                    queue=QUEUE,
+                    queued=seconds / pace.workers,
+                )
+            )
         elif cast := (casts or {}).get(cases[0].spec):
             troupe = _LearnerHistory(cast, memory, sizes, overhead, expected, key)
             forecasts += [_role_forecast(cases, role, troupe, price, pace) for role in troupe.wanted(cases)]
@@ -131,7 +142,7 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
 
 
 def lines(found: Estimate) -> Iterator[str]:
-    """Yield the estimate as a person wants to read it: a table, and how much of it is known."""
+    """Yield the estimate as text: a table, and the sources of the figures."""
     rows = [_row(forecast, found) for forecast in found.forecasts]
     head = ("suite", "subject", "cases", "calls", "tokens in", "cached", "tokens out", "cost", "time")
     yield from aligned([head, *rows], names=2)
@@ -141,12 +152,22 @@ def lines(found: Estimate) -> Iterator[str]:
     yield from _unpriced([forecast for forecast in found.forecasts if forecast.cost is None])
     for forecast in found.forecasts:
         yield f"{forecast.suite} × {forecast.subject}: {_grounds(forecast)}"
-    yield from _guesses({ground for forecast in found.forecasts for ground in forecast.grounds})
-    yield _speed(found.pace)
+    grounds = {ground for forecast in found.forecasts for ground in forecast.grounds}
+    if "guessed" in grounds:
+        yield assumptions()
+    if "unjudged" in grounds:
+        yield assumed_opinion()
+    if "unasked" in grounds:
+        yield assumed_roles()
+    if "file guessed" in grounds:
+        yield assumed_solution()
+    caps = ", limited by crmeval_rates" if found.pace.caps else ""
+    speed = f"time: {found.pace.at_once} at once{caps}; rate limits of the providers may make it longer"
+    yield "cost: none, because calls are replayed" if found.pace.replayed else speed
 
 
 def _unpriced(missing: Sequence[Forecast]) -> Iterator[str]:
-    """Yield whose price nobody knows; of learners, role by role."""
+    """Yield which prices are unknown; for learners, role by role."""
     yield from bills.unpriced(forecast.subject for forecast in missing if not forecast.role)
     learners: dict[str, list[str]] = {}
     for forecast in missing:
@@ -162,27 +183,13 @@ def _forecast(
     price: Callable[[str], Pricing | None],
     pace: Throughput,
 ) -> Forecast:
-    """Return what the cases of one subject will take: they all have its spec."""
+    """Return the estimate for the cases of one subject, which all have its spec."""
     suite, subject, spec = cases[0].suite, cases[0].subject, cases[0].spec
     pricing = price(spec)
     if pricing is None:
         return Forecast(suite=suite, subject=subject, spec=spec, cases=len(cases))
     known = list(map(expected, cases))
     return _added_up(Forecast(suite=suite, subject=subject, spec=spec, cases=len(cases)), known, pricing, pace)
-
-
-def _file_forecast(cases: Sequence[PlannedCase], times: FileTimes, pace: Throughput) -> Forecast:
-    """Return the time that the solution files of one checkpoint will take."""
-    seconds, grounds = times
-    return Forecast(
-        suite=cases[0].suite,
-        subject=cases[0].subject,
-        spec=cases[0].spec,
-        cases=len(cases),
-        grounds={ground: count for ground, count in grounds.items()},  # noqa: C416 (some of all grounds)
-        queue=QUEUE,
-        queued=seconds / pace.workers,
-    )
 
 
 def _added_up(forecast: Forecast, known: Sequence[Known], pricing: Pricing, pace: Throughput) -> Forecast:
@@ -199,7 +206,7 @@ def _added_up(forecast: Forecast, known: Sequence[Known], pricing: Pricing, pace
 
 @dataclass(frozen=True, slots=True)
 class _LearnerHistory:
-    """A learner's cast, and what is known of its cases."""
+    """The roles of a learner, and what is known about its cases."""
 
     cast: LearnerRoles
     memory: UsageHistory
@@ -209,11 +216,11 @@ class _LearnerHistory:
     key: Callable[[str], str]
 
     def needs(self, case: PlannedCase, role: str) -> bool:
-        """Whether a role is asked about a case."""
+        """Whether a role is called for a case."""
         return role == STUDENT or self.cast.calls(role, self.sizes[case.key]) > 0.0
 
     def wanted(self, cases: Sequence[PlannedCase]) -> Sequence[str]:
-        """Return the roles that are asked about any of some cases."""
+        """Return the roles that are called for at least one of some cases."""
         return [role for role in self.cast.specs if any(self.needs(case, role) for case in cases)]
 
     def is_queued(self, key: str) -> bool:
@@ -221,7 +228,7 @@ class _LearnerHistory:
         return self.cast.learns and not self.sizes[key].held_out
 
     def takes(self, case: PlannedCase, role: str) -> Known:
-        """Return what a role will take for a case."""
+        """Return the estimate for a role in a case."""
         spec, size = self.key(case.spec), self.sizes[case.key]
         if played := self.memory.role(case_of(case), spec, role):
             return "played", played, ()
@@ -239,7 +246,7 @@ def _role_forecast(
     price: Callable[[str], Pricing | None],
     pace: Throughput,
 ) -> Forecast:
-    """Return what one role of a learner will take: it has a model, and a price, of its own."""
+    """Return the estimate for one role of a learner, which has a model and a price of its own."""
     suite, subject, spec = cases[0].suite, cases[0].subject, troupe.cast.specs[role]
     known = {case.key: troupe.takes(case, role) for case in cases if troupe.needs(case, role)}
     found = Forecast(
@@ -258,7 +265,7 @@ def _role_forecast(
 def _expected(
     case: PlannedCase, memory: UsageHistory, sizes: Mapping[str, CaseSize], overhead: int, key: Callable[[str], str]
 ) -> Known:
-    """Return what a case will take."""
+    """Return the estimate for a case."""
     spec = key(case.spec)
     if played := memory.trial(case_of(case), spec):
         return "played", load_of(played), ()
@@ -288,7 +295,7 @@ def _judged(judge: Judging, cases: int, memory: UsageHistory, pace: Throughput) 
 
 
 def _cost(load: UsageEstimate, price: Pricing, pace: Throughput) -> float | None:
-    """Return so many times the price of an average call: the price of a token may depend on the length of a call."""
+    """Return the price of an average call times the calls: the price per token may depend on the length of a call."""
     if pace.replayed or not load.calls:
         return 0.0
     cost = price(load.times(1 / load.calls).usage)
@@ -312,42 +319,22 @@ def _row(forecast: Forecast, found: Estimate) -> Sequence[str]:
 
 
 def _grounds(forecast: Forecast) -> str:
-    """Say how much is known, and from where."""
+    """Return the sources of a forecast in words."""
     if not forecast.grounds:
-        return "asks no model"
-    told: Mapping[Ground, str] = {
+        return "calls no model"
+    words: Mapping[Ground, str] = {
         "played": "were played before",
-        "alike": "are taken to be like others that were, turn by turn",
-        "lent": f"are taken from other models ({', '.join(forecast.lenders)})",
+        "alike": "are estimated from other cases of this model, turn by turn",
+        "lent": f"are estimated from other models ({', '.join(forecast.lenders)})",
         "guessed": "are guessed",
-        "judged": "are taken to be like those that were judged before",
+        "judged": "are estimated from earlier opinions",
         "unjudged": "are guessed",
         "unasked": "are guessed",
         "file judged": "were judged before",
         "files judged": "are estimated from the time per solution of other files",
         "file guessed": "are guessed",
     }
-    found = [(bills.number(forecast.grounds[each]), told[each]) for each in told if each in forecast.grounds]
+    found = [(bills.number(forecast.grounds[each]), words[each]) for each in words if each in forecast.grounds]
     (count, first), *others = found
-    told_first = f"{count} of {bills.number(forecast.cases)} cases {first}"
-    return ", ".join([told_first, *(f"{count} {other}" for count, other in others)])
-
-
-def _guesses(grounds: Collection[Ground]) -> Iterator[str]:
-    """Yield what was assumed where nothing is known."""
-    if "guessed" in grounds:
-        yield assumptions()
-    if "unjudged" in grounds:
-        yield assumed_opinion()
-    if "unasked" in grounds:
-        yield assumed_roles()
-    if "file guessed" in grounds:
-        yield assumed_solution()
-
-
-def _speed(pace: Throughput) -> str:
-    """Say what the time is made from."""
-    if pace.replayed:
-        return "nothing is paid: replayed"
-    caps = ", no faster than crmeval_rates" if pace.caps else ""
-    return f"time: {pace.at_once} at once{caps}; rate limits of the providers may make it longer"
+    start = f"{count} of {bills.number(forecast.cases)} cases {first}"
+    return ", ".join([start, *(f"{count} {other}" for count, other in others)])

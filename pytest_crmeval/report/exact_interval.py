@@ -1,7 +1,7 @@
-"""How sure a share is, exactly: what a gate with confidence stands on. Takes scipy, and is loaded only for such a gate.
+"""Exact intervals of shares, for gates with confidence. They need scipy, and are loaded only for such a gate.
 
-Wilson's interval is right on the average of all shares, and not at each of them: its one-sided bound at 95 % is beyond
-the truth in up to 8 of 100 runs of 20 cases, more of fewer. Who asks for confidence is given no less than that.
+Wilson's interval has the right coverage on average over all shares, but not for each of them: its one-sided bound at
+95 % misses the true share in up to 8 of 100 runs of 20 cases. An exact interval never misses it more often than stated.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from pytest_crmeval.domain.interval import Clusters, Interval, Part
 
 METHOD = "Clopper-Pearson"
 MOST = 1e8
-"""So many observations nobody has."""
+"""More observations than any run has."""
 
 
 def clopper_pearson(passed: float, scored: float, level: float) -> Interval | None:
-    """Return the interval of a share whose ends are each passed in no more than half of the rest; None of nothing.
+    """Return the interval of a share; each end is missed with at most half of the remaining probability.
 
     Clopper and Pearson, Biometrika 26 (1934).
     """
@@ -30,10 +30,10 @@ def clopper_pearson(passed: float, scored: float, level: float) -> Interval | No
 
 
 def exact_clustered(parts: Sequence[Part], level: float) -> Interval | None:
-    """Return the same where observations come in units that are not alike.
+    """Return the same for observations in units that differ.
 
-    So many observations count as their variance between units is worth, fewer where it was told from few units: Korn
-    and Graubard, Survey Methodology 24 (1998).
+    It uses the effective sample size, which is smaller if it was estimated from few units: Korn and Graubard, Survey
+    Methodology 24 (1998).
     """
     found = Clusters.of(parts)
     if found.share is None:
@@ -48,7 +48,7 @@ def exact_clustered(parts: Sequence[Part], level: float) -> Interval | None:
 
 
 def size_with(share: float, end: float, level: float) -> float:
-    """Return of how many observations a share's interval ends there, below it or above; perhaps infinite."""
+    """Return the number of observations for which an interval of a share has this end; may be infinite."""
     low, high, side = 1e-3, MOST, int(end > share)
     for _ in range(60):
         middle = sqrt(low * high)

@@ -16,15 +16,15 @@ from pytest_crmeval.report.spreads import percentile, percentile_interval, ratio
 
 PERCENTILES = (50, 90, 95, 99)
 MOST = 10
-"""Up to so many trials of a case pass@k and pass^k are told for every k; beyond that for all of them."""
+"""pass@k and pass^k are reported for every k up to this number of trials, and for all trials of a case."""
 _Measured = Callable[[Trial], Part | None]
 _Units = Sequence[tuple[str, Trial]]
-"""Trials with what is independent: their chain or case."""
+"""Trials with their independent unit: chain or case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """Observations of a share or a mean, by what is independent."""
+    """Observations of a share or a mean, by independent unit."""
 
     units: Mapping[str, Part]
     n: int
@@ -35,8 +35,8 @@ def figures_of(
 ) -> dict[str, Figure]:
     """Return all figures that the trials, of one subject or of several, give; ``level`` is that of their intervals.
 
-    Who wants one of them says so (``only``), and does not wait for the others. ``exact``: the ends of a share's
-    interval are passed no more often than the level says, whatever the share is.
+    ``only`` computes a single figure. ``exact`` uses intervals of shares that are missed no more often than
+    the level says.
 
     Observations that share a case or a chain are not independent, so intervals use their effective sample size. A
     checkpoint is measured by the solutions in all its files, not by whether each file passes.
@@ -57,7 +57,7 @@ def figures_of(
 
 
 def case_values(trials: Sequence[Trial], metric: str) -> dict[str, float]:
-    """Return a metric of each case, its repeats averaged; only those that a case has for itself, as its pass rate."""
+    """Return a metric of each case, its repeats averaged; only for metrics of single cases, such as the pass rate."""
     named = _score_named(metric.removeprefix("score:")) if metric.startswith("score:") else _PER_CASE[metric]
     cases: dict[str, Part] = {}
     for trial in trials:
@@ -69,14 +69,14 @@ def case_values(trials: Sequence[Trial], metric: str) -> dict[str, float]:
 
 
 class _Taker:
-    """Takes figures at one level, by one method."""
+    """Computes figures with intervals of one level, by one method."""
 
     def __init__(self, level: float, only: str) -> None:
         self._level = level
         self._only = only
 
     def shares(self, scored: Sequence[Trial]) -> dict[str, Figure | None]:
-        """Return what is between 0 and 1: rates of trials, turns and answers, and scores."""
+        """Return the figures between 0 and 1: rates of trials, turns and answers, and scores."""
         measured: dict[str, _Measured] = {"pass_rate": _passed, **_TURNS, **_ANSWERS}
         for name in sorted({score.name for trial in scored for score in trial.scores}):
             measured[f"score:{name}"] = _score_named(name)
@@ -85,7 +85,7 @@ class _Taker:
         return {name: self._share(_taken(observed, measure)) for name, measure in wanted.items()}
 
     def means(self, scored: Sequence[Trial], played: Sequence[Trial]) -> dict[str, Figure | None]:
-        """Return what has no bounds: steps, seconds, dollars, tokens."""
+        """Return the unbounded figures: steps, seconds, dollars, tokens."""
         if self._only in _RATIOS:
             return {}
         observed = _with_units(scored)
@@ -106,7 +106,7 @@ class _Taker:
         return {f"latency_p{share}": self._percentile(ordered, share / 100, units) for share in PERCENTILES if ordered}
 
     def repeats(self, scored: Sequence[Trial]) -> dict[str, Figure | None]:
-        """Return pass@k and pass^k over the cases that were tried so often; nothing where none was tried twice."""
+        """Return pass@k and pass^k over the cases with at least k trials; nothing if no case was tried twice."""
         cases: dict[tuple[str, str], list[Trial]] = {}
         for trial in scored if self._only.startswith(("pass@", "pass^")) or not self._only else ():
             cases.setdefault((trial.planned.subject, trial.planned.case), []).append(trial)
@@ -120,7 +120,7 @@ class _Taker:
         return found
 
     def tallies(self, trials: Sequence[Trial]) -> dict[str, Figure | None]:
-        """Return figures of kinds that count something else than trials: each thing counted is independent."""
+        """Return figures of kinds of cases that count other things than trials; each thing counted is independent."""
         names = dict.fromkeys(name for trial in trials for name in trial.tallies)
         sums = {name: _summed(trial.tallies[name] for trial in trials if name in trial.tallies) for name in names}
         return {name: self._counted(*tally) for name, tally in sums.items()}
@@ -147,7 +147,7 @@ class _Taker:
         if not parts:
             return None
         low, high = spread(parts, self._level) or (None, None)
-        interval = None if low is None or high is None else (max(0.0, low), high)  # nothing takes less than no time
+        interval = None if low is None or high is None else (max(0.0, low), high)  # none of these is negative
         return _figure(ratio(parts), interval, "normal", n=taken.n, units=len(parts))
 
     def _percentile(self, ordered: Sequence[float], share: float, units: int) -> Figure:
@@ -156,7 +156,7 @@ class _Taker:
 
 
 class _Exact(_Taker):
-    """Takes the same figures; the ends of shares are sure."""
+    """Computes the same figures with exact intervals of shares."""
 
     def solved(self, trials: Sequence[Trial]) -> dict[str, Figure]:
         """Return figures of checkpoints."""
@@ -178,7 +178,7 @@ class _Exact(_Taker):
 
 
 def _figure(value: float, interval: Interval | None, method: str, *, n: int, units: int | None = None) -> Figure:
-    """Return a figure; one without an interval has no method, either."""
+    """Return a figure; without an interval it has no method."""
     fewer = units if units is not None and units < n else None
     return Figure(value=value, interval=interval, n=n, units=fewer, method=method if interval else "")
 
@@ -188,7 +188,7 @@ def _with_units(trials: Sequence[Trial]) -> _Units:
 
 
 def _taken(observed: _Units, measure: _Measured) -> _Taken:
-    """Measure trials, and add up what belongs to one unit."""
+    """Measure trials, and add up the values of each unit."""
     units: dict[str, Part] = {}
     n = 0.0
     for unit, trial in observed:
@@ -224,7 +224,7 @@ def _answered(*attempts: Attempt) -> _Measured:
 
 
 def _accuracy(trial: Trial) -> Part | None:
-    """Right answers among the answers."""
+    """Count right answers among the attempted ones."""
     if trial.answer is None or trial.answer.attempt is Attempt.NOT_ATTEMPTED:
         return None
     return trial.answer.attempt is Attempt.CORRECT, 1
@@ -258,7 +258,7 @@ def _tokens(trial: Trial) -> Part:
 
 
 def _calibration(scored: Sequence[Trial]) -> dict[str, Figure]:
-    """Return how far stated confidences are off; what its interval is, nobody says."""
+    """Return the calibration error of stated confidences; it has no interval."""
     found = metrics_of([trial for trial in scored if trial.answer])
     if found.calibration_error is None or not found.confidences:
         return {}

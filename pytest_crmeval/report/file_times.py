@@ -39,4 +39,4 @@ def file_times(cases: Sequence[PlannedCase], memory: UsageHistory, sizes: Mappin
 
 def assumed_solution() -> str:
     """Return the assumption behind a guess."""
-    return f"guessed: {SECONDS_PER_SOLUTION:g} s to judge a solution"
+    return f"guess: {SECONDS_PER_SOLUTION:g} s to judge a solution"

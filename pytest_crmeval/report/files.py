@@ -29,10 +29,10 @@ class ReportError(Exception):
 
 @gc_paused()
 def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[PlannedCase]) -> Report:
-    """Sum up a run: every planned case counts, played or not."""
+    """Summarise a run: every planned case counts, played or not."""
     groups: dict[tuple[str, str], list[Trial]] = {}
     missing: dict[tuple[str, str], list[PlannedCase]] = {}
-    # In one order, whatever order they were played in: fractions add up otherwise in another.
+    # In a fixed order, because the sum of fractions depends on the order.
     ordered = sorted(trials.values(), key=lambda trial: trial.planned.key)
     for trial in ordered:
         groups.setdefault((trial.planned.suite, trial.planned.subject), []).append(trial)
@@ -50,27 +50,22 @@ def build(run: JsonObject, trials: Mapping[str, Trial], planned: Iterable[Planne
 
 
 def _by_step(summary: SubjectSummary) -> tuple[str, float, str]:
-    """Return what summaries are sorted by: checkpoints by their steps, others by name."""
+    """Return the sort key of summaries: checkpoints by step, others by name."""
     step = summary.checkpoint.whole.step if summary.checkpoint else None
     return (summary.suite, *by_step(summary.subject, step))
 
 
 def _summary(suite: str, subject: str, trials: Sequence[Trial], missing: Sequence[PlannedCase]) -> SubjectSummary:
-    """Sum up a subject in a suite, with figures that can be believed."""
+    """Summarise a subject in a suite, with figures and their intervals."""
     cases = {case.case for case in (*(trial.planned for trial in trials), *missing)}
     summary = summary_of(suite, subject, trials, len(missing))
-    found = with_lost(summary.checkpoint, subject, _lost(trials, missing))
+    unknown = (*(trial.planned for trial in trials if trial.solutions is None), *missing)
+    found = with_lost(summary.checkpoint, subject, sum(map(is_of_checkpoint, unknown)))
     return replace(summary, cases=len(cases), figures=figures_of(trials), checkpoint=found)
 
 
-def _lost(trials: Sequence[Trial], missing: Sequence[PlannedCase]) -> int:
-    """Return how many solution files nothing is known of."""
-    unknown = (*(trial.planned for trial in trials if trial.solutions is None), *missing)
-    return sum(map(is_of_checkpoint, unknown))
-
-
 def write(report: Report, folder: Path) -> Path:
-    """Write ``<run>.json`` whole or not at all, and point ``latest`` at the run."""
+    """Write ``<run>.json`` completely or not at all, and point ``latest`` at the run."""
     run = str(report.run["id"])
     path = folder / f"{run}.json"
     save(report, path)
@@ -79,7 +74,7 @@ def write(report: Report, folder: Path) -> Path:
 
 
 def save(report: Report, path: Path) -> None:
-    """Write a report, whole or not at all."""
+    """Write a report, completely or not at all."""
     draft = path.with_suffix(".json.part")
     try:
         with draft.open("w", encoding="utf-8", errors="backslashreplace") as file:
@@ -111,7 +106,7 @@ def _listed(trials: Iterable[Trial]) -> Iterator[str]:
 
 
 def point_latest(folder: Path, run: str) -> None:
-    """Have ``latest`` and ``latest.json`` lead to a run."""
+    """Point ``latest`` and ``latest.json`` at a run."""
     point(folder / LATEST, run)
     point(folder / f"{LATEST}.json", f"{run}.json")
 
@@ -129,22 +124,29 @@ def load(path: Path) -> Report:
 
 
 def why_not(error: Exception) -> str:
-    """Return what is wrong with a document, as ``read`` has found it."""
+    """Return what is wrong with a document, from an error of ``read``."""
     return f"it has no {error}" if isinstance(error, KeyError) else str(error)
 
 
 def read(document: Mapping[str, Any]) -> Report:
-    """Return the report that a document is; KeyError, TypeError or ValueError if it is none."""
+    """Return the report in a document; KeyError, TypeError or ValueError if it is not a report."""
     if not isinstance(document, Mapping):
-        raise TypeError("it is no JSON object")
+        raise TypeError("it is not a JSON object")
     if document["schema"] != SCHEMA:
         raise ValueError(f"its schema is {document['schema']!r}")
     run = document["run"]
     summaries = [SubjectSummary.from_dict(result) for result in document["results"]]
     trials = [Trial.from_dict(trial) for trial in document["trials"]]
-    _check_counts(summaries, trials)
+    counted = Counter((trial.planned.suite, trial.planned.subject, trial.verdict) for trial in trials)
+    stated = {
+        (each.suite, each.subject, verdict): getattr(each, str(verdict)) for each in summaries for verdict in Verdict
+    }
+    for suite, subject, verdict in sorted(stated.keys() | counted.keys()):
+        says, has = stated.get((suite, subject, verdict), 0), counted[suite, subject, verdict]
+        if says != has:
+            raise ValueError(f"{suite} × {subject}: the results say {says} {verdict}, the trials {has}")
     facts = {**run, "id": run["id"], "started": run["started"]}
-    missing_shards(facts.get("parts"))  # what it tells of shards can be read
+    missing_shards(facts.get("parts"))  # raises if the facts about shards are invalid
     return Report(
         run=facts,
         standings=summaries,
@@ -152,15 +154,3 @@ def read(document: Mapping[str, Any]) -> Report:
         rulings=tuple(map(Ruling.from_dict, document.get("gates", ()))),
         comparison=Comparison.from_dict(document["comparison"]) if "comparison" in document else None,
     )
-
-
-def _check_counts(summaries: Sequence[SubjectSummary], trials: Sequence[Trial]) -> None:
-    """Refuse results that are not those of the trials: gates count by the ones, and take rates from the others."""
-    counted = Counter((trial.planned.suite, trial.planned.subject, trial.verdict) for trial in trials)
-    told = {
-        (each.suite, each.subject, verdict): getattr(each, str(verdict)) for each in summaries for verdict in Verdict
-    }
-    for suite, subject, verdict in sorted(told.keys() | counted.keys()):
-        says, has = told.get((suite, subject, verdict), 0), counted[suite, subject, verdict]
-        if says != has:
-            raise ValueError(f"of {suite} × {subject} {says} {verdict} by its results, {has} by its trials")

@@ -1,4 +1,4 @@
-"""Rules that a report must obey before a merge: how they are written, and which of them concern a run."""
+"""Rules that a report must meet before a merge: their syntax, and which of them apply to a run."""
 
 import operator
 import re
@@ -8,13 +8,13 @@ from typing import Self
 
 from pytest_crmeval.agents import ORACLE
 from pytest_crmeval.report.report import Report
-from pytest_crmeval.report.scope import is_unasked, left_out_of, may_be_unasked, nobody_chose
+from pytest_crmeval.report.scope import is_unasked, is_unchosen, left_out_of, may_be_unasked
 
 COUNTS = ("planned", "passed", "failed", "errored", "invalid", "not_run")
 MONEY = ("cost", "cost_usd", "cost_per_pass", "tokens_per_pass")
-"""What is counted, or added up, and is not an estimate."""
+"""Metrics that are sums or ratios of sums, not estimates."""
 ADDED_UP = frozenset({*COUNTS, "cost", "cost_usd"})
-"""What a gate without a subject adds up over the subjects of a suite."""
+"""Metrics that a gate without a subject adds up over the subjects of a suite."""
 SHARES = (
     "pass_rate",
     "strict_success",
@@ -32,7 +32,7 @@ SHARES = (
 TIMES = ("latency_mean", "latency_p50", "latency_p90", "latency_p95", "latency_p99")
 METRICS = (*SHARES, *COUNTS, *MONEY, "cost_per_trial", "tokens_per_trial", "steps_per_turn", *TIMES)
 OPEN = ("pass@K", "pass^K", "score:NAME")
-"""Metrics of which there may be many."""
+"""Metrics with a parameter."""
 EACH = "*"
 NOT_WORSE = "not worse"
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -60,7 +60,7 @@ _END = re.compile(r"\s*$")
 
 
 class GateSyntaxError(ValueError):
-    """A gate that can't be read; the message points at the place."""
+    """A gate with invalid syntax; the message points at the error."""
 
 
 class _Reader:
@@ -71,27 +71,27 @@ class _Reader:
         self._position = 0
 
     def may(self, pattern: re.Pattern[str]) -> str | None:
-        """Return what is next, if it is that."""
+        """Return the next token if it matches, else None."""
         match = pattern.match(self._text, self._position)
         if match is None:
             return None
         self._position = match.end()
-        return match[match.re.groups]  # what is of interest, where there is more
+        return match[match.re.groups]  # the last group, if there are any
 
     def peek(self, pattern: re.Pattern[str]) -> str:
-        """Return what is next, and stay before it; nothing if it is something else."""
+        """Return the next token if it matches, without consuming it; else empty."""
         match = pattern.match(self._text, self._position)
         return match[0] if match else ""
 
     def must(self, wanted: str, pattern: re.Pattern[str]) -> str:
-        """Return what is next; GateSyntaxError if it is something else."""
+        """Return the next token; GateSyntaxError if it does not match."""
         found = self.may(pattern)
         if found is None:
             raise self.error(wanted)
         return found
 
     def error(self, wanted: str, back: int = 0) -> GateSyntaxError:
-        """Return an error that points at the place, or at one so many letters before it."""
+        """Return an error that points at the current position, or ``back`` characters before it."""
         place = self._position - back
         return GateSyntaxError(f"expected {wanted} here:\n  {self._text}\n  {' ' * place}^")
 
@@ -106,17 +106,17 @@ class Gate:
     comparison: str
     """One of COMPARISONS, or NOT_WORSE."""
     bound: float = 0.0
-    """A number; of a rule on the baseline, what is added to it."""
+    """A number; for a rule on the baseline, the number that is added to it."""
     subject: str = ""
-    """Whose: a name, EACH for every one, empty for every one that is not a control."""
+    """A name, EACH for every subject, empty for every subject that is not a control."""
     baseline: bool = False
-    """Whether the bound is what the baseline has."""
+    """Whether the bound is relative to the baseline."""
     confidence: float | None = None
-    """How sure it is to be that the rule holds; None: the value itself is enough."""
+    """The required confidence that the rule holds; None: only the value counts."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a gate, strictly."""
+        """Parse a gate."""
         reader = _Reader(text)
         suite = reader.must("a suite", SUITE)
         subject = _subject(reader)
@@ -144,19 +144,19 @@ class Gate:
 
 
 def is_share(metric: str) -> bool:
-    """Whether it is between 0 and 1."""
+    """Whether a metric is between 0 and 1."""
     return metric in SHARES or metric.startswith(("pass@", "pass^", "score:"))
 
 
 def is_paired(metric: str) -> bool:
-    """Whether each case has it for itself: of such there is a test whether one run is worse than another."""
+    """Whether single cases have a metric, so that two runs can be tested case by case."""
     return _PAIRED.fullmatch(metric) is not None
 
 
 _DOT = re.compile(r"\.")
 _OPENING, _NAME, _CLOSING = re.compile(r"\["), re.compile(r"[^\[\]]+"), re.compile(r"\]")
 _CERTAIN = frozenset({*COUNTS, *MONEY, "calibration_error"})
-"""What has no interval."""
+"""Metrics without an interval."""
 
 
 def _subject(reader: _Reader) -> str:
@@ -168,7 +168,7 @@ def _subject(reader: _Reader) -> str:
 
 
 def _metric(reader: _Reader) -> str:
-    """Read a metric; who has misspelt one is told what it may be."""
+    """Read a metric; the error for a misspelt one suggests a similar name."""
     found = reader.may(_METRIC)
     if found is None:
         from difflib import get_close_matches
@@ -180,18 +180,18 @@ def _metric(reader: _Reader) -> str:
 
 
 def _comparisons(metric: str) -> str:
-    """Return how a metric may be compared."""
+    """Return the comparisons that a metric allows."""
     known = ", ".join(COMPARISONS)
     if is_paired(metric):
         return f"a comparison ({known}), or not worse than baseline,"
-    return f"a comparison ({known}; {NOT_WORSE} than baseline is for what each case has for itself, as pass_rate)"
+    return f"a comparison ({known}; {NOT_WORSE} than baseline is for metrics of single cases, such as pass_rate)"
 
 
 def _number(reader: _Reader, metric: str) -> float:
-    written = reader.must("a number, as 0.5, or baseline", _NUMBER)
+    written = reader.must("a number (0.5) or baseline", _NUMBER)
     number = float(written)
     if is_share(metric) and not 0.0 <= number <= 1.0:
-        raise reader.error("a share, between 0 and 1,", back=len(written))
+        raise reader.error("a share between 0 and 1", back=len(written))
     unit = reader.may(_UNIT) if metric in TIMES else None
     return number * _UNITS[unit] if unit else number
 
@@ -208,7 +208,7 @@ _LEAST, _MOST = 50, 100
 def _confidence(reader: _Reader) -> float | None:
     if reader.may(_WITH) is None:
         return None
-    written = reader.must("a percentage, as 95%,", _PERCENT)
+    written = reader.must("a percentage (95%)", _PERCENT)
     percent = float(written)
     if not _LEAST < percent < _MOST:
         raise reader.error("more than 50% and less than 100%", back=len(f"{written}%"))
@@ -219,13 +219,13 @@ def _confidence(reader: _Reader) -> float | None:
 def concerned(
     gates: Sequence[Gate], report: Report, known: Collection[str] = ()
 ) -> tuple[Sequence[Gate], Sequence[Gate]]:
-    """Return the gates that are judged for a run, and those that are not, because it does not have their subject.
+    """Return the gates that apply to a run, and those that don't, because it does not have their subject.
 
-    - A run of some suites, named by their names, is not judged by gates on the others, nor by those of a suite of which
-      all was left out; a run of some of the tests neither, as long as another gate is about a suite of the run.
-    - A gate on an agent that the run does not have is not judged if the agent is ``known`` by this name, or if the
-      suite has only controls; a run of named agents is not judged by gates on others if another gate is left.
-    - Any other gate on something that is not there is judged, and breached: it may be misspelt.
+    - Gates on other suites don't apply to a run of named suites, nor gates on a suite whose cases were all skipped;
+      the same holds for a run of some of the tests, as long as another gate is about a suite of the run.
+    - A gate on an agent that the run does not have does not apply if the agent is ``known`` by this name, or if the
+      suite has only controls; nor does it apply to a run of other named agents, as long as another gate applies.
+    - Any other gate on something that the run does not have applies, and is breached: it may be misspelt.
     """
     absent = [gate for gate in gates if is_absent(gate, report)]
     elsewhere = [gate for gate in absent if _is_of_another_run(gate, report, known)]
@@ -233,32 +233,32 @@ def concerned(
     left_out = left_out_of(report.run)
     idle = [gate for gate in absent if gate.suite in left_out or _is_unasked(gate, report, unasked)]
     if len({*idle, *elsewhere}) == len(gates) and any(report.suite(gate.suite) for gate in idle):
-        idle = [gate for gate in idle if report.suite(gate.suite) is None]  # a gate on this suite has to judge
+        idle = [gate for gate in idle if report.suite(gate.suite) is None]  # a gate on this suite must apply
     idle = [gate for gate in gates if gate in idle or gate in elsewhere]
     return [gate for gate in gates if gate not in idle], idle
 
 
 def is_absent(gate: Gate, report: Report) -> bool:
-    """Whether a report has nothing that a gate is about."""
+    """Whether a report has neither the suite nor the subject of a gate."""
     subjects = {summary.subject for summary in report.standings if summary.suite == gate.suite}
     return not subjects or gate.subject not in {"", EACH, *subjects}
 
 
 def has_unjudged_oracle(report: Report) -> bool:
-    """Whether the oracle failed in a suite where no gate was judged for it: then the harness or a case is wrong."""
+    """Whether the oracle failed in a suite without a gate on it: then the harness or a case is wrong."""
     judged = {ruling.suite for ruling in report.rulings if ruling.subject in {"", ORACLE}}
     return any(each.failed and each.subject == ORACLE and each.suite not in judged for each in report.standings)
 
 
 def _is_of_another_run(gate: Gate, report: Report, known: Collection[str]) -> bool:
-    """Whether a gate is about an agent that others evaluate: a known one, or any if this run has only controls."""
+    """Whether a gate is about an agent of other runs: a known one, or any if this run has only controls."""
     present = [summary for summary in report.standings if summary.suite == gate.suite]
     return bool(present) and (gate.subject in known or all(summary.is_control for summary in present))
 
 
 def _is_unasked(gate: Gate, report: Report, unasked: Callable[..., bool]) -> bool:
-    """Whether nobody has asked for what a gate is about: the suite, or this one of the agents that play it."""
+    """Whether the run was not asked for the suite of a gate, or for its agent."""
     if report.suite(gate.suite) is None:
         return unasked(report.run, gate.suite)
     subjects = {summary.subject for summary in report.standings if summary.suite == gate.suite}
-    return nobody_chose(report.run, gate.subject, subjects)
+    return is_unchosen(report.run, gate.subject, subjects)

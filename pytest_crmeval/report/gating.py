@@ -1,4 +1,4 @@
-"""Gates held against a report, and against its baseline."""
+"""Evaluate gates on a report, and on its comparison with a baseline."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,11 +21,11 @@ from pytest_crmeval.report.sample_size import margin_of, to_be_sure, to_find, to
 from pytest_crmeval.report.tables import equation
 
 _OF_TRIALS = frozenset({"pass_rate", "strict_success"})
-_NO_BASELINE = "there is no baseline: name one with --baseline (pytest: --crmeval-baseline) or crmeval_baseline"
+_NO_BASELINE = "no baseline: name one with --baseline (pytest: --crmeval-baseline) or crmeval_baseline"
 
 
 def judge(gates: Sequence[Gate], report: Report, baseline: Report | None = None) -> list[Ruling]:
-    """Evaluate gates on a report; a gate on several subjects has a ruling for each. What is not complete can't pass."""
+    """Evaluate gates on a report; a gate on several subjects has a ruling for each. An incomplete run can't pass."""
     scopes = [(gate, scope) for gate in gates for scope in _scopes(gate, report, baseline)]
     evaluations = [_GateEvaluation(gate, scope, report, baseline) for gate, scope in scopes]
     return _corrected(evaluations, [each.ruling() for each in evaluations])
@@ -33,24 +33,24 @@ def judge(gates: Sequence[Gate], report: Report, baseline: Report | None = None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scope:
-    """Whose trials a ruling is about: of one subject, or of all of a suite together."""
+    """The trials that a ruling is about: of one subject, or of all subjects of a suite."""
 
     suite: str
     subject: str
-    """Empty: of all together."""
+    """Empty: all together."""
     summaries: Sequence[SubjectSummary]
     strangers: Sequence[str] = ()
-    """Subjects that the gate would be about as well if they were in the baseline."""
+    """Subjects that are not judged, because the baseline does not have them."""
 
     def trials(self, report: Report) -> list[Trial]:
-        """Return the trials of a report that it is about."""
+        """Return the trials of a report in this scope."""
         names = {summary.subject for summary in self.summaries}
         found = (trial for trial in report.trials if trial.planned.suite == self.suite)
         return [trial for trial in found if trial.planned.subject in names]
 
 
 def _scopes(gate: Gate, report: Report, baseline: Report | None) -> list[_Scope]:
-    """Return what a gate is judged for: its subject, or each; without one, each that is not a control.
+    """Return the scopes of a gate: its subject, or each subject; without one, each that is not a control.
 
     Counts and costs without a subject are added up. Controls are judged only if they are named, or if the suite has no
     other subject.
@@ -74,7 +74,7 @@ def _scopes(gate: Gate, report: Report, baseline: Report | None) -> list[_Scope]
 
 
 class _GateEvaluation:
-    """Judges one gate of one scope."""
+    """Evaluates one gate in one scope."""
 
     def __init__(self, gate: Gate, scope: _Scope, report: Report, baseline: Report | None) -> None:
         self._gate = gate
@@ -83,16 +83,16 @@ class _GateEvaluation:
         self._baseline = baseline
 
     def ruling(self) -> Ruling:
-        """Return what the gate found."""
+        """Return the ruling; its p-value is not yet corrected."""
         if why := self._objection():
-            return self._told(why)
+            return self._ruling(why)
         if self._gate.comparison == NOT_WORSE:
             return self._not_worse()
         if self._gate.baseline:
             return self._beside_baseline()
         figure = self._figure(LEVEL)
         if figure is None:
-            return self._told(self._missing())
+            return self._ruling(self._missing())
         return self._sure(figure) if self._gate.confidence else self._compared(figure, self._gate.bound)
 
     @cached_property
@@ -101,30 +101,30 @@ class _GateEvaluation:
 
     @cached_property
     def _summary(self) -> SubjectSummary:
-        """All that the gate is about, together."""
+        """The summary of all subjects in the scope."""
         return pooled(self._scope.suite, self._scope.summaries)
 
     def _objection(self) -> str:
-        """Return why nothing can be said; nothing if something can."""
+        """Return why the gate can't be evaluated; empty if it can."""
         if self._report.suite(self._gate.suite) is None:
             return f"the run has no suite {self._gate.suite!r}"
         if not self._scope.summaries:
             there = [each.subject for each in self._report.standings if each.suite == self._gate.suite]
             return f"{self._gate.suite} has no subject {self._gate.subject!r} in this run, only {', '.join(there)}"
         if self._report.missing:
-            return f"the run is not whole: it lacks shard {listed(self._report.missing)}"
+            return f"the run is incomplete: shard {listed(self._report.missing)} is missing"
         if self._summary.not_run:
             return f"{self._summary.not_run} of {self._summary.planned} cases were not run"
         return self._no_baseline() if self._gate.baseline else ""
 
     def _no_baseline(self) -> str:
-        """Return why there is nothing to hold the run against; nothing if there is."""
+        """Return why the run can't be compared; empty if it can."""
         if self._baseline is None:
             return _NO_BASELINE
         return "the baseline is this run itself" if is_same(self._report, self._baseline) else ""
 
     def _figure(self, level: float, *, exact: bool = False) -> Figure | None:
-        """Return what the gate is about, with an interval of this level; None if it was taken from nothing."""
+        """Return the figure of the metric, with an interval of this level; None if there are no observations."""
         return _figure_of(self._gate.metric, self._summary, self._trials, level, exact=exact)
 
     def _missing(self) -> str:
@@ -135,16 +135,16 @@ class _GateEvaluation:
         if metric in _OF_TRIALS:
             return "no trial was scored"
         if metric.startswith("cost") and self._summary.cost is None:
-            return "the price of a model is unknown: give it with ?price="
+            return "the price of a model is unknown; add it with ?price="
         if metric in {"cost_per_pass", "tokens_per_pass"}:
             return "no trial passed"
-        return f"nothing in {self._gate.suite} has a {metric}"
+        return f"{self._gate.suite} has no {metric}"
 
-    def _compared(self, figure: Figure, bound: float, told: str = "") -> Ruling:
-        """Hold a value against a number."""
+    def _compared(self, figure: Figure, bound: float, text: str = "") -> Ruling:
+        """Compare a value with a bound."""
         gate = self._gate
         return replace(
-            self._told(told or f"{gate.metric} is {figure.value:.6g}{' s' * (gate.metric in TIMES)}"),
+            self._ruling(text or f"{gate.metric} is {figure.value:.6g}{' s' * (gate.metric in TIMES)}"),
             holds=COMPARISONS[gate.comparison](figure.value, bound),
             value=figure.value,
             low=figure.low,
@@ -155,26 +155,26 @@ class _GateEvaluation:
         )
 
     def _sure(self, figure: Figure) -> Ruling:
-        """Hold the one-sided bound of a value against a number: it is to be so with that confidence."""
+        """Compare the one-sided confidence bound of a value with the bound of the gate."""
         gate, sure = self._gate, self._gate.confidence or LEVEL
-        level = 2 * sure - 1  # the ends of such an interval are each passed with the rest of the confidence
+        level = 2 * sure - 1  # each end of this interval is a one-sided bound with that confidence
         at_level = self._figure(level, exact=True)
         below = gate.comparison.startswith(">")
         end = (at_level.low if below else at_level.high) if at_level else None
         if end is None:
-            return self._told(f"{gate.metric} is {figure.value:.6g}, and too few trials tell how sure that is")
+            return self._ruling(f"{gate.metric} is {figure.value:.6g}, with too few trials for a confidence bound")
         side = "at least" if below else "at most"
-        told = f"{gate.metric} is {figure.value:.6g}, and {side} {end:.6g} with {sure:.4g} confidence"
+        text = f"{gate.metric} is {figure.value:.6g}, and {side} {end:.6g} with {sure:.4g} confidence"
         holds = COMPARISONS[gate.comparison](end, gate.bound)
         return replace(
-            self._compared(figure, gate.bound, told),
+            self._compared(figure, gate.bound, text),
             holds=holds,
             margin=margin_of(gate.comparison, end, gate.bound),
             needed=0 if holds else to_be_sure(gate, figure, end, level),
         )
 
     def _paired(self) -> tuple[list[Trial], list[Trial]]:
-        """Return the trials, before and after, of the cases that both runs have scored with the same content."""
+        """Return the trials before and after of the cases that both runs scored with the same content."""
         assert self._baseline is not None  # noqa: S101 (else there was an objection)
         before: list[Trial] = []
         after: list[Trial] = []
@@ -191,12 +191,12 @@ class _GateEvaluation:
         gate = self._gate
         before, after = (self._taken(trials) for trials in self._paired())
         if before is None or after is None:
-            return self._told(self._unpaired())
+            return self._ruling(self._unpaired())
         bound = round(before.value + gate.bound, 12)  # 0.8 - 0.1 is a little more than 0.7
         after = self._as_changed(after)
         cases = f"{after.units or after.n or 0} cases" if after.n else "the cases"
-        told = f"{gate.metric} is {after.value:.6g} and was {before.value:.6g}, over {cases} that both runs have"
-        return self._compared(after, bound, f"{told}{self._strangers()}{self._caution()}")
+        text = f"{gate.metric} is {after.value:.6g} and was {before.value:.6g}, over {cases} that both runs have"
+        return self._compared(after, bound, f"{text}{self._strangers()}{self._caution()}")
 
     def _caution(self) -> str:
         """Return how often the gate would be breached by chance; empty if that is rare, or can't be computed."""
@@ -211,7 +211,7 @@ class _GateEvaluation:
         )
 
     def _as_changed(self, after: Figure) -> Figure:
-        """Return a value with the interval of its change: what is hard in both runs does not make it less sure."""
+        """Return a value with the interval of its change, which is narrower because cases are paired."""
         if not (is_paired(self._gate.metric) and self.pairs):
             return after
         change = self._change.figure
@@ -225,7 +225,7 @@ class _GateEvaluation:
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """The cases that both runs have scored with the same content, with what they had and have."""
+        """The cases that both runs scored with the same content, with their values before and after."""
         return pairs_of(matched(*self._paired()), self._gate.metric)
 
     def _not_worse(self) -> Ruling:
@@ -234,12 +234,12 @@ class _GateEvaluation:
         Too few cases can't be significant: such a gate can't be judged, and does not hold.
         """
         if not self.pairs:
-            return self._told(self._unpaired())
+            return self._ruling(self._unpaired())
         if (units := len({pair.unit for pair in self.pairs})) < (least := fewest(sides=1)):
-            return self._told(f"both runs share {units} case{'s' * (units != 1)}; at least {least} are needed")
+            return self._ruling(f"both runs share {units} case{'s' * (units != 1)}; at least {least} are needed")
         found = self._change
         return replace(
-            self._told(""),
+            self._ruling(""),
             holds=True,
             value=found.figure.value,
             low=found.figure.low,
@@ -250,49 +250,45 @@ class _GateEvaluation:
         )
 
     def decided(self, ruling: Ruling, chance: float, tests: int) -> Ruling:
-        """Return a ruling on being worse, now that all such tests are known: ``chance`` is corrected for them."""
+        """Return the final ruling of a test for being worse; ``chance`` is its p-value, corrected for all ``tests``."""
         worse = chance < SIGNIFICANT
         by = f", Holm over {tests} gates" if tests > 1 else ""
+        was = sum(pair.before for pair in self.pairs) / len(self.pairs)
+        cases, now = len(self.pairs), was + self._change.figure.value
         return replace(
             ruling,
             p=chance,
             holds=not worse,
             needed=0 if worse else to_find(self.pairs, 2 * SIGNIFICANT / tests),
-            explanation=self._change_told(f"{'' if worse else 'not '}significantly worse (p {equation(chance)}{by})"),
+            explanation=f"{self._gate.metric} went from {was:.6g} to {now:.6g} over {cases} case{'s' * (cases != 1)} "
+            f"that both runs have{self._strangers()}: "
+            f"{'' if worse else 'not '}significantly worse (p {equation(chance)}{by}); "
+            f"minimum detectable loss at 80 % power: {self._change.detectable:.2g}",
         )
 
     @cached_property
     def _change(self) -> Difference:
         return difference_of(self.pairs, only_worse=True)
 
-    def _change_told(self, verdict: str) -> str:
-        was = sum(pair.before for pair in self.pairs) / len(self.pairs)
-        cases, now = len(self.pairs), was + self._change.figure.value
-        return (
-            f"{self._gate.metric} went from {was:.6g} to {now:.6g} over {cases} case{'s' * (cases != 1)} that both "
-            f"runs have{self._strangers()}: {verdict}; "
-            f"minimum detectable loss at 80 % power: {self._change.detectable:.2g}"
-        )
-
     def _strangers(self) -> str:
-        """Return which subjects are not judged, because the baseline does not have them; empty if it has all."""
+        """Return the subjects that are not judged, because the baseline does not have them; empty if it has all."""
         return f", without {', '.join(self._scope.strangers)}, not in the baseline" if self._scope.strangers else ""
 
     @property
     def _known(self) -> list[str]:
-        """Whom the baseline has in the suite."""
+        """The subjects of the baseline in the suite."""
         found = self._baseline.standings if self._baseline else ()
         return [each.subject for each in found if each.suite == self._scope.suite]
 
     def _unpaired(self) -> str:
-        """Return why no case can be held against the baseline."""
+        """Return why no case can be compared with the baseline."""
         if not self._known:
             return f"the baseline has no suite {self._scope.suite!r}"
         if not {each.subject for each in self._scope.summaries} & set(self._known):
             return f"the baseline has none of these subjects in {self._scope.suite}, only {', '.join(self._known)}"
         return f"no case has a {self._gate.metric} in this run and, with the same content, in the baseline"
 
-    def _told(self, explanation: str) -> Ruling:
+    def _ruling(self, explanation: str) -> Ruling:
         scope = self._scope
         return Ruling(
             gate=self._gate.text, holds=False, explanation=explanation, suite=scope.suite, subject=scope.subject
@@ -302,7 +298,7 @@ class _GateEvaluation:
 def _figure_of(
     metric: str, summary: SubjectSummary, trials: Sequence[Trial], level: float, *, exact: bool = False
 ) -> Figure | None:
-    """Return a metric of a summary and its trials; what was counted needs no trials."""
+    """Return a metric of a summary and its trials; counts need no trials."""
     name = {"cost_usd": "cost", "strict_success": "pass_rate"}.get(metric, metric)
     if name in {*COUNTS, *MONEY}:
         value = getattr(summary, name)

@@ -1,4 +1,4 @@
-"""Whether a judge and the scorers say the same: a bad judge must be seen."""
+"""The agreement of a judge with the scorers, which reveals a bad judge."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from pytest_crmeval.domain.usage import Bill, total
 
 
 class Agreement(Record, frozen=True, kw_only=True):
-    """How often judge and scorers agree; a figure that can't be known is None, which is not zero."""
+    """How often judge and scorers agree; a figure that can't be computed is None, which is not zero."""
 
     both_pass: int = always(0)
     both_fail: int = always(0)
@@ -23,14 +23,14 @@ class Agreement(Record, frozen=True, kw_only=True):
     """Trials that the scorers let pass and the judge doesn't."""
     not_graded: int = always(0)
     cached: int = always(0)
-    """Graded ones for which nobody was asked: the same had been judged before, in an earlier run or in this one."""
+    """Graded trials whose grade was cached from an earlier identical judgement, so that no model was called."""
     spread: float | None = None
     """How far the opinions on one trial are apart, on average."""
     bill: Bill | None = None
-    """What the judge took, apart from what the subjects took; None if nobody was asked."""
+    """Usage and cost of the judge, not included in those of the subjects; None if no model was called."""
 
     graded: int = always(0)
-    """All trials that both have graded; computed."""
+    """Trials that both graded; computed."""
     agreement: float | None = None
     """Share of the graded on which both agree; computed."""
     kappa: float | None = None

@@ -1,4 +1,4 @@
-"""What has come of learning: success along the stream, how the playbook was used, and the student before and after."""
+"""Results of learning: success along the stream, use of the playbook, and the student with and without it."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,10 +17,10 @@ from pytest_crmeval.journal.history import asked
 from pytest_crmeval.report.metrics import SCORED
 
 WINDOWS, SMALLEST = 10, 5
-"""How many windows a stream is looked at in, unless they would be smaller than this."""
+"""Number of windows of a stream, unless they would be smaller than this."""
 _NOTHING: Mapping[str, Any] = {}
 LEARNING = ("reward", "arbiter", "learner")
-"""Roles that are asked after a conversation, for later ones."""
+"""Roles that are called after a conversation, for the benefit of later ones."""
 
 
 class Share(Record, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class Share(Record, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, trials: Iterable[Trial], **others: Any) -> Self:  # noqa: ANN401 (further fields)
-        """Return the share of those that were scored."""
+        """Return the share of scored trials that passed."""
         scored = [trial.passed for trial in trials if trial.verdict in SCORED]
         return cls(passed=sum(scored), scored=len(scored), **others)
 
@@ -83,40 +83,40 @@ class PlaybookEffect(Record, frozen=True, kw_only=True):
 
 
 class Learning(Record, frozen=True, kw_only=True):
-    """What has come of learning, for one subject in one suite."""
+    """Results of learning for one subject in one suite."""
 
     learning: str
     mode: str
     student: str
     stream: Share = always(Share())
-    """Of all that it has learnt from, or would have."""
+    """Of all conversations that it learned from, or would have."""
     windows: tuple[Window, ...] = always(())
     halves: tuple[Window, ...] = always(())
     late: int = always(0)
-    """Conversations that were played after one that comes behind them: they had errored before."""
+    """Conversations that were played after a later one, because they had errored before."""
     known: int = always(0)
-    """Conversations that the playbook it began with was learnt from, in another run: their success is no news."""
+    """Conversations that its first playbook was learned from, in another run: their success is not evidence."""
     held_out: Share | None = None
-    """Of what it was measured with; None if there was nothing."""
+    """Of the held-out conversations; None if there were none."""
     measured_after: tuple[int, ...] = ()
-    """After how many conversations the playbook was that it was measured with; more than one: it was resumed."""
+    """Number of conversations behind the playbooks that it was measured with; several if the run was resumed."""
     comparison: PlaybookEffect | None = None
     counts: Mapping[str, int] = always(_NOTHING)
-    """Cue hits, adoptions and those that the CRM refused; entries added, dropped, refused; rewards arbitrated."""
+    """Cue hits, adoptions, and adoptions that the CRM refused; entries added, dropped, refused; rewards arbitrated."""
     reviews: Mapping[str, int] = always(_NOTHING)
     intervened: Share = always(Share())
-    """Of conversations in which the teacher did not let something pass."""
+    """Of conversations in which the teacher intervened."""
     not_intervened: Share = always(Share())
     roles: Mapping[str, Bill] = always(_NOTHING)
     learnt_from: int = always(0)
-    """How many conversations the playbook is made of."""
+    """Number of conversations that the playbook was learned from."""
     seconds_to_play: float = always(0.0)
-    """Of all conversations, added up."""
+    """The sum over all conversations."""
     seconds_to_learn: float = always(0.0)
-    """What came after them."""
+    """The sum of the time after each conversation."""
 
     cost_to_play: float | None = None
-    """Dollars of the models that play; None if a price is not known. Computed."""
+    """Dollars of the models that play; None if a price is unknown. Computed."""
     cost_to_learn: float | None = None
     """Dollars of the models that learn; computed."""
     cost_per_success: float | None = None
@@ -137,7 +137,7 @@ class Learning(Record, frozen=True, kw_only=True):
 
     @property
     def is_measured_early(self) -> bool:
-        """Whether something was learnt after it was measured."""
+        """Whether something was learned after the measurement."""
         return any(after != self.learnt_from for after in self.measured_after)
 
 
@@ -147,10 +147,10 @@ def learning_of(
     order: Mapping[str, int] | None = None,
     met: Collection[str] = (),
 ) -> Learning | None:
-    """Sum up the trials of a subject that may have learnt; ``others`` are those of the other subjects of its suite.
+    """Summarise the trials of a subject that may have learned; ``others`` are those of the other subjects of its suite.
 
-    ``order`` has the place that each case was to be played at, as far as it is known; ``met`` are the fingerprints of
-    those that the playbook it began with was learnt from.
+    ``order`` has the planned place of each case, as far as it is known; ``met`` are the fingerprints of the cases that
+    its first playbook was learned from.
     """
     taught = [(trial, trial.lesson) for trial in trials if trial.lesson]
     if not taught:
@@ -183,7 +183,7 @@ def learning_of(
 
 
 def _late(stream: Sequence[Trial], order: Mapping[str, int]) -> int:
-    """Return how many were played behind one that has a greater number; who does not learn plays in any order."""
+    """Return how many were played after a later case; only cases that are learned from have an order."""
     learnt_from = [trial.planned.key for trial in stream if trial.lesson and trial.lesson.learns]
     places = [order[key] for key in learnt_from if key in order]
     return sum(place < furthest for place, furthest in zip(places, accumulate(places, max), strict=True))
@@ -214,7 +214,7 @@ def _counts(lessons: Sequence[Lesson]) -> dict[str, int]:
 def _comparison(
     lesson: Lesson, held_out: Sequence[Trial], others: Mapping[str, Sequence[Trial]]
 ) -> PlaybookEffect | None:
-    """Return how the student does with and without what was learnt; None if he has not played alone what he could."""
+    """Return the effect of the playbook; None if the student has not played the held-out cases alone."""
     mine = {t.planned.case: t.passed for t in held_out if _is_first(t)}
     if lesson.learning == "off" or not mine:
         return None
@@ -233,12 +233,12 @@ def _comparison(
 
 
 def _is_first(trial: Trial) -> bool:
-    """Whether a trial may be one of a pair: repeats of a case are not independent of its first."""
+    """Whether a trial may be one of a pair: only the first, because repeats of a case are not independent."""
     return trial.verdict in SCORED and trial.planned.trial == 1
 
 
 def _is_alone(trial: Trial, student: str) -> bool:
-    """Whether a trial was played by the student's model, and nothing else."""
+    """Whether a trial was played by the student's model alone."""
     lesson = trial.learning
     if lesson is None:
         return asked(trial.planned.spec) == asked(student)

@@ -1,4 +1,4 @@
-"""Runs joined to one: a journal, a report and transcripts, whole or not at all."""
+"""Merge runs into one: journal, report and transcripts, completely or not at all."""
 
 import os
 import platform
@@ -30,18 +30,18 @@ Parts = list[tuple[JsonObject, Sequence[PlannedCase]]]
 
 
 def merge(sources: Sequence[Source], folder: Path, run: str, *, allowed: Sequence[str] = ()) -> Report:
-    """Write the run that the sources are together, and return its report; OSError if it can't be, and nothing is left.
+    """Write the merged run and return its report; on an OSError nothing is left on disk.
 
-    Of a case that several have played the last one counts; ``allowed`` says what did not fit together.
+    If several sources have played a case, the last one counts; ``allowed`` are the conflicts that were accepted.
     """
     folder.mkdir(parents=True, exist_ok=True)
     desk = folder / f".{run}.{os.getpid()}.part"
-    draft = desk / run  # a level below the runs: whoever looks for journals does not find half a one
+    draft = desk / run  # a level below the runs, where an incomplete journal is not found
     try:
         draft.mkdir(parents=True)
         compose(draft / JOURNAL, _parts(sources, run, allowed), joined(sources))
         _copy_transcripts(sources, draft / TRANSCRIPTS)
-        past = journal.read(draft / JOURNAL)  # the report tells what is on disk
+        past = journal.read(draft / JOURNAL)  # the report is made from what is on disk
         report = reports.build(_facts(sources, past, run), past.trials, past.planned.values())
         reports.save(report, draft / _REPORT)
         _copy_results(sources, report, draft)
@@ -53,7 +53,7 @@ def merge(sources: Sequence[Source], folder: Path, run: str, *, allowed: Sequenc
 
 
 def joined(sources: Sequence[Source]) -> RunRecord:
-    """Return what all sources tell, one after the other; the same trial in two of them was paid for once."""
+    """Return the records of all sources, one after the other; the same trial in two of them was paid for once."""
     past = RunRecord()
     for source in sources:
         past.begin({}, list(source.past.planned.values()))
@@ -66,13 +66,13 @@ def joined(sources: Sequence[Source]) -> RunRecord:
 
 
 def _publish(draft: Path, folder: Path, run: str) -> None:
-    """Put all that was written where a run belongs, at once; if that fails, nothing is there."""
+    """Move everything to its final place; if that fails, nothing is left there."""
     home, report = folder / run, folder / f"{run}.json"
     draft.rename(home)
     try:
         (home / _REPORT).rename(report)
         if (folder / "latest").is_symlink() or not (folder / "latest").exists():
-            reports.point_latest(folder, run)  # not where a copy of the reports has folders for links
+            reports.point_latest(folder, run)  # in a copy of the reports, links may have become folders
     except BaseException:
         report.unlink(missing_ok=True)
         shutil.rmtree(home, ignore_errors=True)
@@ -89,7 +89,7 @@ def _parts(sources: Sequence[Source], run: str, allowed: Sequence[str]) -> Parts
 
 
 def _this_part(sources: Sequence[Source], run: str, allowed: Sequence[str]) -> JsonObject:
-    """Return what is kept of the merge: under the rules of the last source, so that the run can go on under them."""
+    """Return the record of the merge, with the rules of the last source, so that the run can be resumed under them."""
     last: Mapping[str, Any] = sources[-1].past.parts[-1]
     names = [source.name for source in sources]
     parts: list[Mapping[str, Any]] = [part for source in sources for part in source.past.parts]
@@ -104,7 +104,7 @@ def _this_part(sources: Sequence[Source], run: str, allowed: Sequence[str]) -> J
 
 
 def _facts(sources: Sequence[Source], past: RunRecord, run: str) -> JsonObject:
-    """Return what the report tells of the run itself."""
+    """Return the facts of the merged run."""
     known = [source.facts for source in sources]
     parts: Sequence[Mapping[str, Any]] = past.parts
     return {
@@ -122,10 +122,10 @@ def _facts(sources: Sequence[Source], past: RunRecord, run: str) -> JsonObject:
 
 def _versions(known: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return what the sources were run with; where they differ, all of it."""
-    told = [facts["versions"] for facts in known if "versions" in facts]
+    noted = [facts["versions"] for facts in known if "versions" in facts]
     ours = {"python": platform.python_version(), "pytest-crmeval": version("pytest-crmeval")}
-    names = dict.fromkeys(name for versions in told or [ours] for name in versions)
-    return {name: _joined(str(versions[name]) for versions in told or [ours] if name in versions) for name in names}
+    names = dict.fromkeys(name for versions in noted or [ours] for name in versions)
+    return {name: _joined(str(versions[name]) for versions in noted or [ours] if name in versions) for name in names}
 
 
 def _joined(names: Iterator[str]) -> str:
@@ -133,7 +133,7 @@ def _joined(names: Iterator[str]) -> str:
 
 
 def _copy_transcripts(sources: Sequence[Source], folder: Path) -> None:
-    """Copy the dialogues of the trials that count, in the order in which later ones win."""
+    """Copy the dialogues of the trials that count; later sources win."""
     there: dict[str, Trial] = {}
     for source in sources:
         for key, trial in source.past.trials.items():
@@ -147,7 +147,7 @@ def _copy_transcripts(sources: Sequence[Source], folder: Path) -> None:
 
 
 def _copy_results(sources: Sequence[Source], report: Report, folder: Path) -> None:
-    """Copy what tells each verdict of the solution files whose trials count, from whom they are of."""
+    """Copy the results of the solution files whose trials count, each from its source."""
     for trial in report.trials:
         whose = [each for each in sources if each.past.trials.get(trial.planned.key) == trial and each.folder]
         if trial.solutions and whose:
@@ -160,21 +160,21 @@ def _copy_results(sources: Sequence[Source], report: Report, folder: Path) -> No
 
 
 def _files(folder: Path | None) -> list[Path]:
-    """Return the files of a folder, without drafts that somebody was writing when he died."""
+    """Return the files of a folder, without drafts of processes that died."""
     found = folder.rglob("[!.]*") if folder else ()
     return sorted(path for path in found if path.is_file() and not path.is_symlink())
 
 
 def _forget(folder: Path, trial: Trial) -> None:
-    """Take away the dialogue of a trial that was played again elsewhere, where perhaps none is left."""
+    """Remove the dialogue of a trial that was played again in a source that may not have its dialogue."""
     for name in ("", own_name(trial.planned.case, trial.planned.key)):
         path_of(folder, trial, name=name).unlink(missing_ok=True)
 
 
 def _link(source: Path, target: Path) -> None:
-    """Have a file in two places: nobody writes into a transcript, so it need not be there twice."""
+    """Link or copy a file: transcripts are never written again, so both runs can share one."""
     target.unlink(missing_ok=True)
     try:
         os.link(source, target)
-    except OSError:  # on another disk, or one that knows no links
+    except OSError:  # another file system, or one without links
         shutil.copyfile(source, target)

@@ -1,4 +1,4 @@
-"""Whether runs may be joined: what of them does not add up to one."""
+"""Checks before a merge: conflicts and differences between runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ KINDS: Mapping[str, str] = {
     "rules": "different scorers, judges or agents behind a name, or invalid cases played in only one run",
     "shards": "different numbers or divisions of shards, a shard twice, or a shard and an undivided run",
 }
-"""What may not fit together, and is taken all the same when somebody says so: later runs win."""
+"""Kinds of conflicts. If the user allows them, later runs win."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeConflict:
-    """Something that does not add up."""
+    """Something in which two runs contradict each other."""
 
     kind: str
     text: str
 
 
 def misfits(sources: Sequence[Source]) -> Iterator[MergeConflict]:
-    """Yield what does not fit together, what is worst first."""
+    """Yield all conflicts, the worst first."""
     checks: Sequence[tuple[str, Callable[[Sequence[Source]], Iterator[str]]]] = (
         ("rules", _rules),
         ("shards", _shards),
@@ -104,7 +104,7 @@ def _shards(sources: Sequence[Source]) -> Iterator[str]:
     dealt = {source.name: _hands(source) for source in sources}
     whole, parts = [name for name in dealt if not dealt[name]], [name for name in dealt if dealt[name]]
     if whole and parts:
-        yield f"{parts[0]} is shard {dealt[parts[0]][0][1]}, and {whole[0]} is no shard"
+        yield f"{parts[0]} is shard {dealt[parts[0]][0][1]}, but {whole[0]} is not a shard"
     sizes: dict[int, str] = {}
     for name in parts:
         for _, shard in dealt[name]:
@@ -126,24 +126,24 @@ def _hands(source: Source) -> list[tuple[str, Shard]]:
 
 
 def _wholes(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield where shards are parts of something else: other cases were dealt, or pytest left out others."""
+    """Yield where shards are parts of different wholes: other cases were divided, or pytest deselected others."""
     for source in sources[1:]:
         first = sources[0]
         before, after = _tests(first, "deal"), _tests(source, "deal")
         for test in sorted(before.keys() | after.keys()):
             if before.get(test) != after.get(test):
                 counts = [f"{_tests(each, 'cases').get(test, 0)} in {each.name}" for each in (first, source)]
-                yield f"other cases of {test} were dealt, or by other durations: {' and '.join(counts)}"
+                yield f"the shards divide different cases of {test}, or by different durations: {' and '.join(counts)}"
     yield from _partly_played(sources)
 
 
 def _partly_played(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield which shards have less than their hand, unless pytest was asked to leave out the same in all of them."""
-    lacking = {source.name: told for source in sources if (told := _lacking(source))}
+    """Yield which shards are incomplete, unless pytest was asked to deselect the same cases in all of them."""
+    lacking = {source.name: lack for source in sources if (lack := _lacking(source))}
     asked = {source.name: _narrowed(source) for source in sources}
-    for name, told in lacking.items():
+    for name, lack in lacking.items():
         if not asked[name]:
-            yield f"{name} has only {told}: run it again with all of them"
+            yield f"{name} has only {lack}: run it again with all cases"
     by_request = [name for name in lacking if asked[name]]
     for name, other in asked.items():
         if by_request and other != asked[by_request[0]]:
@@ -152,7 +152,7 @@ def _partly_played(sources: Sequence[Source]) -> Iterator[str]:
 
 
 def _lacking(source: Source) -> str:
-    """Return of which test a run has not planned all that it was dealt; nothing if it has."""
+    """Return a test of which a run has not planned all cases of its shard; empty if there is none."""
     dealt: dict[tuple[str, str], dict[Shard, int]] = {}
     for part in source.past.parts:
         if shard := shard_of(part):
@@ -163,7 +163,7 @@ def _lacking(source: Source) -> str:
         planned = source.past.planned.values()
         cases = {case.case for case in planned if case.subject == agent and case.key.startswith(f"{test}[")}
         if len(cases) < (whole := sum(shards.values())):
-            return f"{len(cases)} of the {whole} cases of {test} that were dealt to {agent}"
+            return f"{len(cases)} of the {whole} cases of {test} in this shard for {agent}"
     return ""
 
 
@@ -182,18 +182,18 @@ def _contents(sources: Sequence[Source]) -> Iterator[str]:
             before, where = known.setdefault(place, (prints, source.name))
             if before != prints:
                 _, suite, case = place
-                yield f"the case {case!r} of {suite} is another one in {where} than in {source.name}"
+                yield f"the case {case!r} of {suite} differs between {where} and {source.name}"
     yield from _datasets(sources)
 
 
 def _datasets(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield whose cases, those of other shards included, have changed between the shards."""
+    """Yield the tests whose cases, in any shard, changed between the shards."""
     known: dict[str, tuple[Any, str]] = {}
     for source in sources:
         for test, content in _tests(source, "content").items():
             before, where = known.setdefault(test, (content, source.name))
             if before != content:
-                yield f"the cases of {test} are others in {where} than in {source.name}"
+                yield f"the cases of {test} differ between {where} and {source.name}"
 
 
 def _outcomes(sources: Sequence[Source]) -> Iterator[str]:
@@ -202,32 +202,32 @@ def _outcomes(sources: Sequence[Source]) -> Iterator[str]:
         for key, trial in source.past.trials.items():
             other = known.setdefault(key, source)
             before = other.past.trials[key]
-            if before.planned.same_as(trial.planned) and before != trial:  # of another case or agent it is told above
+            if before.planned.same_as(trial.planned) and before != trial:  # a different case or agent is reported above
                 verdicts = f"{before.verdict} in {other.name}, {trial.verdict} in {source.name}"
-                yield f"{key} was played in two runs, and not the same way: {verdicts}"
+                yield f"{key} has different results in two runs: {verdicts}"
 
 
 def _tests(source: Source, fact: str) -> dict[str, Any]:
-    """Return a fact about what was dealt to each test, as the last part that dealt it says."""
+    """Return a fact about the division of each test, from the last part that has it."""
     found: dict[str, Any] = {}
-    for shard in _told(source):
+    for shard in _shard_facts(source):
         found.update({test: about[fact] for test, about in shard.get("tests", {}).items()})
     return found
 
 
 def _narrowed(source: Source) -> str:
-    """Return what pytest was asked to leave out in all parts of a shard: one that left out nothing has planned all."""
-    asked = dict.fromkeys(str(shard.get("narrowed", "")) for shard in _told(source))
+    """Return the -k and -m of all parts of a shard; empty if one part has none, because it planned all cases."""
+    asked = dict.fromkeys(str(shard.get("narrowed", "")) for shard in _shard_facts(source))
     return "" if "" in asked else " and ".join(asked)
 
 
-def _told(source: Source) -> list[Mapping[str, Any]]:
+def _shard_facts(source: Source) -> list[Mapping[str, Any]]:
     parts: Sequence[Mapping[str, Any]] = source.past.parts
     return [part["shard"] for part in parts if "shard" in part]
 
 
 def _place(planned: PlannedCase) -> tuple[str, str, str]:
-    """Return what a case is known by, whoever plays it: two tests may have each their own of one id."""
+    """Return the identity of a case for all subjects; two tests may have different cases with the same id."""
     return planned.key.partition("[")[0], planned.suite, planned.case
 
 

@@ -1,4 +1,4 @@
-"""How a subject did: in conversations turn by turn, in questions by its answers, and by what cases have in common."""
+"""Metrics of a subject: of conversations by turn, of questions by answer, and by label."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,51 +12,51 @@ from pytest_crmeval.domain.trial import Labels, Trial, TurnOutcome
 
 SCORED = frozenset({Verdict.PASSED, Verdict.FAILED})
 KINDS = ("complexity", "category", "tag", "split", "tool")
-"""What a breakdown tells apart."""
+"""Kinds of labels in a breakdown."""
 NO_TOOL = "(none)"
-"""Under this go the turns in which there is nothing to call."""
+"""The label of turns without an expected call."""
 _COMPLEXITIES = ("simple", "medium", "complex")
 
 
 class Metrics(Record, frozen=True, kw_only=True):
-    """How the scored trials of one subject went; a figure that nothing was scored for is None, which is not zero."""
+    """Metrics of the scored trials of one subject; None means that nothing was scored, which is not zero."""
 
     strict_success: float | None = None
     """Share of trials that passed as a whole: the pass rate."""
     turn_success: float | None = None
     """Share of turns that were right, calls and reply; all turns count alike, in long cases and in short ones."""
     tool_success: float | None = None
-    """Share of turns in which the CRM was asked as it should have been."""
+    """Share of turns with the right calls."""
     reply_success: float | None = None
     """Share of turns with the right reply."""
     first_failed_turn: Mapping[int, int] | None = None
-    """Number of a turn -> trials that went wrong there first."""
+    """Number of a turn -> trials that failed first in it."""
     steps_per_turn: float | None = None
-    """How often the agent was asked, on average."""
+    """Mean number of model replies per turn."""
     errors: int | None = None
-    """Calls that the CRM refused and should not have had to."""
+    """Calls that the CRM refused although the turn did not expect it."""
     recovered_errors: int | None = None
-    """Those of them that the agent made up for within the turn."""
+    """Those that the agent corrected within the turn."""
     correct: float | None = None
-    """Share of questions that were answered rightly: the pass rate."""
+    """Share of questions with a correct answer: the pass rate."""
     incorrect: float | None = None
     not_attempted: float | None = None
-    """Share of questions to which there was no answer."""
+    """Share of questions without an answer."""
     accuracy_given_attempted: float | None = None
-    """Share of right answers among the answers."""
+    """Share of correct answers among the attempted ones."""
     f1: float | None = None
     """Harmonic mean of that and of the share of right answers among the questions."""
     confidences: int | None = None
-    """Attempted answers that say how sure they are."""
+    """Attempted answers that state a confidence."""
     calibration_error: float | None = None
-    """How far what they say is from how often they are right."""
+    """Expected calibration error of the stated confidences."""
 
 
 class Group(Record, frozen=True, kw_only=True):
-    """How the cases of one label went; or the turns of one tool, for which no cases are counted."""
+    """Results of the cases with one label; or of the turns of one tool, for which no cases are counted."""
 
     cases: int | None = None
-    """Scored ones: what errored or is invalid says nothing. Fewer than passed and failed trials where cases repeat."""
+    """Scored cases, without errored and invalid ones; fewer than the passed and failed trials if cases repeat."""
     passed: int | None = None
     failed: int | None = None
     pass_rate: float | None = None
@@ -65,13 +65,13 @@ class Group(Record, frozen=True, kw_only=True):
     tool_success: float | None = None
     reply_success: float | None = None
     pass_rate_interval: Interval | None = None
-    """Within which the pass rate is believed to lie, at 95 %; cases that share a chain count as one."""
+    """The 95 % interval of the pass rate; cases that share a chain count as one."""
     turn_success_interval: Interval | None = None
-    """The same; turns of one case go wrong together, and count accordingly."""
+    """The 95 % interval; turns of one case are not independent, and count accordingly."""
 
 
 Breakdown = Mapping[str, Mapping[str, Group]]
-"""One of KINDS -> label -> how it went; what no case has a label for is absent."""
+"""One of KINDS -> label -> results; kinds without labels are absent."""
 
 
 def metrics_of(trials: Iterable[Trial]) -> Metrics:
@@ -81,9 +81,11 @@ def metrics_of(trials: Iterable[Trial]) -> Metrics:
     turns = [turn for trial in scored for turn in trial.turns]
     if not turns:
         return Metrics(strict_success=strict, **_answered([trial.answer for trial in scored if trial.answer]))
+    failed = (trial for trial in scored if trial.verdict is Verdict.FAILED)
+    wrong = ([number for number, turn in enumerate(trial.turns, start=1) if not turn.passed] for trial in failed)
     return Metrics(
         strict_success=strict,
-        first_failed_turn=_first_failed(scored),
+        first_failed_turn=dict(sorted(Counter(numbers[0] for numbers in wrong if numbers).items())),
         steps_per_turn=sum(turn.steps for turn in turns) / len(turns),
         errors=sum(turn.errors for turn in turns),
         recovered_errors=sum(turn.recovered for turn in turns),
@@ -92,7 +94,7 @@ def metrics_of(trials: Iterable[Trial]) -> Metrics:
 
 
 def _answered(answers: Sequence[AnswerOutcome]) -> dict[str, Any]:
-    """Return how questions were answered; nothing if there were none."""
+    """Return the metrics of answers; nothing if there were none."""
     if not answers:
         return {}
     counts = Counter(answer.attempt for answer in answers)
@@ -113,15 +115,22 @@ def _answered(answers: Sequence[AnswerOutcome]) -> dict[str, Any]:
 
 
 def breakdown_of(trials: Iterable[Trial]) -> Breakdown:
-    """Tell the trials that were scored apart."""
+    """Return the results of scored trials by label."""
     scored = [trial for trial in trials if trial.verdict in SCORED]
     counted = [_Counted.of(trial) for trial in scored]
+    groups: dict[str, tuple[list[str], list[TurnOutcome]]] = {}
+    for trial in scored:
+        unit = trial.unit
+        for turn in trial.turns:
+            units, turns = groups.setdefault(turn.tool or NO_TOOL, ([], []))
+            units.append(unit)
+            turns.append(turn)
     found = (
         _labelled(counted, lambda labels: [labels.complexity]),
         _labelled(counted, lambda labels: [labels.category]),
         _labelled(counted, lambda labels: labels.tags),
         _labelled(counted, lambda labels: [labels.split]),
-        _by_tool(scored),
+        {tool: _tool_group(*found) for tool, found in sorted(groups.items())},
     )
     return {kind: groups for kind, groups in zip(KINDS, found, strict=True) if groups}
 
@@ -154,14 +163,14 @@ class _Counted(NamedTuple):
 
 
 def reading_order(label: str) -> tuple[int, int, str]:
-    """Return what labels are sorted by: simple before complex, the rest by name, ratings (800-1199) by number."""
+    """Return the sort key of labels: simple before complex, ratings (800-1199) by number, the rest by name."""
     place = _COMPLEXITIES.index(label) if label in _COMPLEXITIES else len(_COMPLEXITIES)
     first = label.partition("-")[0]
     return place, int(first) if first.isascii() and first.isdigit() else 0, label
 
 
 def _labelled(trials: Iterable[_Counted], labels_of: Callable[[Labels], Iterable[str]]) -> dict[str, Group]:
-    """Return how the cases of each label went; a case with several counts under each of them, once."""
+    """Return the results by label; a case with several labels counts once under each."""
     groups: dict[str, list[_Counted]] = {}
     for trial in trials:
         for label in {*labels_of(trial.labels)}:
@@ -186,17 +195,6 @@ def _group(trials: Sequence[_Counted]) -> Group:
         reply_success=sum([trial.turns_replied for trial in trials]) / turns if turns else None,
         turn_success_interval=_interval(held),
     )
-
-
-def _by_tool(trials: Iterable[Trial]) -> dict[str, Group]:
-    groups: dict[str, tuple[list[str], list[TurnOutcome]]] = {}
-    for trial in trials:
-        unit = trial.unit
-        for turn in trial.turns:
-            units, turns = groups.setdefault(turn.tool or NO_TOOL, ([], []))
-            units.append(unit)
-            turns.append(turn)
-    return {tool: _tool_group(*found) for tool, found in sorted(groups.items())}
 
 
 def _tool_group(units: Sequence[str], turns: Sequence[TurnOutcome]) -> Group:
@@ -225,13 +223,6 @@ def _successes(turns: Sequence[TurnOutcome]) -> dict[str, Any]:
         "tool_success": _share([turn.called for turn in turns]),
         "reply_success": _share([turn.replied for turn in turns]),
     }
-
-
-def _first_failed(trials: Iterable[Trial]) -> dict[int, int]:
-    """Count the failed trials by their first wrong turn; one whose turns were all right is not counted."""
-    failed = (trial for trial in trials if trial.verdict is Verdict.FAILED)
-    wrong = ([number for number, turn in enumerate(trial.turns, start=1) if not turn.passed] for trial in failed)
-    return dict(sorted(Counter(numbers[0] for numbers in wrong if numbers).items()))
 
 
 def _share(held: Sequence[bool]) -> float | None:

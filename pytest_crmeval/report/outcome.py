@@ -37,7 +37,7 @@ def outcome_of(report: Report) -> RunOutcome:
 
 
 def _not_green(report: Report) -> str:
-    """Return why the run is not good, though its gates hold; nothing if it is."""
+    """Return why a run with no breached gate is still not good; empty if it is."""
     red = report.run.get("red")
     if isinstance(red, list | tuple) and red:
         return f"{len(red):,} test{'s' * (len(red) != 1)} failed outside a trial"

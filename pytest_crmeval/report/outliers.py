@@ -1,4 +1,4 @@
-"""What stands out among the trials of a subject: the slowest, the dearest, and why trials did not pass."""
+"""Outliers among the trials of a subject: the slowest, the most expensive, and why trials did not pass."""
 
 import re
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ _VARIABLE = (
     (re.compile(r"\bNone\b|\w+=(?:[-…#]|None|True|False)*"), "…"),
     (re.compile(r"…(?:, ?\w*…)+"), "…"),
 )
-"""What differs in reasons that are alike: quotes, addresses, ids, words with a digit, space, records, values."""
+"""Parts that differ in similar reasons: quotes, addresses, ids, words with a digit, space, records, values."""
 
 
 class Outlier(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A trial that took much."""
+    """A trial that took much time or money."""
 
     case: str
     key: str
-    """What the trial is known by."""
+    """Key of the trial."""
     value: float
     """Seconds, or US dollars."""
 
@@ -45,21 +45,21 @@ class Reason(Record, frozen=True, kw_only=True, omit_defaults=False):
     cases: tuple[str, ...] = ()
     """A few of them."""
     example: str = ""
-    """One of the reasons as it was told."""
+    """One of the reasons in its original form."""
 
 
 def slowest(trials: Sequence[Trial]) -> tuple[Outlier, ...]:
-    """Return the trials that took longest, those first."""
+    """Return the slowest trials, the slowest first."""
     return _most([(trial, trial.seconds) for trial in trials])
 
 
 def dearest(trials: Sequence[Trial]) -> tuple[Outlier, ...]:
-    """Return the trials that cost most, those first; what asked no model, or has no known price, is not among them."""
+    """Return the most expensive trials, except those without a model or a known price."""
     return _most([(trial, trial.bill.cost or 0.0) for trial in trials if trial.bill])
 
 
 def reason_of(trial: Trial) -> str:
-    """Return, on a line, why a trial did not pass: what broke, or what the first score that did not reach says."""
+    """Return on one line why a trial did not pass: the error, or the reason of the first score that is too low."""
     if trial.verdict is not Verdict.FAILED:
         return _line(trial.reason)
     for score in trial.scores:
@@ -69,7 +69,7 @@ def reason_of(trial: Trial) -> str:
 
 
 def reasons_of(trials: Sequence[Trial]) -> tuple[Reason, ...]:
-    """Return why trials failed or errored, the most frequent first; each trial counts once, so that they add up."""
+    """Return why trials failed or errored, the most frequent first; each trial counts once."""
     groups: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         if trial.verdict in {Verdict.FAILED, Verdict.ERRORED}:
@@ -87,7 +87,7 @@ def reasons_of(trials: Sequence[Trial]) -> tuple[Reason, ...]:
 
 
 def alike(reason: str) -> str:
-    """Return what is left of a reason without what differs from case to case."""
+    """Return a reason with placeholders for the parts that differ from case to case."""
     for pattern, stand_in in _VARIABLE:
         reason = pattern.sub(stand_in, reason)
     return _cut(reason.strip())

@@ -1,4 +1,4 @@
-"""Two runs of the same cases: how far they differ, whether by chance, and what they could not have shown."""
+"""Two runs of the same cases: their difference, its significance, and the minimum detectable difference."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from pytest_crmeval.journal.figures import Figure
 from pytest_crmeval.report.comparison import FEWEST
 
 POWER = 0.8
-"""How often a difference that is just detectable would be found."""
+"""The power at which a difference counts as detectable."""
 NOTHING = 1e-9
-"""What is smaller comes of binary fractions."""
+"""Smaller values are rounding errors of binary fractions."""
 MCNEMAR = "McNemar, exact"
 PERMUTATION = "permutation of signs"
 
@@ -25,19 +25,19 @@ class Pair:
 
     case: str
     unit: str
-    """What is independent: the case, or its chain."""
+    """The independent unit: the case, or its chain."""
     before: float
     after: float
 
     @property
     def difference(self) -> float:
-        """What it has gained."""
+        """After minus before."""
         return self.after - self.before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How far two runs differ in one metric."""
+    """The difference of two runs in one metric."""
 
     figure: Figure
     p: float
@@ -46,10 +46,10 @@ class Difference:
 
 
 def difference_of(pairs: Sequence[Pair], *, only_worse: bool = False) -> Difference:
-    """Return how far the second run is from the first, over at least one pair.
+    """Return the difference of the second run from the first, over at least one pair.
 
-    Where each case has passed or failed once in each run, these are tables of two by two. Repeats make fractions, and
-    chains make cases depend on each other: then whole cases or chains are drawn, or have their signs changed. With
+    If each case has passed or failed once in each run, these are two-by-two tables. Repeats make fractions, and chains
+    make cases depend on each other: then whole cases or chains are resampled, or have their signs permuted. With
     ``only_worse``, the test is one-sided: it has more power, because it can't find that the second run is better.
     """
     from pytest_crmeval.report.resampling import Side, mcnemar, sign_permutation
@@ -78,7 +78,8 @@ def mean_difference(pairs: Sequence[Pair]) -> Figure:
     from pytest_crmeval.report.resampling import ratio_interval
 
     differences, parts = [pair.difference for pair in pairs], list(_by_unit(pairs).values())
-    if _are_alike(parts):  # to draw what is all alike would leave no doubt at all
+    means = Counter(round(gained / size, 9) for gained, size in parts)
+    if len(parts) - max(means.values()) < FEW:  # resampling equal values would give an interval of zero width
         low, high = bonett_price(0, 0, len(parts))
         mean = sum(differences) / len(differences)
         around = max(-1.0, mean + low), min(1.0, mean + high)
@@ -89,7 +90,7 @@ def mean_difference(pairs: Sequence[Pair]) -> Figure:
 def bonett_price(better: int, worse: int, count: int, level: float = LEVEL) -> Interval:
     """Return the interval of a difference of two shares of the same cases: an adjusted Wald interval.
 
-    It says something where nothing has changed, too. Bonett and Price, J. Educ. Behav. Stat. 37 (2012).
+    It is also meaningful if nothing has changed. Bonett and Price, J. Educ. Behav. Stat. 37 (2012).
     """
     size = count + 2
     up, down = (better + 1) / size, (worse + 1) / size
@@ -98,10 +99,10 @@ def bonett_price(better: int, worse: int, count: int, level: float = LEVEL) -> I
 
 
 def detectable(count: int, discordant: float, *, sides: int = 2) -> float:
-    """Return the least difference that so many cases show with POWER, when at least such a share of them differs.
+    """Return the minimum detectable difference with POWER, if at least a share ``discordant`` of the cases differs.
 
-    Connor, Biometrics 43 (1987), solved for the difference; the exact test takes one case that differs more than the
-    usual one, and is never significant with fewer than six (one-sided: five), all of them in one direction.
+    Connor, Biometrics 43 (1987), solved for the difference; the exact test needs one more differing case than
+    the usual one, and is never significant with fewer than six (one-sided: five), all of them in one direction.
     """
     chance, found = _deviations(sides), deviations_of(2 * POWER - 1)
     low, high = 0.0, 1.0
@@ -119,14 +120,14 @@ def fewest(sides: int) -> int:
 
 
 def _deviations(sides: int) -> float:
-    """Return within how many standard deviations a difference is not significant at 5 %."""
+    """Return the number of standard deviations within which a difference is not significant at 5 %."""
     return deviations_of(1 - 2 * (1 - LEVEL) / sides)
 
 
 def _detectable(parts: Sequence[Part], sides: int) -> float:
-    """Return the same of differences that are no verdicts, by how they vary; where none differs, as if they were.
+    """Return the same for fractions, from their variance; if none differs, as for verdicts.
 
-    Signs, too, are never significant with fewer than six units that differ.
+    Signs are never significant with fewer than six units that differ, either.
     """
     differing = [abs(gained) for gained, _ in parts if gained]
     if not differing:
@@ -157,7 +158,7 @@ def false_alarm(pairs: Sequence[Pair], offset: float) -> float:
 def times_to_find(pairs: Sequence[Pair], chance: float) -> float:
     """Return how many times as many cases that change as these do would have a p-value below ``chance``.
 
-    Infinite where nothing speaks for either side.
+    Infinite if the mean difference is zero.
     """
     if _is_plain(pairs):
         better = sum(pair.difference > 0 for pair in pairs)
@@ -170,7 +171,7 @@ def times_to_find(pairs: Sequence[Pair], chance: float) -> float:
 
 
 def _more_coins(better: int, differing: int, chance: float) -> float:
-    """Return the same of verdicts: coins that fall as unequally, until McNemar's test takes none of it for chance."""
+    """Return the same for verdicts: the number of equally unbalanced coins until McNemar's test is significant."""
     from pytest_crmeval.report.resampling import mcnemar
 
     if 2 * better == differing:
@@ -190,7 +191,7 @@ def _more_coins(better: int, differing: int, chance: float) -> float:
 
 
 def fisher(passed: int, tried: int, passed_later: int, tried_later: int) -> float:
-    """Return how likely two shares of one case differ so much, or more, by chance: Fisher's exact test, two-sided."""
+    """Return the p-value of a difference between two shares of one case: Fisher's exact test, two-sided."""
     whole, hits = tried + tried_later, passed + passed_later
     possible = range(max(0, hits - tried_later), min(tried, hits) + 1)
     ways = [comb(tried, count) * comb(tried_later, hits - count) for count in possible]
@@ -209,15 +210,9 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 def _is_plain(pairs: Sequence[Pair]) -> bool:
-    """Whether every case is independent and has but one verdict in each run."""
+    """Whether every case is independent and has one verdict in each run."""
     whole = all(value in {0.0, 1.0} for pair in pairs for value in (pair.before, pair.after))
     return whole and len({pair.unit for pair in pairs}) == len(pairs)
-
-
-def _are_alike(parts: Sequence[Part]) -> bool:
-    """Whether hardly any unit has changed otherwise than the rest."""
-    means = Counter(round(gained / size, 9) for gained, size in parts)
-    return len(parts) - max(means.values()) < FEW
 
 
 def _by_unit(pairs: Sequence[Pair]) -> Mapping[str, Part]:
@@ -229,7 +224,7 @@ def _by_unit(pairs: Sequence[Pair]) -> Mapping[str, Part]:
 
 
 def _error(parts: Sequence[Part]) -> float:
-    """Return the standard error of a mean over units; of one unit, all that there is."""
+    """Return the standard error of a mean over units; of one unit, the whole range."""
     from pytest_crmeval.report.spreads import variance_of
 
     return sqrt(variance_of(parts)) if len(parts) > 1 else 1.0

@@ -30,7 +30,7 @@ _PER = ("cost_per_trial", "cost_per_pass", "tokens_per_pass")
 
 
 class SubjectSummary(Counts, frozen=True, kw_only=True):
-    """How one subject stands in one suite. The five counts add up to the trials that were planned."""
+    """The results of one subject in one suite. The five counts add up to the planned trials."""
 
     suite: str
     subject: str
@@ -42,29 +42,29 @@ class SubjectSummary(Counts, frozen=True, kw_only=True):
     by: Breakdown = always(_NOTHING)
     """The same by complexity, category, tag and tool."""
     bill: Bill | None = None
-    """What its trials took, the judge apart; None if it asked no model."""
+    """Usage and cost of its trials, without the judge; None if it called no model."""
     judge: Agreement | None = None
-    """Grades of the judge, and how far the scorers agree; None without a judge."""
+    """Grades of the judge, and its agreement with the scorers; None without a judge."""
     replayed: int = 0
-    """Trials whose models were played from a cassette."""
+    """Trials whose model calls were replayed from a cassette."""
     notes: Mapping[str, int] = {}
-    """What the reader has to know -> how many trials say so."""
+    """Note for the reader -> number of trials that have it."""
     cases: int | None = None
-    """Different cases among what was planned; fewer than that where cases are tried several times."""
+    """Distinct planned cases; fewer than the planned trials if cases are tried several times."""
     figures: Figures = always(_NOTHING)
-    """Every metric that a gate may name and that is an estimate, with its interval."""
+    """Every estimated metric that a gate may name, with its interval."""
     slowest: tuple[Outlier, ...] = always(())
     dearest: tuple[Outlier, ...] = ()
     reasons: tuple[Reason, ...] = always(())
     """Why trials failed or errored, the most frequent first."""
     checkpoint: CheckpointFigures | None = None
-    """How its solutions were judged, also in trials that errored; None for other subjects than checkpoints."""
+    """Results of its solutions, also in trials that errored; None for subjects other than checkpoints."""
     learning: Learning | None = None
     """The results of learning; None for subjects that don't learn."""
 
     @property
     def planned(self) -> int:
-        """All trials that the run meant to play: as many as cases, unless each is tried several times."""
+        """All planned trials: as many as cases, unless each is tried several times."""
         return self.done + self.not_run
 
     @property
@@ -88,27 +88,27 @@ class SubjectSummary(Counts, frozen=True, kw_only=True):
 
     @property
     def cost(self) -> float | None:
-        """Dollars that its trials took; None if a price is not known, zero for who asked no model."""
+        """Dollars for its trials; None if a price is unknown, zero if it called no model."""
         cost = self.bill.cost if self.bill else 0.0
         return None if cost is None else round(cost, 8)
 
     @property
     def cost_per_trial(self) -> float | None:
-        """Dollars for each trial that was played, errored ones included; None if unknown."""
+        """Dollars per played trial, errored ones included; None if unknown."""
         return _shared(self.cost, self.passed + self.failed + self.errored)
 
     @property
     def cost_per_pass(self) -> float | None:
-        """Dollars for each trial that passed, paid for the others, too; None if unknown, or if nothing passed."""
+        """Dollars of all trials per trial that passed; None if unknown, or if nothing passed."""
         return _shared(self.cost, self.passed)
 
     @property
     def tokens_per_pass(self) -> float | None:
-        """Tokens, read and written, for each trial that passed; None if nothing did."""
+        """Tokens, read and written, per trial that passed; None if nothing passed."""
         return _shared(self.bill.usage.input + self.bill.usage.output if self.bill else 0, self.passed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON primitives, with the figures that follow from the counts; a rate of nothing is absent."""
+        """Return JSON primitives, with the figures that follow from the counts; undefined rates are absent."""
         known: dict[str, Any] = {"pass_rate": self.pass_rate}
         if self.bill:
             per = {name: getattr(self, name) for name in _PER}
@@ -124,20 +124,20 @@ class SubjectSummary(Counts, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All trials of one run, summed up."""
+    """All trials of one run, with their summaries."""
 
     run: JsonObject
     """Id, times, command, versions: where the numbers come from."""
     standings: Sequence[SubjectSummary]
     trials: Sequence[Trial]
     rulings: Sequence[Ruling] = ()
-    """What the gates found; nothing before they were judged, and in the run of a shard."""
+    """The rulings of the gates; empty before they are evaluated, and in the run of a shard."""
     comparison: Comparison | None = None
-    """The run against its baseline; None if there is none."""
+    """The comparison with the baseline; None if there is none."""
 
     @property
     def complete(self) -> bool:
-        """Whether every planned case has a trial; what was merged of shards has all of them, too.
+        """Whether every planned case has a trial, and a run that was merged from shards has all of them.
 
         The run of one shard is complete when its own part is.
         """
@@ -146,7 +146,7 @@ class Report:
 
     @property
     def missing(self) -> list[str]:
-        """The shards that are not in it, and would make it whole."""
+        """The missing shards."""
         return missing_shards(self.run.get("parts"))
 
     def suite(self, name: str) -> SubjectSummary | None:
@@ -156,21 +156,17 @@ class Report:
 
     def to_dict(self) -> JsonObject:
         """Return the document that is written to ``reports/<run>.json``."""
+        found = curves_of((each.suite, each.subject, each.checkpoint) for each in self.standings if each.checkpoint)
         return {
             "schema": SCHEMA,
             "run": dict(self.run),
             "complete": self.complete,
             "results": [summary.to_dict() for summary in self.standings],
-            **self._curves(),
+            **({"checkpoints": found} if found else {}),
             "trials": [trial.to_dict() for trial in self.trials],
             **({"gates": [ruling.to_dict() for ruling in self.rulings]} if self.rulings else {}),
             **({"comparison": self.comparison.to_dict()} if self.comparison else {}),
         }
-
-    def _curves(self) -> JsonObject:
-        """Return how checkpoints do over their steps, suite by suite; nothing if there are none."""
-        found = curves_of((each.suite, each.subject, each.checkpoint) for each in self.standings if each.checkpoint)
-        return {"checkpoints": found} if found else {}
 
 
 def pooled(suite: str, parts: Sequence[SubjectSummary]) -> SubjectSummary:
@@ -192,11 +188,19 @@ def pooled(suite: str, parts: Sequence[SubjectSummary]) -> SubjectSummary:
 
 
 def summary_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int) -> SubjectSummary:
-    """Sum up the trials of one subject in one suite."""
+    """Summarise the trials of one subject in one suite."""
 
     def count(verdict: Verdict) -> int:
         return sum(trial.verdict is verdict for trial in trials)
 
+    notes = (
+        {printable(note) for note in (*trial.notes, *(trial.judgement.notes if trial.judgement else ()))}
+        for trial in trials
+    )
+    values: dict[str, list[float]] = {}
+    for trial in (trial for trial in trials if trial.solutions is None):
+        for score in trial.scores:
+            values.setdefault(score.name, []).append(score.value)
     return SubjectSummary(
         suite=suite,
         subject=subject,
@@ -206,13 +210,13 @@ def summary_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int) 
         invalid=count(Verdict.INVALID),
         not_run=not_run,
         seconds=sum(trial.seconds for trial in trials),
-        scores=_means(trials),
+        scores={name: sum(found) / len(found) for name, found in sorted(values.items())},
         metrics=metrics_of(trials),
         by=breakdown_of(trials),
         bill=total(trial.bill for trial in trials),
         judge=agreement_of(trials),
         replayed=sum(trial.bill is not None and trial.bill.replayed for trial in trials),
-        notes=_counted(trials),
+        notes=dict(sorted(Counter(chain.from_iterable(notes)).items())),
         slowest=slowest(trials),
         dearest=dearest(trials),
         reasons=reasons_of(trials),
@@ -220,26 +224,8 @@ def summary_of(suite: str, subject: str, trials: Sequence[Trial], not_run: int) 
     )
 
 
-def _counted(trials: Sequence[Trial]) -> dict[str, int]:
-    """Count the trials that have each note, their judge's included."""
-    notes = (
-        {printable(note) for note in (*trial.notes, *(trial.judgement.notes if trial.judgement else ()))}
-        for trial in trials
-    )
-    return dict(sorted(Counter(chain.from_iterable(notes)).items()))
-
-
 def _shared(whole: float | None, parts: int) -> float | None:
     return None if whole is None or not parts else whole / parts
-
-
-def _means(trials: Sequence[Trial]) -> dict[str, float]:
-    """Return the mean of each score, without solution files: their pass@1 is not a mean over files."""
-    values: dict[str, list[float]] = {}
-    for trial in (trial for trial in trials if trial.solutions is None):
-        for score in trial.scores:
-            values.setdefault(score.name, []).append(score.value)
-    return {name: sum(found) / len(found) for name, found in sorted(values.items())}
 
 
 def checkpoints_in_order(summaries: Sequence[SubjectSummary]) -> list[tuple[SubjectSummary, CheckpointFigures]]:

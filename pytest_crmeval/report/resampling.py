@@ -1,4 +1,4 @@
-"""What takes scipy: cases drawn again and again, and tests of paired differences. Loaded only where it is wanted."""
+"""Bootstrap and tests of paired differences. They need scipy, and are loaded only when they are used."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,11 +11,11 @@ Side = Literal["two-sided", "less"]
 RESAMPLES = 2000
 PERMUTATIONS = 9999
 SEED = 20261117
-"""The same trials have the same interval, whoever computes it."""
+"""The same trials always have the same interval."""
 BATCH = 250
-"""Resamples at a time: a run of thousands of cases fits into little memory."""
+"""Resamples at a time, to limit the memory for thousands of cases."""
 WHOLE = 720_720
-"""What all shares of up to 16 trials are whole numbers of: thirds do not add up to one in binary, and this is exact."""
+"""A common multiple that makes shares of up to 16 trials whole numbers, so that sums are exact."""
 
 
 def ratio_interval(parts: Sequence[Part], level: float) -> Interval:
@@ -23,16 +23,29 @@ def ratio_interval(parts: Sequence[Part], level: float) -> Interval:
     return _ratio_interval(tuple(parts), level)
 
 
-@lru_cache(maxsize=64)  # the report and its gates ask the same
+@lru_cache(maxsize=64)  # the report and its gates need the same intervals
 def _ratio_interval(parts: tuple[Part, ...], level: float) -> Interval:
     hits, sizes = zip(*parts, strict=True)
-    return _bootstrap((hits, sizes), _ratio, level)
+    from scipy.stats import bootstrap
+
+    result = bootstrap(
+        (hits, sizes),
+        _ratio,
+        paired=True,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        batch=BATCH,
+        confidence_level=level,
+        method="percentile",
+        rng=SEED,
+    )
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
 
 def mcnemar(better: int, worse: int, side: Side = "two-sided") -> float:
-    """Return how likely it is by chance that pairs that differ are so unequally divided, or more: exact.
+    """Return the p-value of McNemar's exact test: pairs that differ are as unequally divided by chance.
 
-    The side ``less`` asks only for so many or more that became worse.
+    The side ``less`` tests only whether more became worse.
     """
     if not better + worse:
         return 1.0
@@ -42,12 +55,12 @@ def mcnemar(better: int, worse: int, side: Side = "two-sided") -> float:
 
 
 def sign_permutation(differences: Sequence[float], side: Side = "two-sided") -> float:
-    """Return the same where repeats make fractions: how likely a mean as far from zero is, were signs by chance.
+    """Return the p-value for fractions, by a permutation of signs: a mean is as far from zero by chance.
 
-    Exact where there are few differences; for differences of one size, it is McNemar's.
+    Exact for few differences; for differences of one size, it is McNemar's test.
     """
     found = [whole for difference in differences if (whole := float(round(difference * WHOLE)))]
-    if len(found) < 2:  # noqa: PLR2004 (a single sign is as likely as the other)
+    if len(found) < 2:  # noqa: PLR2004 (both signs are equally likely)
         return 1.0
     from scipy.stats import permutation_test
 
@@ -62,23 +75,6 @@ def sign_permutation(differences: Sequence[float], side: Side = "two-sided") -> 
         rng=SEED,
     )
     return min(1.0, float(result.pvalue))
-
-
-def _bootstrap(data: Any, statistic: Any, level: float) -> Interval:  # noqa: ANN401 (as scipy takes them)
-    from scipy.stats import bootstrap
-
-    result = bootstrap(
-        data,
-        statistic,
-        paired=True,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        batch=BATCH,
-        confidence_level=level,
-        method="percentile",
-        rng=SEED,
-    )
-    return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
 
 def _ratio(hits: Any, sizes: Any, axis: int = -1) -> Any:  # noqa: ANN401 (arrays)

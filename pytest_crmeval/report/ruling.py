@@ -1,10 +1,10 @@
-"""What a gate found in a report."""
+"""The result of a gate."""
 
 from pytest_crmeval.domain.records import Record
 
 
 class Ruling(Record, frozen=True, kw_only=True):
-    """What a gate found in a report; a gate of your own needs the first three."""
+    """The result of a gate on a report; a gate of your own needs the first three fields."""
 
     gate: str
     """The rule, as it was written."""

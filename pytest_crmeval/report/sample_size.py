@@ -1,4 +1,4 @@
-"""How many more cases would settle a rule that is open."""
+"""How many more cases would settle an inconclusive gate."""
 
 from collections.abc import Sequence
 from math import ceil, inf
@@ -12,7 +12,7 @@ from pytest_crmeval.report.paired import Pair, times_to_find
 def margin_of(comparison: str, value: float, bound: float) -> float:
     """Return how far a value is on the right side of a bound; below zero on the wrong one."""
     if comparison == "==":
-        return 0.0 - abs(value - bound)  # not minus nothing
+        return 0.0 - abs(value - bound)  # avoids -0.0
     return value - bound if comparison.startswith(">") else bound - value
 
 
@@ -28,7 +28,7 @@ def to_settle(gate: Gate, figure: Figure, bound: float) -> int | None:
 def to_be_sure(gate: Gate, figure: Figure, end: float, level: float) -> int | None:
     """Return how many more cases would bring the end of an interval of that level beyond the bound.
 
-    None if the value is on the wrong side of it: then no number of them does.
+    None if the value is on the wrong side of it: then no number of cases does.
     """
     if margin_of(gate.comparison, figure.value, gate.bound) <= 0:
         return None
@@ -46,18 +46,18 @@ def _units(figure: Figure) -> int:
 
 
 def to_find(pairs: Sequence[Pair], chance: float) -> int | None:
-    """Return how many more cases that change as these do would have a significant difference, for better or worse."""
+    """Return how many more cases that change like these would make the difference significant, in either direction."""
     times = times_to_find(pairs, chance)
     return 0 if times <= 1 else _more(len({pair.unit for pair in pairs}), times)
 
 
 def _more(units: int, times: float) -> int | None:
-    """Return how many cases more that is, if it takes so many times as many."""
+    """Return the number of additional cases, from the factor by which the number must grow."""
     return None if times == inf or not units else max(1, ceil(units * (times - 1) - 1e-9))
 
 
 def _times(gate: Gate, figure: Figure, bound: float) -> float:
-    """Return how many times as many observations would have an interval without the bound, were the value to stay."""
+    """Return the factor of observations for which the interval excludes the bound, if the value stays the same."""
     half = ((figure.high or 0.0) - (figure.low or 0.0)) / 2
     if figure.value == bound or not half:
         return inf

@@ -1,4 +1,4 @@
-"""Runs as they are found on disk, to be joined: their journals, or what is left of them in a report."""
+"""Runs on disk that are to be merged: from their journals, or from reports if only these are left."""
 
 import fcntl
 import json
@@ -8,7 +8,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.journal import reader as journal
 from pytest_crmeval.journal.places import journal_beside, place_of, report_beside
@@ -20,24 +19,24 @@ TRANSCRIPTS = "transcripts"
 
 
 class SourceError(Exception):
-    """A run that can't be joined with others; the message says which and why."""
+    """A run that can't be merged; the message says which and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One run that is to be joined with others."""
+    """One run to be merged."""
 
     name: str
-    """As it was called on the command line."""
+    """The name on the command line."""
     past: RunRecord
     facts: Mapping[str, Any]
-    """What its report tells of the run itself; nothing if there is no report."""
+    """The facts of the run in its report; empty if there is no report."""
     transcripts: Path | None
-    """Where its dialogues are; None if they were not kept."""
+    """Folder of its dialogues; None if they are missing."""
     folder: Path | None = None
-    """Where the run keeps its files; None if only its report was kept."""
+    """Folder of the run; None if only its report is left."""
     digest: str
-    """Of what was read: the same run has the same one, wherever it was copied to."""
+    """Digest of the content: copies of a run have the same one."""
 
 
 def sources(names: Sequence[str], folder: Path) -> list[Source]:
@@ -70,7 +69,7 @@ def _journalled(name: str, path: Path) -> Source:
     except OSError as error:
         raise SourceError(f"{name}: {error.strerror}") from error
     if not past.parts:
-        raise SourceError(f"{name}: nothing was begun in this run")
+        raise SourceError(f"{name}: this run has no parts, because it was never started")
     beside = report_beside(path)
     transcripts = path.parent / TRANSCRIPTS
     return Source(
@@ -84,17 +83,20 @@ def _journalled(name: str, path: Path) -> Source:
 
 
 def _reported(name: str, path: Path) -> Source:
-    """Return a run of which only the report was kept."""
+    """Return a run of which only the report is left."""
     report = reports.load(path)
     if missing := sum(summary.not_run for summary in report.standings):
         raise SourceError(
-            f"{name}: {missing} cases were not run, and only the journal knows which: copy the folder of the run, too"
+            f"{name}: {missing} cases were not run, and only the journal lists them; also copy the folder of the run"
         )
     facts: Mapping[str, Any] = report.run
     trials = {trial.planned.key: trial for trial in report.trials}
     spent = facts["spent"] if "spent" in facts else sum(map(journal.spent_on, trials.values()))
+    parts = facts.get("parts")
+    if not isinstance(parts, list) or not parts or not all(isinstance(part, dict) for part in parts):
+        raise SourceError(f"{path}: not the report of a run: it has no parts")
     past = RunRecord(
-        parts=_parts(facts, path),
+        parts=parts,
         planned={trial.planned.key: trial.planned for trial in sorted(report.trials, key=_place)},
         trials=trials,
         red=set(facts.get("red", ())),
@@ -105,15 +107,8 @@ def _reported(name: str, path: Path) -> Source:
 
 
 def _place(trial: Trial) -> int:
-    """Return when a learner has played a case: in which order it was to be played a report does not tell."""
+    """Return the position at which a learner played a case; a report does not have the planned order."""
     return trial.lesson.position if trial.lesson else 0
-
-
-def _parts(facts: Mapping[str, Any], path: Path) -> list[JsonObject]:
-    parts = facts.get("parts")
-    if not isinstance(parts, list) or not parts or not all(isinstance(part, dict) for part in parts):
-        raise SourceError(f"{path}: not a report of a run: it has no parts")
-    return parts
 
 
 def _document(path: Path) -> dict[str, Any]:

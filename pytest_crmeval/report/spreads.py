@@ -55,14 +55,9 @@ def percentile_interval(
         if below >= 1 - tail:
             high = rank
             break
-        below += _binomial(count, rank, share)
+        ways = lgamma(count + 1) - lgamma(rank + 1) - lgamma(count - rank + 1)
+        below += exp(ways + rank * log(share) + (count - rank) * log1p(-share))
     if not (low and high):
         return None
     scale = len(ordered) / count
     return ordered[max(0, floor(low * scale) - 1)], ordered[min(len(ordered), ceil(high * scale)) - 1]
-
-
-def _binomial(count: int, hits: int, share: float) -> float:
-    """Return the probability of this number of hits."""
-    ways = lgamma(count + 1) - lgamma(hits + 1) - lgamma(count - hits + 1)
-    return exp(ways + hits * log(share) + (count - hits) * log1p(-share))

@@ -1,4 +1,4 @@
-"""What earlier trials tell of those that are to come."""
+"""Usage of earlier trials, to estimate that of planned ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,9 +11,9 @@ from pytest_crmeval.report.role_costs import STUDENT
 
 
 class UsageHistory:
-    """Earlier trials, by what they are asked for; of several trials of a case the newest counts.
+    """Earlier trials by case and model; of several trials of a case the newest counts.
 
-    Of what was replayed the tokens count, and the time of the newest trial that was not.
+    For a replayed trial, its tokens count, with the time of the newest trial that was not replayed.
     """
 
     def __init__(self, history: Iterable[PastTrial]) -> None:
@@ -33,7 +33,7 @@ class UsageHistory:
         self._means: dict[tuple[str, bool], UsageEstimate] = {}
 
     def specs(self, *, questions: bool) -> Sequence[str]:
-        """Return every model that has answered questions, or talked to users."""
+        """Return every model that has answered questions, or played conversations."""
         return self._specs[questions]
 
     @cached_property
@@ -45,19 +45,20 @@ class UsageHistory:
 
     @cached_property
     def cases(self) -> Mapping[Case, PastTrial]:
-        """Each case, as any model has played it."""
+        """A trial of each case by any model."""
         return {played.case: played for played in reversed(self._trials.values())}
 
     def trial(self, case: Case, spec: str) -> PastTrial | None:
-        """Return how a model has played a case."""
+        """Return the trial of a case by a model."""
         return self._trials.get((case, spec))
 
     def turn(self, spec: str = "", *, questions: bool) -> UsageEstimate:
-        """Return what a turn, or a question, takes on average, of one model or of all."""
+        """Return the mean usage of a turn, or of a question, by one model or by all."""
         place = (spec, questions)
         if place not in self._means:
             alike = [each for each in self._trials.values() if each.is_question is questions]
-            self._means[place] = _mean([each for each in alike if spec in {"", each.spec}])
+            found = [each for each in alike if spec in {"", each.spec}]
+            self._means[place] = together(map(load_of, found)).times(1 / sum(played.turns for played in found))
         return self._means[place]
 
     def file_seconds(self, case: Case) -> float | None:
@@ -70,17 +71,17 @@ class UsageHistory:
         return sum(played.seconds or 0.0 for played in self._files.values()) / solutions if solutions else None
 
     def opinion(self) -> UsageEstimate | None:
-        """Return what one opinion of a judge takes on average; None if there was none."""
+        """Return the mean usage of one opinion of a judge; None if there was none."""
         whole = together(map(UsageEstimate.of, self._opinions.values()))
         return whole.times(1 / whole.calls) if whole.calls else None
 
     def role(self, case: Case, spec: str, role: str) -> UsageEstimate | None:
-        """Return what a role of a learner took for a case; None if the learner has not played it."""
+        """Return the usage of a role of a learner in a case; None if the learner has not played it."""
         played = self._trials.get((case, spec))
         return _role_in(played, role) if played else None
 
     def role_turn(self, spec: str, role: str) -> UsageEstimate | None:
-        """Return what a role of a learner takes for a turn, on average; None if the learner has not been asked yet."""
+        """Return the mean usage of a role of a learner per turn; None if the learner has not played."""
         known = [each for each in self._trials.values() if each.spec == spec]
         alike = known if role == STUDENT else [each for each in known if not each.held_out]
         turns = sum(played.turns for played in alike)
@@ -88,16 +89,12 @@ class UsageHistory:
 
 
 def load_of(played: PastTrial) -> UsageEstimate:
-    """Return what a trial took."""
+    """Return the usage of a trial."""
     return UsageEstimate.of(played.usage, played.seconds)
 
 
-def _mean(trials: Sequence[PastTrial]) -> UsageEstimate:
-    return together(map(load_of, trials)).times(1 / sum(played.turns for played in trials))
-
-
 def _role_in(played: PastTrial, role: str) -> UsageEstimate:
-    """Return what a role took; the conversation's time is the student's, and what comes after it the learner's."""
+    """Return the usage of a role; the time of the conversation is the student's, the time after it the learner's."""
     if role == STUDENT:
         return load_of(played)
     usage = played.roles.get(role, Usage())

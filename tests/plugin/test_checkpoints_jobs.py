@@ -43,7 +43,7 @@ def test_estimate_of_a_solution_file_has_no_calls_but_takes_time(judging: Made) 
     """No model is called, whatever agents there are; without an earlier run the time is a guess."""
     result = judging().runpytest(*NO_XDIST, "--crmeval-estimate", "--crmeval-agent", "mute")
 
-    result.stdout.fnmatch_lines(["checkpoints  checkpoint-49 * 1 * 0 *", "guessed: 1 s to judge a solution"])
+    result.stdout.fnmatch_lines(["checkpoints  checkpoint-49 * 1 * 0 *", "guess: 1 s to judge a solution"])
     assert [] == RAN
 
 

@@ -89,7 +89,7 @@ def test_a_replay_is_free(project: Project, providers: Providers) -> None:
 
     assert [] == server.seen
     result.stdout.fnmatch_lines(
-        ["crm *openai:m?price=2/8 *2 *$0.00 *-", "total: *, $0.00, 0 s", "nothing is paid: replayed"]
+        ["crm *openai:m?price=2/8 *2 *$0.00 *-", "total: *, $0.00, 0 s", "cost: none, because calls are replayed"]
     )
 
 
@@ -101,9 +101,7 @@ def test_no_run_is_faster_than_its_rates(project: Project, providers: Providers)
 
     result = pytester.runpytest(*PRICED, "--crmeval-estimate", "-o", "crmeval_rates=openai:m 1rpm")
 
-    result.stdout.fnmatch_lines(
-        ["crm *openai:m?price=2/8 *2 *4 *4 min", "time: 2 at once, no faster than crmeval_rates;*"]
-    )
+    result.stdout.fnmatch_lines(["crm *openai:m?price=2/8 *2 *4 *4 min", "time: 2 at once, limited by crmeval_rates;*"])
 
 
 def test_a_guess_counts_on_the_cache(project: Project, providers: Providers) -> None:
@@ -112,9 +110,7 @@ def test_a_guess_counts_on_the_cache(project: Project, providers: Providers) -> 
 
     result = project([case("one")]).runpytest(*PRICED, "--crmeval-estimate")
 
-    result.stdout.fnmatch_lines(
-        ["total: *cached)*", "guessed: *prompt and tools read from the cache by every call but *"]
-    )
+    result.stdout.fnmatch_lines(["total: *cached)*", "guess: *prompt and tools are cached after the first call *"])
 
 
 def test_usage_of_a_custom_server_is_not_used_for_the_provider_model(
@@ -131,7 +127,9 @@ def test_usage_of_a_custom_server_is_not_used_for_the_provider_model(
     here = pytester.runpytest(*gpt, "--crmeval-estimate")
 
     there.stdout.fnmatch_lines(["crm × openai:gpt-4.1*: 1 of 1 cases were played before"])
-    here.stdout.fnmatch_lines(["*1 of 1 cases are taken from other models (openai:gpt-4.1[?]base_url=http://127.*)"])
+    here.stdout.fnmatch_lines(
+        ["*1 of 1 cases are estimated from other models (openai:gpt-4.1[?]base_url=http://127.*)"]
+    )
 
 
 def test_estimate_includes_the_time_for_solution_files(judging: Callable[..., pytest.Pytester]) -> None:
@@ -143,7 +141,7 @@ def test_estimate_includes_the_time_for_solution_files(judging: Callable[..., py
     second = pytester.runpytest("--crmeval-estimate")
 
     first.stdout.fnmatch_lines(
-        ["*checkpoint-900 *1 s", "*checkpoint-1000 *1 s", "total: * 2 s", "guessed: 1 s to judge a solution"]
+        ["*checkpoint-900 *1 s", "*checkpoint-1000 *1 s", "total: * 2 s", "guess: 1 s to judge a solution"]
     )
     second.stdout.fnmatch_lines(
         [

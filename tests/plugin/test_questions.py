@@ -582,6 +582,6 @@ def test_a_shard_of_which_one_case_was_named_is_not_merged(
     assert 0 == cli.main(["merge", "s1", "s2", "-o", "whole"])
     capsys.readouterr()
     assert 2 == cli.main(["merge", "s1", "one", "-o", "less"])
-    assert "one has only 1 of the 2 cases of test_q.py::test_question that were dealt to oracle" in (
+    assert "one has only 1 of the 2 cases of test_q.py::test_question in this shard for oracle" in (
         capsys.readouterr().err
     )

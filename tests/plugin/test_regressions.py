@@ -108,7 +108,7 @@ def test_a_gate_that_can_not_be_read_is_a_mistake(project: Project) -> None:
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines(
-        ["*--crmeval-gate: expected a number, as 0.5, or baseline here:", "  crm.pass_rate >= most", "* ^"]
+        ["*--crmeval-gate: expected a number (0.5) or baseline here:", "  crm.pass_rate >= most", "* ^"]
     )
 
 

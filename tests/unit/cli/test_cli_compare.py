@@ -98,7 +98,7 @@ def test_a_report_is_judged_by_other_gates(capsys: pytest.CaptureFixture[str]) -
     assert 1 == cli.main(["gate", "new", "--baseline", "old", *worse])
     assert 0 == cli.main(["gate", "old", "--baseline", "new", *worse])
     assert 1 == cli.main(["gate", "old", *worse])
-    assert "there is no baseline" in capsys.readouterr().out
+    assert "no baseline: name one" in capsys.readouterr().out
     assert before == Path("reports/new.json").read_bytes()
 
 

@@ -146,8 +146,8 @@ def test_no_gate_passes_while_a_shard_is_missing(folder: Path, capsys: pytest.Ca
     told = capsys.readouterr().out.splitlines()
     assert [
         "partial evaluation: shard 1/2 is missing",
-        "gate crm.pass_rate >= 0.0: BREACHED (the run is not whole: it lacks shard 1/2)",
-        "gate crm.failed == 0: BREACHED (the run is not whole: it lacks shard 1/2)",
+        "gate crm.pass_rate >= 0.0: BREACHED (the run is incomplete: shard 1/2 is missing)",
+        "gate crm.failed == 0: BREACHED (the run is incomplete: shard 1/2 is missing)",
         "the run is not complete: no gate can pass",
         "report: reports/out.json",
         "page:   reports/out.html",
@@ -252,8 +252,8 @@ def test_what_is_allowed_is_taken_and_noted(folder: Path, capsys: pytest.Capture
     key = planned("one").key
     noted = [
         "shards: s1 and s3 are both shard 1/2 of oracle",
-        f"outcome: {key} was played in two runs, and not the same way: passed in s1, failed in s3",
-        f"outcome: {planned('two').key} was played in two runs, and not the same way: failed in s1, passed in s3",
+        f"outcome: {key} has different results in two runs: passed in s1, failed in s3",
+        f"outcome: {planned('two').key} has different results in two runs: failed in s1, passed in s3",
     ]
     report = report_of(folder)
     assert noted == report["run"]["parts"][-1]["merged"]["allowed"]

@@ -14,7 +14,7 @@ from pytest_crmeval.journal.transcripts import path_of
 from pytest_crmeval.report import files as reports
 from pytest_crmeval.report.report import Report
 from pytest_crmeval.report.ruling import Ruling
-from pytest_crmeval.report.scope import nobody_chose
+from pytest_crmeval.report.scope import is_unchosen
 from tests.fakes import planned, trial
 
 SURE = Figure(value=0.7, interval=(0.397, 0.892), n=10, units=5, method="bootstrap")
@@ -143,7 +143,7 @@ def test_a_case_is_a_unit_or_its_chain_is() -> None:
 )
 def test_whether_anybody_could_have_asked_for_an_agent(parts: list[JsonObject], *, nobody: bool) -> None:
     """Who names agents names all of them; a merge plays nothing itself."""
-    assert nobody == nobody_chose({"parts": parts}, "gpt", {"x"})
+    assert nobody == is_unchosen({"parts": parts}, "gpt", {"x"})
 
 
 def test_reasons_of_invalid_cases_are_no_failures() -> None:

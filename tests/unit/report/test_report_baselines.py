@@ -61,8 +61,8 @@ def test_the_project_says_where_its_baseline_is(committed: Path) -> None:
     ("given", "why"),
     [
         ("nowhere", "has no run with this id"),
-        ("git:", "write git:REF or git:REF:PATH"),
-        ("git:--output=x", "write git:REF or git:REF:PATH"),
+        ("git:", "must be git:REF or git:REF:PATH"),
+        ("git:--output=x", "must be git:REF or git:REF:PATH"),
         ("git:nobranch", "git:nobranch"),
         ("git:main:deep", "deep"),
     ],
@@ -86,7 +86,7 @@ def test_a_run_without_a_report_is_no_baseline(folder: Path) -> None:
     """It was killed."""
     (folder / "old.json").unlink()
 
-    with pytest.raises(BaselineError, match="has not come to a report"):
+    with pytest.raises(BaselineError, match="has no report yet"):
         load("old", folder, folder.parent)
 
 

@@ -1,4 +1,4 @@
-"""A report held against another, paired case by case."""
+"""Compare a report with another, case by case."""
 
 import json
 from collections.abc import Sequence
@@ -273,8 +273,8 @@ def test_a_case_that_passes_less_often_is_told_with_its_shares() -> None:
 def test_a_run_that_is_not_complete_says_what_gone_and_new_may_mean() -> None:
     """In the terminal and in Markdown; where both are complete there is nothing to say."""
     part = replace(AFTER, standings=[replace(each, not_run=1) for each in AFTER.standings])
-    here = "this run is not complete: a case that is gone may only not have been played here"
-    there = "the baseline is not complete: a case that is new may only not have been played there"
+    here = "this run is incomplete: cases listed as gone may just not have been played in it"
+    there = "the baseline is incomplete: cases listed as new may just not have been played in it"
 
     assert here in list(contrasts.lines(compare(part, BEFORE)))
     assert f"- {there}" in markdown.comparison_page(compare(BEFORE, part)).splitlines()

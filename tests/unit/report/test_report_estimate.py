@@ -1,4 +1,4 @@
-"""What a run will take, told before anything is spent."""
+"""The estimated usage, cost and time of a run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -207,7 +207,7 @@ def test_a_replay_takes_neither_money_nor_time() -> None:
     found = estimated([case("one"), case("one", CLAUDE, "claude")], played("one"), pace=pace)
 
     assert (0.0, 0.0) == (found.cost, found.elapsed())
-    assert "nothing is paid: replayed" in lines(found)
+    assert "cost: none, because calls are replayed" in lines(found)
 
 
 def test_a_replayed_trial_takes_the_usual_time_of_its_calls() -> None:
@@ -364,7 +364,7 @@ def test_each_role_of_a_learner_is_guessed_apart() -> None:
     assert (8_000, 6.0, None) == (found["teacher"].load.input, found["reward"].cost, found["arbiter"].cost)
     told = list(lines(learning()))
     assert "unknown price: arbiter of atlas; " in "".join(told)
-    assert any(line.startswith("guessed: 1 review for a turn") for line in told)
+    assert any(line.startswith("guess: 1 review per turn") for line in told)
 
 
 def test_nothing_is_told_of_roles_that_nobody_asks() -> None:
@@ -421,7 +421,7 @@ def test_time_of_a_solution_file_comes_from_itself_or_from_the_time_per_solution
 
     assert (28.0, 10.0) == (known.elapsed(), guessed.elapsed())
     assert {"file judged": 1, "files judged": 1} == known.forecasts[0].grounds
-    assert "guessed: 1 s to judge a solution" in list(lines(guessed))
+    assert "guess: 1 s to judge a solution" in list(lines(guessed))
 
 
 def test_checkpoints_are_in_the_order_of_their_steps() -> None:

@@ -389,8 +389,8 @@ def test_junk_is_no_report(tmp_path: Path, junk: object) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"trials": []}, "of browsecomp × oracle 1 passed by its results, 0 by its trials"),
-        ({"results": []}, "of browsecomp × oracle 0 passed by its results, 1 by its trials"),
+        ({"trials": []}, "browsecomp × oracle: the results say 1 passed, the trials 0"),
+        ({"results": []}, "browsecomp × oracle: the results say 0 passed, the trials 1"),
         ({"schema": ...}, "it has no 'schema'"),
     ],
 )

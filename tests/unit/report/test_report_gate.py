@@ -85,7 +85,7 @@ def test_only_shares_end_at_one(metric: str) -> None:
 ALL = f"({', '.join((*METRICS, *OPEN))})"
 COMPARED = "a comparison (>=, >, <=, <, ==), or not worse than baseline,"
 NOT_PAIRED = (
-    "a comparison (>=, >, <=, <, ==; not worse than baseline is for what each case has for itself, as pass_rate)"
+    "a comparison (>=, >, <=, <, ==; not worse than baseline is for metrics of single cases, such as pass_rate)"
 )
 UNIT = "a unit (ms, s, min) right after the number, or the end"
 
@@ -102,11 +102,11 @@ UNIT = "a unit (ms, s, min) right after the number, or the end"
         ("crm.pass_rate", COMPARED, 13),
         ("crm.pass_rate => 0.6", COMPARED, 13),
         ("crm.pass_rate != 0.6", COMPARED, 13),
-        ("crm.pass_rate >= ", "a number, as 0.5, or baseline", 17),
-        ("crm.pass_rate >= most", "a number, as 0.5, or baseline", 17),
-        ("crm.pass_rate >= nan", "a number, as 0.5, or baseline", 17),
-        ("crm.pass_rate >= .6", "a number, as 0.5, or baseline", 17),
-        ("crm.pass_rate >= 60%", "a share, between 0 and 1,", 17),
+        ("crm.pass_rate >= ", "a number (0.5) or baseline", 17),
+        ("crm.pass_rate >= most", "a number (0.5) or baseline", 17),
+        ("crm.pass_rate >= nan", "a number (0.5) or baseline", 17),
+        ("crm.pass_rate >= .6", "a number (0.5) or baseline", 17),
+        ("crm.pass_rate >= 60%", "a share between 0 and 1", 17),
         ("crm.pass_rate >= 0.6 # at least", "the end", 20),
         ("crm.pass_rate >= 0.6 and crm.failed == 0", "the end", 20),
         ("crm[.pass_rate >= 0.6", "a closing bracket", 21),
@@ -116,14 +116,14 @@ UNIT = "a unit (ms, s, min) right after the number, or the end"
         ("crm.pass@0 >= 0.6", f"a metric {ALL}", 4),
         ("crm.latency_p95 <= 20h", UNIT, 21),
         ("crm.latency_p95 <= 20 s", UNIT, 21),
-        ("crm.score:state >= 1.5", "a share, between 0 and 1,", 19),
+        ("crm.score:state >= 1.5", "a share between 0 and 1", 19),
         ("crm.pass_rate >= 0.2s", "the end", 20),
-        ("crm.incorrect <= 5", "a share, between 0 and 1,", 17),
+        ("crm.incorrect <= 5", "a share between 0 and 1", 17),
         ("crm.pass_rate >= baseline - most", "a number", 28),
-        ("crm.pass_rate >= baselines", "a number, as 0.5, or baseline", 17),
+        ("crm.pass_rate >= baselines", "a number (0.5) or baseline", 17),
         ("crm.cost not worse than baseline", NOT_PAIRED, 8),
         ("crm.pass_rate not worse than yesterday", COMPARED, 13),
-        ("crm.pass_rate >= 0.6 with confidence", "a percentage, as 95%,", 26),
+        ("crm.pass_rate >= 0.6 with confidence", "a percentage (95%)", 26),
         ("crm.pass_rate >= 0.6 with 50% confidence", "more than 50% and less than 100%", 26),
         ("crm.pass_rate >= 0.6 with 95% certainty", "the word confidence", 29),
         ("crm.pass_rate == 0.6 with 95% confidence", "the end", 20),

@@ -1,4 +1,4 @@
-"""Gates held against a report, and against its baseline."""
+"""Evaluate gates on a report, and on its comparison with a baseline."""
 
 import re
 from bisect import bisect_left
@@ -182,7 +182,7 @@ def test_who_asks_no_model_costs_nothing() -> None:
 @pytest.mark.parametrize("metric", ["cost", "cost_per_pass"])
 def test_an_unknown_price_is_a_breach(metric: str) -> None:
     """Which is not a price of zero."""
-    expected = (False, "the price of a model is unknown: give it with ?price=")
+    expected = (False, "the price of a model is unknown; add it with ?price=")
 
     assert expected == costs(f"crm.{metric} <= 1000", Bill(cost=None))
     assert expected == costs("crm.cost <= 1000", Bill(cost=1.0), Bill(cost=None))
@@ -273,7 +273,7 @@ def test_what_a_kind_counts_can_be_gated() -> None:
 
 def test_what_nobody_has_is_a_breach() -> None:
     """There is no pass@5 of cases that are tried once."""
-    assert "nothing in crm has a pass@5" == ruled("crm.pass@5 >= 0.1", of(*played(3, 0))).explanation
+    assert "crm has no pass@5" == ruled("crm.pass@5 >= 0.1", of(*played(3, 0))).explanation
 
 
 def test_times_can_be_gated() -> None:
@@ -353,7 +353,7 @@ def test_a_gate_on_the_baseline_needs_one() -> None:
     for text in ("crm.pass_rate >= baseline - 0.02", "crm.pass_rate not worse than baseline"):
         ruling = ruled(text, of(*played(3, 0)))
 
-        assert (False, True) == (ruling.holds, "there is no baseline" in ruling.explanation)
+        assert (False, True) == (ruling.holds, "no baseline: name one" in ruling.explanation)
 
 
 @pytest.mark.parametrize("text", ["crm.pass_rate >= baseline", "crm.pass_rate not worse than baseline"])

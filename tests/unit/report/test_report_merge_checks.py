@@ -72,25 +72,25 @@ def test_these_fit_together(tmp_path: Path, runs: list[tuple[list[Trial], Facts]
         pytest.param(
             [(ONE, part()), ([changed(fingerprint="beef")], part())],
             "content",
-            "the case 'one' of crm is another one in a than in b",
+            "the case 'one' of crm differs between a and b",
             id="content",
         ),
         pytest.param(
             [(ONE, part()), ([changed(fingerprint="beef", subject="mute", key=f"{TEST}[mute-one]")], part())],
             "content",
-            "the case 'one' of crm is another one in a than in b",
+            "the case 'one' of crm differs between a and b",
             id="content of another agent's",
         ),
         pytest.param(
             [(ONE, part("1/2")), (TWO, dealt("2/2", content="x"))],
             "content",
-            f"the cases of {TEST} are others in a than in b",
+            f"the cases of {TEST} differ between a and b",
             id="content of a shard that is not there",
         ),
         pytest.param(
             [(ONE, part()), ([trial("one", Verdict.FAILED)], part())],
             "outcome",
-            f"{TEST}[oracle-one] was played in two runs, and not the same way: passed in a, failed in b",
+            f"{TEST}[oracle-one] has different results in two runs: passed in a, failed in b",
             id="outcome",
         ),
         pytest.param(
@@ -123,11 +123,13 @@ def test_these_fit_together(tmp_path: Path, runs: list[tuple[list[Trial], Facts]
         pytest.param(
             [(ONE, part("1/2")), (TWO, part("1/2"))], "shards", "a and b are both shard 1/2 of oracle", id="twice"
         ),
-        pytest.param([(ONE, part()), (TWO, part("1/2"))], "shards", "b is shard 1/2, and a is no shard", id="no shard"),
+        pytest.param(
+            [(ONE, part()), (TWO, part("1/2"))], "shards", "b is shard 1/2, but a is not a shard", id="no shard"
+        ),
         pytest.param(
             [(ONE, part("1/2")), (TWO, dealt("2/2", deal="x"))],
             "shards",
-            f"other cases of {TEST} were dealt, or by other durations: 9 in a and 9 in b",
+            f"the shards divide different cases of {TEST}, or by different durations: 9 in a and 9 in b",
             id="another whole",
         ),
         pytest.param(
@@ -139,7 +141,7 @@ def test_these_fit_together(tmp_path: Path, runs: list[tuple[list[Trial], Facts]
         pytest.param(
             [(ONE, narrowed("1/2", "")), (TWO, narrowed("2/2", "", 6))],
             "shards",
-            f"b has only 1 of the 6 cases of {TEST} that were dealt to oracle: run it again with all of them",
+            f"b has only 1 of the 6 cases of {TEST} in this shard for oracle: run it again with all cases",
             id="one case by its node id",
         ),
     ],
@@ -176,6 +178,6 @@ def test_what_was_merged_has_the_hands_of_all_its_shards(tmp_path: Path) -> None
     keep(tmp_path, "c", ONE, parts=[narrowed("1/3", ""), narrowed("2/3", ""), part(merged={})])
 
     assert [] == list(misfits(sources(["a", "b"], tmp_path)))
-    assert [f"c has only 1 of the 2 cases of {TEST} that were dealt to oracle: run it again with all of them"] == [
+    assert [f"c has only 1 of the 2 cases of {TEST} in this shard for oracle: run it again with all cases"] == [
         misfit.text for misfit in misfits(sources(["c", "b"], tmp_path))
     ]

@@ -46,7 +46,7 @@ def test_a_report_alone_does_not_know_what_was_not_run(tmp_path: Path) -> None:
     keep(tmp_path, "mine", [trial("one")], not_run=[planned("two")])
     (tmp_path / "mine" / "trials.jsonl").unlink()
 
-    with pytest.raises(SourceError, match="mine: 1 cases were not run, and only the journal knows which"):
+    with pytest.raises(SourceError, match="mine: 1 cases were not run, and only the journal lists them"):
         source_of("mine", tmp_path)
 
 
@@ -69,7 +69,7 @@ def test_a_report_alone_does_not_say_that_a_learner_played_out_of_order(tmp_path
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("mine/trials.jsonl", "", "nothing was begun in this run"),
+        ("mine/trials.jsonl", "", "this run has no parts, because it was never started"),
         ("mine/trials.jsonl", "{}\n", "trials.jsonl:1: not a line of a journal"),
         (
             "mine/trials.jsonl",

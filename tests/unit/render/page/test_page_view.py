@@ -77,7 +77,7 @@ def test_where_the_numbers_come_from_is_told() -> None:
     }
     view = view_of(replace(report(trial("one")), run=facts))
 
-    assert ("commit", "0123456789ab, with changes that are not committed") in view.facts
+    assert ("commit", "0123456789ab with uncommitted changes") in view.facts
     assert ("command", "pytest evals/ -n 3") in view.facts
     assert ("other", "1, \N{EN DASH}, deep no") in view.origin
     assert "seed: 0" in dict(view.origin)["part 1"]
