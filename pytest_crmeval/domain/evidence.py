@@ -19,7 +19,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What happened in one trial, and what should have."""
+    """The transcript and the final rows of one trial, and of its reference."""
 
     transcript: Transcript
     after: State

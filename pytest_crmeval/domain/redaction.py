@@ -76,12 +76,10 @@ def _is_key(match: re.Match[str]) -> bool:
     """Whether it is a key, and not an article number such as ``sk-blue-widget-2026``."""
     token = match["token"]
     known = token.startswith(("sk-ant-", "sk-proj-", "sk-svcacct-")) or "**" in token
-    return known or any(map(_is_part_of_key, _PIECE.findall(token)))
-
-
-def _is_part_of_key(piece: str) -> bool:
-    mixed = not piece.isalpha() and not piece.isdecimal()
-    return mixed and (len(piece) >= _SHORTEST_RANDOM or (len(piece) >= _SHORTEST_TOKEN and not _is_plain(piece)))
+    mixed = [piece for piece in _PIECE.findall(token) if not piece.isalpha() and not piece.isdecimal()]
+    return known or any(
+        len(piece) >= _SHORTEST_RANDOM or (len(piece) >= _SHORTEST_TOKEN and not _is_plain(piece)) for piece in mixed
+    )
 
 
 def _is_header(match: re.Match[str]) -> bool:

@@ -21,7 +21,7 @@ class Agent(Protocol):
 
     @property
     def name(self) -> str:
-        """What the agent is called in reports."""
+        """The name of the agent in reports."""
         ...
 
     def reply(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:

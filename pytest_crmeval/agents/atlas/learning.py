@@ -109,7 +109,7 @@ class SeenConversation:
 
     @property
     def context(self) -> EntryContext:
-        """What entries are checked against."""
+        """The context that entries are checked against."""
         return EntryContext(
             tools={tool.name for tool in self.tools},
             values=values_in(self.messages, " ".join(map(repr, self.tools))),

@@ -41,7 +41,7 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a teacher is shown: what the student was shown, and the student's reply."""
+    """The input of a teacher: everything that the student saw, and the student's reply."""
 
     messages: Sequence[Message]
     tools: Sequence[Tool]

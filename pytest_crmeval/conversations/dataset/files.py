@@ -195,25 +195,21 @@ def _contradiction(turn: TurnRecord) -> str:
     done = [turn.expected_tool, *called] if turn.expect_success else called
     if not all(called):
         problem = "further_calls: expected_tool must not be empty"
-    elif not turn.expected_tool:
-        problem = _contradiction_without_tool(turn)
-    elif turn.reply_asks and (written := next(filter(writes, done), "")):
+    elif turn.expected_tool:
+        written = next(filter(writes, done), "") if turn.reply_asks else ""
         problem = f"reply_asks: {written} is to succeed, but an agent that still has to ask can't have written yet"
-    else:
-        return ""
-    return problem and f"turn {turn.turn_id}: {problem}"
-
-
-def _contradiction_without_tool(turn: TurnRecord) -> str:
-    if turn.expect_success and not turn.reply_asks:
-        return (
+        problem = problem if written else ""
+    elif turn.expect_success and not turn.reply_asks:
+        problem = (
             'expected_tool: when empty, needs "expect_success": false (to decline) or "reply_asks": true (to ask back)'
         )
-    if turn.expected_args or turn.further_calls:
-        return f"{'expected_args' if turn.expected_args else 'further_calls'}: must be empty where expected_tool is"
-    if turn.expected_error_substring:
-        return "expected_error_substring: nothing is called, so nothing is refused by the CRM; leave it out"
-    return ""
+    elif turn.expected_args or turn.further_calls:
+        problem = f"{'expected_args' if turn.expected_args else 'further_calls'}: must be empty where expected_tool is"
+    elif turn.expected_error_substring:
+        problem = "expected_error_substring: nothing is called, so nothing is refused by the CRM; leave it out"
+    else:
+        problem = ""
+    return problem and f"turn {turn.turn_id}: {problem}"
 
 
 def _fingerprint(record: ConversationRecord) -> str:

@@ -19,7 +19,7 @@ LARGE = 8 * 2**20
 SIZE = 4 * 2**20
 """Approximate size of a chunk in bytes."""
 DAYS = 30
-"""How long an unused index is kept."""
+"""Days for which an unused index is kept."""
 
 
 class IndexEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -49,7 +49,7 @@ class IndexCache:
     version: bytes
     """Part of the cache key besides the content: it changes when the code that builds the index changes."""
     share: float = 0.0
-    """Where to start in the file, between 0 and 1: different for each worker."""
+    """The starting point in the file, between 0 and 1; different for each worker."""
 
     def indexes(self, path: Path, made: Callable[[bytes], ChunkIndex | None]) -> list[tuple[int, ChunkIndex]] | None:
         """Return the offset and index of each chunk of a file; None if ``made``, which builds an index, returns None.
@@ -67,7 +67,11 @@ class IndexCache:
                 if index is None:
                     return None
                 found[number] = index
-        self._remove_unused()
+        oldest = time.time() - DAYS * 86400
+        for unused in self.folder.glob("*"):
+            with suppress(OSError):  # another worker has removed it
+                if unused.stat().st_mtime < oldest:
+                    unused.unlink()
         return [(spans[number][0], found[number]) for number in range(len(spans))]
 
     def _index(self, content: bytes, made: Callable[[bytes], ChunkIndex | None]) -> ChunkIndex | None:
@@ -86,13 +90,6 @@ class IndexCache:
                 draft.write_bytes(msgspec.msgpack.encode(index))
                 draft.replace(path)
         return index
-
-    def _remove_unused(self) -> None:
-        oldest = time.time() - DAYS * 86400
-        for path in self.folder.glob("*"):
-            with suppress(OSError):  # another worker has removed it
-                if path.stat().st_mtime < oldest:
-                    path.unlink()
 
 
 _DECODER = msgspec.msgpack.Decoder(ChunkIndex)

@@ -1,4 +1,4 @@
-"""What an agent can know in a turn: what the user said, what the CRM showed, and what can be looked up.
+"""Values that an agent can know in a turn: from the user, from earlier results, or from a search.
 
 When in doubt, a value counts as known: a valid case that is rejected is lost, an invalid one that is accepted is found
 when it is played.
@@ -73,7 +73,7 @@ Leaf = str | int | float | bool | None
 
 
 class Knowledge:
-    """What can be known at one point of a conversation."""
+    """All values that can be known at one point of a conversation."""
 
     def __init__(self, seed: SeedData) -> None:
         """Start with no utterance and no call, on a CRM with the rows of ``seed``."""
@@ -100,7 +100,7 @@ class Knowledge:
         }
 
     def add_utterance(self, utterance: str) -> None:
-        """Add what the user says."""
+        """Add an utterance of the user."""
         text = utterance.casefold()
         self._lately = f"{self._last}\n{text}"
         self._last = text
@@ -110,7 +110,7 @@ class Knowledge:
         self._reachable = None
 
     def add_call(self, call: ToolCall) -> None:
-        """Add what a call shows: the values that it writes, and the rows of its entity."""
+        """Add the values that a call writes, and the rows of its entity."""
         brought = [call.arguments] if writes(call.tool) else []  # the filters of a search are part of the label
         self._summarized |= call.tool.startswith("summarize_")
         entity = TOOLS.get(call.tool, "")
@@ -204,7 +204,10 @@ class Knowledge:
         if number in known or self._summarized or _CALCULATION.search(self._lately):
             return True
         said = {figure.value for reading in self._readings_so_far() for figure in reading.figures}
-        if number in _sums(sorted(said)[:OPERANDS]):
+        sums = {0.0}
+        for operand in sorted(said)[:OPERANDS]:
+            sums |= {round(total + operand, 2) for total in sums}
+        if number in sums:
             return True
         return any(abs(number - result) < CENT for a in said | known for b in said for result in _results(a, b))
 
@@ -298,14 +301,6 @@ def _stem(one: str, other: str) -> int:
 def _alike(one: str, other: str) -> bool:
     same = _stem(one, other)
     return same >= STEM and (same == min(len(one), len(other)) or max(len(one), len(other)) - same <= ENDING)
-
-
-def _sums(numbers: Sequence[float]) -> set[float]:
-    """Return the sums of all subsets of the numbers."""
-    sums = {0.0}
-    for number in numbers:
-        sums |= {round(total + number, 2) for total in sums}
-    return sums
 
 
 def _results(a: float, b: float) -> Iterator[float]:

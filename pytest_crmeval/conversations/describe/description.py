@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 import msgspec
 
@@ -47,6 +48,12 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True, rename={"least": "min", 
     most: int
     total: int
 
+    @classmethod
+    def of(cls, sizes: Sequence[int]) -> Self:
+        """Return the spread of some numbers of rows."""
+        least, most = min(sizes, default=0), max(sizes, default=0)
+        return cls(least=least, mean=_mean(sum(sizes), len(sizes)), most=most, total=sum(sizes))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
@@ -59,6 +66,17 @@ class Clock:
     unsaid: int = 0
     """Conversations without a time."""
 
+    @classmethod
+    def of(cls, times: Sequence[datetime | None]) -> Self:
+        """Return the first and the last of some times, and the number of days."""
+        given = [time for time in times if time]
+        return cls(
+            first=min(given, default=None),
+            last=max(given, default=None),
+            days=len({time.date() for time in given}),
+            unsaid=len(times) - len(given),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
@@ -70,6 +88,15 @@ class Likeness:
     """Size of a group -> number of groups; conversations that are unique are groups of 1."""
     largest: Sequence[str]
     """The ids of the largest group."""
+
+    @classmethod
+    def of(cls, outlines: Sequence[Outline]) -> Self:
+        """Return the groups of conversations with the same signature."""
+        groups: dict[Signature, list[str]] = defaultdict(list)
+        for each in outlines:
+            groups[each.signature].append(each.id)
+        sizes, largest = _histogram(map(len, groups.values())), max(groups.values(), key=len, default=[])
+        return cls(shapes=len(groups), sizes=sizes, largest=largest)
 
     @property
     def most(self) -> int:
@@ -187,12 +214,12 @@ def describe(records: Iterable[ConversationRecord], progress: Progress = lambda 
         },
         tags=_frequency(tag for each in outlines for tag in each.tags),
         wordings=_frequency(said for each in outlines for said, *_ in each.signature),
-        rows={entity: _spread([each.rows[entity] for each in outlines]) for entity in TABLES},
+        rows={entity: Spread.of([each.rows[entity] for each in outlines]) for entity in TABLES},
         names=_counts((kind for kind, _ in {name for each in outlines for name in each.names}), NAMED),
         ways=_counts((way for each in outlines for way in each.ways), WAYS),
-        clock=_clock([each.now for each in outlines]),
+        clock=Clock.of([each.now for each in outlines]),
         chains=_histogram(each.segments for each in outlines if each.segments),
-        likeness=_likeness(outlines),
+        likeness=Likeness.of(outlines),
     )
 
 
@@ -208,32 +235,6 @@ def _frequency(found: Iterable[str]) -> Counts:
 
 def _histogram(sizes: Iterable[int]) -> Histogram:
     return dict(sorted(Counter(sizes).items()))
-
-
-def _spread(sizes: Sequence[int]) -> Spread:
-    least, most = min(sizes, default=0), max(sizes, default=0)
-    return Spread(least=least, mean=_mean(sum(sizes), len(sizes)), most=most, total=sum(sizes))
-
-
-def _clock(times: Sequence[datetime | None]) -> Clock:
-    given = [time for time in times if time]
-    return Clock(
-        first=min(given, default=None),
-        last=max(given, default=None),
-        days=len({time.date() for time in given}),
-        unsaid=len(times) - len(given),
-    )
-
-
-def _likeness(outlines: Sequence[Outline]) -> Likeness:
-    groups: dict[Signature, list[str]] = defaultdict(list)
-    for each in outlines:
-        groups[each.signature].append(each.id)
-    return Likeness(
-        shapes=len(groups),
-        sizes=_histogram(map(len, groups.values())),
-        largest=max(groups.values(), key=len, default=[]),
-    )
 
 
 def _mean(total: int, number: int) -> float:

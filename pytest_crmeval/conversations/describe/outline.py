@@ -1,4 +1,4 @@
-"""The outline of one conversation: what the distribution needs of it."""
+"""The outline of one conversation: the data that the distribution needs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _CREATED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """What the distribution needs of one conversation."""
+    """The data of one conversation that the distribution needs."""
 
     id: str
     complexity: str

@@ -6,7 +6,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -79,7 +79,11 @@ def values_of(record: ConversationRecord) -> Values:
     """Return the texts in a conversation's rows, arguments and facts."""
     names: set[str] = set()
     texts: set[str] = set()
-    for tree in _trees(record):
+    seed = record.initial_entities.seed_data
+    trees: list[Any] = [row for field in seed.__struct_fields__ for row in getattr(seed, field).values()]
+    for turn in record.turns:
+        trees += (turn.expected_args, *(call.expected_args for call in turn.further_calls), turn.reply_facts)
+    for tree in trees:
         for column, text in leaves("", tree):
             if isinstance(text, str) and column not in _SHAPES and not has_own_mask(text):
                 (names if column in NAMES else texts).add(text)
@@ -102,16 +106,6 @@ def signature(record: ConversationRecord) -> Signature:
         said = wording(turn.user_utterance, values)
         turns.append((said, call.tool, tuple(sorted(call.arguments)), turn.expect_success, further))
     return tuple(turns)
-
-
-def _trees(record: ConversationRecord) -> Iterator[Any]:
-    seed = record.initial_entities.seed_data
-    for field in seed.__struct_fields__:
-        yield from getattr(seed, field).values()
-    for turn in record.turns:
-        yield turn.expected_args
-        yield from (call.expected_args for call in turn.further_calls)
-        yield turn.reply_facts
 
 
 @lru_cache(maxsize=1 << 16)

@@ -36,6 +36,9 @@ Row = Sequence[str]
 
 def page(found: Description, *, examples: int) -> Iterator[str]:
     """Yield the lines of the output, with ``examples`` of the wordings and of conversations that are alike."""
+    rows = [("rows at the start", "min", "mean", "max", "total")]
+    for entity, spread in found.rows.items():
+        rows.append((entity, str(spread.least), f"{spread.mean:.2f}", str(spread.most), str(spread.total)))
     sections = (
         _lengths(found),
         _shares("complexity", found.complexity, found.conversations),
@@ -45,7 +48,7 @@ def page(found: Description, *, examples: int) -> Iterator[str]:
         _labelled("turns in which", found.behaviours, _BEHAVIOURS, found.turns),
         _tags(found.tags, found.conversations),
         _wordings(found, examples),
-        _rows(found),
+        _aligned(rows, indent=""),
         ["different names, seeded or created", *_aligned([(kind, str(count)) for kind, count in found.names.items()])],
         _labelled("turns that refer to a record", found.ways, _WAYS, sum(found.ways.values())),
         _times(found),
@@ -104,15 +107,6 @@ def _wordings(found: Description, examples: int) -> Iterator[str]:
     for said, count in list(found.wordings.items())[:examples]:
         line = f"{count:>7}  {said}"
         yield line if len(line) <= WIDTH else cut(line, WIDTH - 1)
-
-
-def _rows(found: Description) -> Iterator[str]:
-    head = ("rows at the start", "min", "mean", "max", "total")
-    cells = (
-        (entity, str(spread.least), f"{spread.mean:.2f}", str(spread.most), str(spread.total))
-        for entity, spread in found.rows.items()
-    )
-    yield from _aligned([head, *cells], indent="")
 
 
 def _times(found: Description) -> Iterator[str]:

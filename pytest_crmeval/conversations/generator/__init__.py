@@ -12,7 +12,7 @@ from pytest_crmeval.conversations.dataset.records import ConversationRecord
 from pytest_crmeval.conversations.generator.lines import line_of, recorded
 from pytest_crmeval.conversations.generator.naming import DeadEndError
 from pytest_crmeval.conversations.generator.seeded_random import SeededRandom
-from pytest_crmeval.conversations.generator.shapes import Shape, shapes
+from pytest_crmeval.conversations.generator.shapes import shapes
 from pytest_crmeval.conversations.generator.tally import Tally
 from pytest_crmeval.conversations.generator.wordings import Speech
 from pytest_crmeval.conversations.generator.writer import ConversationWriter
@@ -29,19 +29,16 @@ def generate(seed: int, count: int) -> Iterator[ConversationRecord]:
     """
     tally, speech = Tally(), Speech()
     for shape in shapes(seed, count):
-        yield _new_conversation(seed, shape, tally, speech)
-
-
-def _new_conversation(seed: int, shape: Shape, tally: Tally, speech: Speech) -> ConversationRecord:
-    """Return a conversation of a shape; an attempt that is too similar to earlier conversations is discarded."""
-    for attempt in range(ATTEMPTS):
-        writer = ConversationWriter(
-            chance=SeededRandom(seed, shape.number, attempt), shape=shape, tally=tally, speech=speech
-        )
-        try:
-            record = recorded(writer, writer.write())
-        except DeadEndError:
-            continue
-        if tally.accepts(record, writer.scenarios, sum(turn.troubled for turn in writer.turns)):
-            return record
-    raise DeadEndError(f"conversation {shape.number}: {ATTEMPTS} attempts were all too similar to others: {shape}")
+        for attempt in range(ATTEMPTS):
+            chance = SeededRandom(seed, shape.number, attempt)
+            writer = ConversationWriter(chance=chance, shape=shape, tally=tally, speech=speech)
+            try:
+                record = recorded(writer, writer.write())
+            except DeadEndError:
+                continue
+            if tally.accepts(record, writer.scenarios, sum(turn.troubled for turn in writer.turns)):
+                yield record
+                break
+        else:
+            problem = f"{ATTEMPTS} attempts were all too similar to others: {shape}"
+            raise DeadEndError(f"conversation {shape.number}: {problem}")

@@ -1,7 +1,6 @@
 """Dates as people say them: written out, or relative to today."""
 
 import calendar
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -63,7 +62,7 @@ def today(chance: SeededRandom, day: date) -> str:
 def ahead(chance: SeededRandom, now: date, *, near: int = 5, far: int = 300) -> Day:
     """Return a future date, written out or relative to today."""
     if chance.chance(0.45):
-        return chance.one_of(_RELATIVE)(chance, now)
+        return _relative(chance, now)
     return written_ahead(chance, now, near=near, far=far)
 
 
@@ -91,52 +90,35 @@ def months_on(day: date, months: int) -> date:
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
-def _in_days(chance: SeededRandom, now: date) -> Day:
-    days = chance.one_of((10, 14, 20, 30, 45, 60, 75, 90, 120))
-    said = chance.one_of((f"in {days} days", f"{days} days from today", f"{days} days from now"))
-    return Day(value=now + timedelta(days=days), said=said, relative=True)
+_RELATIVE = ("days", "weeks", "end of month", "first of month", "end of year", "year", "day of next month")
 
 
-def _in_weeks(chance: SeededRandom, now: date) -> Day:
-    weeks = chance.between(2, 8)
-    said = chance.one_of(("in {} weeks", "{} weeks from today", "{} weeks from now")).format(count(chance, weeks))
-    return Day(value=now + timedelta(weeks=weeks), said=said, relative=True)
-
-
-def _end_of_month(chance: SeededRandom, now: date) -> Day:
-    months = chance.between(1, 2)
-    later = months_on(now.replace(day=1), months)
-    day = later.replace(day=calendar.monthrange(later.year, later.month)[1])
-    said = (
-        ("the last day of next month", "the end of next month")
-        if months == 1
-        else ("the last day of the month after next",)
-    )
-    return Day(value=day, said=chance.one_of(said), relative=True)
-
-
-def _first_of_month(chance: SeededRandom, now: date) -> Day:
-    day = months_on(now.replace(day=1), 1)
-    return Day(value=day, said=chance.one_of(("the first of next month", "the 1st of next month")), relative=True)
-
-
-def _end_of_year(chance: SeededRandom, now: date) -> Day:
-    said = chance.one_of(("the last day of this year", "the end of this year", "year-end"))
-    return Day(value=date(now.year, 12, 31), said=said, relative=True)
-
-
-def _in_a_year(chance: SeededRandom, now: date) -> Day:
-    return Day(
-        value=months_on(now, 12), said=chance.one_of(("a year from today", "one year from today")), relative=True
-    )
-
-
-def _day_of_next_month(chance: SeededRandom, now: date) -> Day:
-    number = chance.between(5, 28)
-    day = months_on(now.replace(day=1), 1).replace(day=number)
-    return Day(value=day, said=f"the {ordinal(number)} of next month", relative=True)
-
-
-_RELATIVE: Sequence[Callable[[SeededRandom, date], Day]] = (
-    *(_in_days, _in_weeks, _end_of_month, _first_of_month, _end_of_year, _in_a_year, _day_of_next_month),
-)
+def _relative(chance: SeededRandom, now: date) -> Day:
+    """Return a future date relative to today."""
+    next_month = months_on(now.replace(day=1), 1)
+    match chance.one_of(_RELATIVE):
+        case "days":
+            days = chance.one_of((10, 14, 20, 30, 45, 60, 75, 90, 120))
+            day = now + timedelta(days=days)
+            said = chance.one_of((f"in {days} days", f"{days} days from today", f"{days} days from now"))
+        case "weeks":
+            weeks = chance.between(2, 8)
+            day = now + timedelta(weeks=weeks)
+            form = chance.one_of(("in {} weeks", "{} weeks from today", "{} weeks from now"))
+            said = form.format(count(chance, weeks))
+        case "end of month":
+            months = chance.between(1, 2)
+            day = months_on(next_month, months) - timedelta(days=1)
+            forms = ("the last day of next month", "the end of next month")
+            said = chance.one_of(forms if months == 1 else ("the last day of the month after next",))
+        case "first of month":
+            day, said = next_month, chance.one_of(("the first of next month", "the 1st of next month"))
+        case "end of year":
+            day = date(now.year, 12, 31)
+            said = chance.one_of(("the last day of this year", "the end of this year", "year-end"))
+        case "year":
+            day, said = months_on(now, 12), chance.one_of(("a year from today", "one year from today"))
+        case _:
+            number = chance.between(5, 28)
+            day, said = next_month.replace(day=number), f"the {ordinal(number)} of next month"
+    return Day(value=day, said=said, relative=True)

@@ -1,4 +1,4 @@
-"""What a user wants in one turn, and the expected result."""
+"""The intents of a user in one turn, and the expected results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Fix:
     row: Row
     column: str
     thing: str
-    """What it is called: the amount, her title."""
+    """The words for it: the amount, her title."""
     said: str
     """How the first value was said."""
     draw: Draw

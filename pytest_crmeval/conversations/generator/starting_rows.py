@@ -19,7 +19,7 @@ _LIKELY: Mapping[str, tuple[int, int]] = {
 }
 """Stage -> range of the probability in percent."""
 THEMES = ("call", "pricing", "legal", "delivery", "people", "competition", "support", "internal")
-"""What notes are about."""
+"""Topics of notes."""
 _QUOTED = (("Draft", 4.0), ("Sent", 4.0), ("Approved", 1.5), ("Rejected", 1.5), ("Canceled", 0.7))
 _AGREED = (("Active", 5.0), ("Pending", 3.0), ("Expired", 2.0))
 
@@ -127,75 +127,68 @@ class StartingRows:
         namesakes = 3 if self.chance.chance(0.35) else 2
         for place in range(max(number, namesakes if shared else 0)):
             client = clients[0] if self.chance.chance(0.5) else self.chance.one_of(clients)
-            self._person(client, shared if place < namesakes else "")
-
-    def _person(self, client: Row, last: str) -> None:
-        region = self.chance.one_of(vocabulary.people())
-        feminine = self.chance.chance(0.5)
-        first = self.chance.one_of(region.first_f if feminine else region.first_m)
-        last = last or self.chance.one_of(region.last)
-        if any(row["first_name"] == first for row in self.world.of("Contact")):
-            return
-        columns = {
-            "first_name": first,
-            "last_name": last,
-            "client_id": client.ref,
-            "title": self.chance.one_of(vocabulary.titles()) if self.chance.chance(0.8) else None,
-            "email": mailbox(self.chance, first, last, domain(client["name"])) if self.chance.chance(0.7) else None,
-            "phone": self.chance.digits(self.chance.one_of(vocabulary.places()).phone)
-            if self.chance.chance(0.35)
-            else None,
-            "notes": self.chance.one_of(vocabulary.contact_notes()) if self.chance.chance(0.1) else None,
-        }
-        self.world.add_seeded("Contact", self.chance.uuid(), columns, feminine=feminine)
+            region = self.chance.one_of(vocabulary.people())
+            feminine = self.chance.chance(0.5)
+            first = self.chance.one_of(region.first_f if feminine else region.first_m)
+            last = (shared if place < namesakes else "") or self.chance.one_of(region.last)
+            if any(row["first_name"] == first for row in self.world.of("Contact")):
+                continue
+            columns = {
+                "first_name": first,
+                "last_name": last,
+                "client_id": client.ref,
+                "title": self.chance.one_of(vocabulary.titles()) if self.chance.chance(0.8) else None,
+                "email": mailbox(self.chance, first, last, domain(client["name"])) if self.chance.chance(0.7) else None,
+                "phone": self.chance.digits(self.chance.one_of(vocabulary.places()).phone)
+                if self.chance.chance(0.35)
+                else None,
+                "notes": self.chance.one_of(vocabulary.contact_notes()) if self.chance.chance(0.1) else None,
+            }
+            self.world.add_seeded("Contact", self.chance.uuid(), columns, feminine=feminine)
 
     def _quotes(self) -> None:
         share = 0.9 if self.theme == "Quote" else 0.35
         for deal in self.chance.some(self.world.of("Opportunity"), 1 + self.size):
-            if self.chance.chance(share):
-                self._quotes_on(deal)
-
-    def _quotes_on(self, deal: Row) -> None:
-        prefix = self.chance.digits(f"{plain(deal['name'])[:2].upper()}-xxx") if self.chance.chance(0.4) else None
-        taken: set[float] = set()
-        for version in range(1, 1 + self.chance.weighted(((1, 3.0), (2, 4.0), (3, 1.5)))):
-            amount = figures.exact(figures.near(self.chance, deal["amount"]))
-            if amount in taken:
+            if not self.chance.chance(share):
                 continue
-            taken.add(amount)
-            until = self.today + timedelta(days=self.chance.between(5, 120))
-            columns = {
-                "opportunity_id": deal.ref,
-                "amount": amount,
-                "status": self.chance.weighted(_QUOTED),
-                "version": f"{version}.0" if self.chance.chance(0.7) else None,
-                "valid_until": until.isoformat() if self.chance.chance(0.6) else None,
-                "quote_prefix": prefix,
-            }
-            self.world.add_seeded("Quote", self.chance.uuid(), columns)
+            prefix = self.chance.digits(f"{plain(deal['name'])[:2].upper()}-xxx") if self.chance.chance(0.4) else None
+            taken: set[float] = set()
+            for version in range(1, 1 + self.chance.weighted(((1, 3.0), (2, 4.0), (3, 1.5)))):
+                amount = figures.exact(figures.near(self.chance, deal["amount"]))
+                if amount in taken:
+                    continue
+                taken.add(amount)
+                until = self.today + timedelta(days=self.chance.between(5, 120))
+                columns = {
+                    "opportunity_id": deal.ref,
+                    "amount": amount,
+                    "status": self.chance.weighted(_QUOTED),
+                    "version": f"{version}.0" if self.chance.chance(0.7) else None,
+                    "valid_until": until.isoformat() if self.chance.chance(0.6) else None,
+                    "quote_prefix": prefix,
+                }
+                self.world.add_seeded("Quote", self.chance.uuid(), columns)
 
     def _contracts(self) -> None:
         for client in self.world.of("Client"):
-            if self.chance.chance(0.8 if self.theme == "Contract" else 0.2):
-                for _ in range(2 if self.chance.chance(0.4) else 1):
-                    self._contract(client)
-
-    def _contract(self, client: Row) -> None:
-        status = self.chance.weighted(_AGREED)
-        won = self.world.of("Opportunity", client_id=client.ref, stage="Closed-Won")
-        length = self.chance.one_of((180, 365, 365, 730))
-        start = self.today - timedelta(
-            days=length + self.chance.between(10, 200) if status == "Expired" else self.chance.between(5, 150)
-        )
-        columns = {
-            "client_id": client.ref,
-            "opportunity_id": self.chance.one_of(won).ref if won and self.chance.chance(0.7) else None,
-            "status": status,
-            "value": figures.exact(figures.amount(self.chance, 5_000, 600_000)),
-            "start_date": start.isoformat() if self.chance.chance(0.8) else None,
-            "end_date": (start + timedelta(days=length)).isoformat() if self.chance.chance(0.8) else None,
-        }
-        self.world.add_seeded("Contract", self.chance.uuid(), columns)
+            if not self.chance.chance(0.8 if self.theme == "Contract" else 0.2):
+                continue
+            won = self.world.of("Opportunity", client_id=client.ref, stage="Closed-Won")
+            for _ in range(2 if self.chance.chance(0.4) else 1):
+                status = self.chance.weighted(_AGREED)
+                length = self.chance.one_of((180, 365, 365, 730))
+                start = self.today - timedelta(
+                    days=length + self.chance.between(10, 200) if status == "Expired" else self.chance.between(5, 150)
+                )
+                columns = {
+                    "client_id": client.ref,
+                    "opportunity_id": self.chance.one_of(won).ref if won and self.chance.chance(0.7) else None,
+                    "status": status,
+                    "value": figures.exact(figures.amount(self.chance, 5_000, 600_000)),
+                    "start_date": start.isoformat() if self.chance.chance(0.8) else None,
+                    "end_date": (start + timedelta(days=length)).isoformat() if self.chance.chance(0.8) else None,
+                }
+                self.world.add_seeded("Contract", self.chance.uuid(), columns)
 
     def _papers(self) -> None:
         deals = self.world.of("Opportunity")

@@ -21,7 +21,7 @@ NEAR = 0.8
 
 @dataclass(slots=True, kw_only=True)
 class Story:
-    """What a scenario needs to know to write the next turn."""
+    """The state that a scenario needs to write the next turn."""
 
     chance: SeededRandom
     world: World
@@ -49,7 +49,8 @@ class Story:
         rows = [row for row in self.world.of(entity) if fits(row)]
         if self.focus.get(entity) in rows and self.chance.chance(STAYS):
             return self.focus[entity]
-        near = [row for row in rows if self._is_near(row)]
+        around = {each.ref for each in self.focus.values()}
+        near = [row for row in rows if {row.ref, row["opportunity_id"], row["client_id"]} & around]
         if near and self.chance.chance(NEAR):
             return self.chance.one_of(near)
         return self.chance.one_of(rows) if rows else None
@@ -114,8 +115,3 @@ class Story:
             self._focus_on(self.world.row(row["opportunity_id"]))
         if row["client_id"]:
             self.focus["Client"] = self.world.row(row["client_id"])
-
-    def _is_near(self, row: Row) -> bool:
-        """Whether a record is in focus or related to one that is."""
-        around = {each.ref for each in self.focus.values()}
-        return row.ref in around or row["opportunity_id"] in around or row["client_id"] in around

@@ -60,14 +60,13 @@ def grade_in(completion: Completion) -> Grade:
     reason = arguments["reason"]
     if not isinstance(reason, str) or not reason.strip():
         raise NoGradeError("the grade has no reason")
-    goal, process = (_mark(name, arguments[name]) for name in ("goal", "process"))
-    return Grade(reason=cut(reason.strip(), LONGEST_REASON, ""), goal=goal, process=process)
-
-
-def _mark(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _FULL:
-        raise NoGradeError(f"{name} is {_shown(value)}, not a whole number from 0 to {_FULL}")
-    return value / _FULL
+    marks: dict[str, float] = {}
+    for name in ("goal", "process"):
+        value = arguments[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _FULL:
+            raise NoGradeError(f"{name} is {_shown(value)}, not a whole number from 0 to {_FULL}")
+        marks[name] = value / _FULL
+    return Grade(reason=cut(reason.strip(), LONGEST_REASON, ""), goal=marks["goal"], process=marks["process"])
 
 
 def _shown(value: object) -> str:

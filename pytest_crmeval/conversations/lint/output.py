@@ -57,8 +57,16 @@ def lines(lint: Lint) -> Iterator[str]:
         if kinds:
             yield f"{head}:"
             yield ""
-            for kind in kinds:
-                yield from _section(lint, kind)
+        for kind in kinds:
+            count = lint.counts[kind]
+            turns = f"{_many(len(count.turns), 'turn')} of " if count.turns else ""
+            yield f"{kind.label}: {turns}{_many(len(count.lines), 'conversation')}"
+            yield f"    {kind.meaning}"
+            for place, finding in count.examples:
+                case = place.case if place.case.isprintable() else repr(place.case)
+                where = ", ".join(filter(None, (case, f"turn {finding.turn}" if finding.turn else "")))
+                yield f"    {place.file}:{place.line}: {where and f'{where}: '}{finding.text}"
+            yield ""
     figures = lint.diversity.to_dict()
     yield f"{_many(len(lint.files), 'file')}, {_many(lint.conversations, 'conversation')}, {_many(lint.turns, 'turn')}"
     for name, meaning in _DIVERSITY.items():
@@ -66,18 +74,6 @@ def lines(lint: Lint) -> Iterator[str]:
     yield f"{lint.diversity.reads:>7}  turns that only read ({lint.diversity.read_share:.1%})"
     yield f"{lint.reproducible:>7}  expected responses that a truthful agent could give word for word"
     yield f"{lint.invalid:>7}  invalid conversations"
-
-
-def _section(lint: Lint, kind: FindingKind) -> Iterator[str]:
-    count = lint.counts[kind]
-    turns = f"{_many(len(count.turns), 'turn')} of " if count.turns else ""
-    yield f"{kind.label}: {turns}{_many(len(count.lines), 'conversation')}"
-    yield f"    {kind.meaning}"
-    for place, finding in count.examples:
-        case = place.case if place.case.isprintable() else repr(place.case)
-        where = ", ".join(filter(None, (case, f"turn {finding.turn}" if finding.turn else "")))
-        yield f"    {place.file}:{place.line}: {where and f'{where}: '}{finding.text}"
-    yield ""
 
 
 def _many(number: int, what: str) -> str:

@@ -18,7 +18,7 @@ SUBSTRING: LiteralString = "position(lower(%s) in lower({})) > 0"
 EQUAL: LiteralString = "{} = %s"
 MAX_AMOUNT = Decimal(10_000_000)
 LIMIT = Decimal(10) ** 12
-"""What numeric(14, 2) can hold."""
+"""The limit of numeric(14, 2)."""
 EMAIL_LENGTH = 320
 EXTENSIONS = ("csv", "doc", "docx", "key", "pdf", "ppt", "pptx", "txt", "xlsx")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")

@@ -36,10 +36,6 @@ def _new_email(story: Story, row: Row) -> str:
     return another(story.chance, [f"{box}@{where}" for box in boxes], row["email"])
 
 
-def _new_last_name(story: Story, row: Row) -> str:
-    return another(story.chance, story.chance.one_of(vocabulary.people()).last, row["last_name"])
-
-
 def _new_first_name(story: Story, row: Row) -> str:
     """Return another first name of the same language; of any, if the language of the present name is unknown."""
     known = [contact["first_name"] for contact in story.world.of("Contact")]
@@ -55,7 +51,13 @@ _CHANGES: Mapping[str, Change] = {
         Change(column="email", thing="the e-mail address", draw=_new_email),
         Change(column="phone", thing="the phone number", draw=phone),
         change_of("notes", "the notes field", vocabulary.contact_notes),
-        Change(column="last_name", thing="the last name", draw=_new_last_name),
+        Change(
+            column="last_name",
+            thing="the last name",
+            draw=lambda story, row: another(
+                story.chance, story.chance.one_of(vocabulary.people()).last, row["last_name"]
+            ),
+        ),
         Change(column="first_name", thing="the first name", draw=_new_first_name),
     )
 }

@@ -1,4 +1,4 @@
-"""What users ask for after a refusal."""
+"""Requests that follow a refusal."""
 
 from typing import Any
 
