@@ -38,8 +38,11 @@ def _stay_home(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_stay_home)
-# The pytest runs of tests print the same on every machine: pytest prints long lines unabridged where CI is set.
-for variable in ("CI", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+# The pytest runs of tests print the same on every machine, in CI and with colours, and no key is there by accident.
+for variable in (
+    *("CI", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "FORCE_COLOR", "NO_COLOR", "PY_COLORS"),
+    *("PYTEST_ADDOPTS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+):
     os.environ.pop(variable, None)
 os.environ["COLUMNS"] = "80"  # what is printed is as wide as in a pipe, whoever's terminal it is
 # `make test &`, `nohup make test`: whoever started us has a signal ignored, and so would all that we start.

@@ -22,7 +22,7 @@ from tests.providers.loopback import Loopback, Seen
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
-SOON = 120.0
+SOON = 300.0
 """On a machine that has much else to do: a worker that replaces another one takes its time."""
 IN_ORDER = [f"c{number:02d}" for number in range(6)]
 OWN_FIXTURE = """

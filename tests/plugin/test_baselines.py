@@ -16,7 +16,6 @@ pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 ONE_AT_A_TIME = ("--crmeval-inflight", "1")
-WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 BASELINES = ("--crmeval-agent", "claude", "--crmeval-agent", "gpt-4.1", "--crmeval-agent", "gpt-4.1-mini")
 MINI = ("--crmeval-agent", "openai:gpt-4.1-mini?retries=1&timeout=5")
 
@@ -31,13 +30,12 @@ def only_for(model: str, answer: Answer) -> Callable[[Seen], Answer]:
     return lambda seen: answer if seen.model == model else crm_brain(seen)
 
 
-@WAYS
-def test_three_baselines_play_in_one_run(project: Project, providers: Providers, xdist: list[str]) -> None:
+def test_three_baselines_play_in_one_run(project: Project, providers: Providers) -> None:
     """Each agent and conversation is an item of its own, and -k selects among them."""
     server = providers()
     pytester = project()
 
-    result = pytester.runpytest(*BASELINES, *xdist)
+    result = pytester.runpytest(*BASELINES, "-p", "no:xdist")
 
     result.assert_outcomes(passed=9)
     assert {"claude": 3, "gpt-4.1": 3, "gpt-4.1-mini": 3} == {

@@ -140,8 +140,7 @@ def test_a_checkpoint_with_a_file_of_which_nothing_is_known_is_there_and_no_succ
     assert "1 file has not been judged yet" == batch["results"][2]["error"]
 
 
-@WAYS
-def test_what_can_not_be_read_fails_alone_with_its_reason(judging: Made, xdist: list[str]) -> None:
+def test_a_file_that_can_not_be_read_fails_alone_with_its_reason(judging: Made) -> None:
     """A file of rubbish, a dangling link, a pipe, an empty folder: none is green, and the good file is judged."""
     pytester = judging({"checkpoint-1/good": [solution("a")], "checkpoint-2/rubbish": ["\0\1", "no JSON"]})
     runs = Path(pytester.path, "runs")
@@ -151,7 +150,7 @@ def test_what_can_not_be_read_fails_alone_with_its_reason(judging: Made, xdist: 
     (runs / "global_step4").mkdir()
     os.mkfifo(runs / "global_step4/pipe.jsonl")
 
-    result = pytester.runpytest(*xdist)
+    result = pytester.runpytest(*NO_XDIST)
 
     result.assert_outcomes(passed=1, failed=4)
     assert pytest.ExitCode.TESTS_FAILED == result.ret

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
 IN_FLIGHT = 4
-PATIENCE = 120.0
+PATIENCE = 300.0
 ONCE = ("--crmeval-agent", "openai:m?retries=0", "--crmeval-inflight", str(IN_FLIGHT))
 FEW = "crmeval_max_failures = 5"
 

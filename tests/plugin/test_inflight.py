@@ -21,7 +21,7 @@ M = ("--crmeval-agent", "openai:m")
 WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 TOGETHER = pytest.mark.parametrize("xdist", [["-n", "2"], ["-p", "no:xdist"]], ids=" ".join)
 """For what two workers might do twice."""
-SOON = 60.0
+SOON = 300.0
 """On a machine that has much else to do, a worker may come so much later than the other."""
 
 

@@ -22,7 +22,7 @@ M = ("--crmeval-agent", "openai:m?retries=0&price=1/1")
 JUDGE = ("--crmeval-judge", "openai:judge?samples=1&retries=0&price=1/1")
 NO_XDIST = ("-p", "no:xdist")
 RIGHT = ("--crmeval-agent", "bots:Right")
-SOON = 60.0
+SOON = 300.0
 TEST = """
 import pytest
 

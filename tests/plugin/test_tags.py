@@ -11,7 +11,6 @@ from tests.projects import TEST_FILE, case, report_of
 
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 STRICT = "strict = true"
 TAGGED = [
     case("one", tags=["refusal"], split="train"),
@@ -40,14 +39,13 @@ def refused(pytester: pytest.Pytester, *arguments: str) -> str:
     return said
 
 
-@WAYS
-def test_m_selects_by_tag(project: Project, xdist: list[str]) -> None:
+def test_m_selects_by_tag(project: Project) -> None:
     """A tag is a mark, and registered: strict pytest is content."""
     pytester = project(TAGGED, ini=STRICT)
 
-    assert {"one"} == played(pytester, "-m", "refusal and not chain", *xdist)
-    assert {"two", "three"} == played(pytester, "-m", "chain or multi-write", *xdist)
-    assert {"four", "five"} == played(pytester, "-m", "not (refusal or multi-write)", *xdist)
+    assert {"one"} == played(pytester, "-m", "refusal and not chain")
+    assert {"two", "three"} == played(pytester, "-m", "chain or multi-write", "-n", "1")
+    assert {"four", "five"} == played(pytester, "-m", "not (refusal or multi-write)")
 
 
 @pytest.mark.parametrize(

@@ -85,12 +85,11 @@ def test_of_the_user():
 """
 
 
-@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
-def test_few_failed_cases_are_shown_and_other_tests_as_always(project: Project, xdist: list[str]) -> None:
+def test_few_failed_cases_are_shown_and_other_tests_as_always(project: Project) -> None:
     """Of fifteen failed cases ten have a dialogue; a failed test that is not a case has its text and its line."""
     pytester = project([failing(f"wrong-{n:02}") for n in range(15)], test=MIXED)
 
-    said = pytester.runpytest("--crmeval-agent", "bots:Half", *xdist).stdout.str()
+    said = pytester.runpytest("--crmeval-agent", "bots:Half", "-n", "1").stdout.str()
 
     assert 10 == said.count("half failed wrong-")
     assert "assert (1 + 1) == 3" in said

@@ -14,7 +14,6 @@ from tests.providers.loopback import Loopback
 pytestmark = pytest.mark.usefixtures("given_server")
 Project = Callable[..., pytest.Pytester]
 Providers = Callable[..., Loopback]
-WAYS = pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=" ".join)
 NO_XDIST = ("-p", "no:xdist")
 HALF = ("--crmeval-agent", "bots:Half")
 MINE = os.environ.get("PYTEST_XDIST_WORKER", "main")  # workers share a server
@@ -25,12 +24,11 @@ def played(path: Path) -> list[tuple[str, int]]:
     return sorted((trial["case"], trial.get("trial", 1)) for trial in report_of(path)["trials"])
 
 
-@WAYS
-def test_each_case_is_played_once_per_trial(project: Project, xdist: list[str]) -> None:
+def test_each_case_is_played_once_per_trial(project: Project) -> None:
     """Counts are of trials, cases stay cases, and there are pass@k and pass^k; the table says both."""
     pytester = project([case("one"), failing("two")])
 
-    result = pytester.runpytest(*HALF, "--crmeval-trials", "3", *xdist)
+    result = pytester.runpytest(*HALF, "--crmeval-trials", "3", *NO_XDIST)
 
     result.assert_outcomes(passed=3, failed=3)
     (summary,) = report_of(pytester.path)["results"]

@@ -17,7 +17,7 @@ from tests.providers.loopback import Loopback
 from tests.providers.mocking import Mocked
 
 KEY = "sk-canary-5d0c61f2b7aa4e19"
-SECONDS = 20.0
+SECONDS = 60.0
 TOOLS = (
     Tool(
         name="client_search",

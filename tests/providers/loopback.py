@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 HOST = "127.0.0.1"
-JOIN_SECONDS = 10.0
+JOIN_SECONDS = 120.0
 _ADD = re.compile(r"Add (?P<name>[^,]+), (?P<email>[^,]+), active\.")
 
 

@@ -15,7 +15,7 @@ from pytest_crmeval.models.sdks import event_loop
 from tests.providers.loopback import Loopback, Say
 
 NAME = "crmeval-models"
-SOON = 120.0
+SOON = 300.0
 """Seconds in which anything that happens at all has happened."""
 HANGING = """
 import socket, time

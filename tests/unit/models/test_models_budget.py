@@ -9,7 +9,7 @@ from pytest_crmeval.models.budget import CALLS, Budget
 from pytest_crmeval.models.control import Charge
 
 M = "openai:m"
-SOON, A_WHILE = 60.0, 0.1
+SOON, A_WHILE = 300.0, 0.1
 
 
 @pytest.fixture

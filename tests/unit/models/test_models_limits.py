@@ -14,7 +14,7 @@ from pytest_crmeval.models.limits import Limits, LimitsClosed
 from tests.permits import permit_of
 
 GPT, CLAUDE = "openai:gpt-4.1", "anthropic:claude"
-SOON = 60.0
+SOON = 300.0
 """Seconds in which anything that happens at all has happened."""
 A_WHILE = 0.1
 """Seconds in which what must not happen would have."""

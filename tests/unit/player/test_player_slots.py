@@ -10,7 +10,7 @@ from pytest_crmeval.controller.queue import NOTHING
 from pytest_crmeval.player.slots import PlayCase, Slots
 from tests.channels import Controller, controller
 
-SOON = 60.0
+SOON = 300.0
 Play = Callable[[str], Finished]
 
 

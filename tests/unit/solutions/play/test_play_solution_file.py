@@ -13,7 +13,7 @@ from pytest_crmeval.solutions.play.solution_file import AHEAD, TIME_IS_UP, Clock
 from pytest_crmeval.solutions.solution import Solution
 from tests.fake_sandbox import FakeSandbox
 
-SOON = 60.0
+SOON = 300.0
 LIMITS = Limits(cpu_seconds=1.0, wall_seconds=3.0, memory_bytes=2**28, output_bytes=2**20)
 
 
