@@ -5,9 +5,11 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pytest_crmeval import cli, hookspecs
 from pytest_crmeval.options.declared import OPTIONS, SETTINGS
@@ -21,8 +23,13 @@ DECLARED = {name for options in OPTIONS.values() for name in options}
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """Return the examples of a page that are written in a language."""
-    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
+    """Return the examples of a page of the documentation that are written in a language."""
+    return blocks_of(ROOT / "docs" / page, language)
+
+
+def blocks_of(page: Path, language: str) -> list[str]:
+    """Return the examples of a file that are written in a language."""
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def convert(dialogue: str) -> str:
@@ -157,7 +164,7 @@ def test_the_nightly_job_posts_what_a_command_prints(
     (command,) = re.findall(r"crmeval (compare .*) > comparison.md", job)
 
     assert 0 == cli.main(command.split()), capsys.readouterr()
-    assert capsys.readouterr().out.startswith("### nightly against nightly\n")
+    assert capsys.readouterr().out.startswith("### nightly vs nightly\n")
 
 
 @pytest.mark.parametrize(("result", "status"), [("success", 0), ("failure", 1), ("cancelled", 1)])
@@ -223,3 +230,35 @@ def test_pages_on_markers_and_hooks_are_complete() -> None:
     assert set(re.findall(r"@pytest\.mark\.([a-z]+)\(", markers)) == {kind.marker for kind in KINDS}
     declared = {name for name in vars(hookspecs) if name.startswith("pytest_crmeval_")}
     assert set(re.findall(r"^\| `(pytest_crmeval_[a-z_]+)\(", hooks, re.MULTILINE)) == declared
+
+
+def test_readme_is_short_and_its_links_lead_to_pages() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.split()) <= 600
+    site = yaml.safe_load(re.sub(r"!!python\S+", "", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))["site_url"]
+    linked = re.findall(rf"\]\({site}([^)]*)\)", readme)
+    assert len(linked) > 6
+    for link in linked:
+        page = f"{link.rstrip('/') or 'index'}.md" if link.endswith("/") or not link else link
+        assert (ROOT / "docs" / page).exists(), link
+
+
+def test_links_between_files_of_the_repository_lead_somewhere() -> None:
+    for page in (ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", ROOT / "docs" / "llms.txt"):
+        links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+        assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_python_examples_can_be_compiled() -> None:
+    examples = [(page, block) for page in PAGES for block in blocks_of(page, "python")]
+    for page, block in examples:
+        compile(block, str(page), "exec")
+    assert len(examples) > 10
+
+
+def test_settings_and_data_of_examples_can_be_parsed() -> None:
+    for page in PAGES:
+        for block in blocks_of(page, "toml"):
+            tomllib.loads(block)
+        for block in blocks_of(page, "yaml"):
+            assert yaml.safe_load(block)
