@@ -20,7 +20,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -195,16 +195,17 @@ class Project:
         )
 
 
-def _repeated(source: Path, cases: int) -> Sequence[str]:
-    """Return ``cases`` lines by repeating a file of conversations with new ids and chains."""
+def _repeated(source: Path, cases: int) -> Iterator[str]:
+    """Yield ``cases`` lines by repeating a file of conversations with new ids and chains.
+
+    One at a time: the peak memory of a process that is started includes that of its parent.
+    """
     records = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
-    lines = []
     for number, record in enumerate(islice(cycle(records), cases)):
         again = {"conversation_id": f"{record['conversation_id']}-{number:05d}"}
         if record.get("chain_id"):
             again["chain_id"] = f"{record['chain_id']}-{number // len(records)}"
-        lines.append(json.dumps({**record, **again}) + "\n")
-    return lines
+        yield json.dumps({**record, **again}) + "\n"
 
 
 def _cpu_of_server(dsn: str) -> float:

@@ -52,9 +52,8 @@ def send_plan(session: pytest.Session, process: Process) -> None:
     """Leave out what can't be played, order the rest, and send it to the controller; or refuse to play anything."""
     config = session.config
     once(config, GcPause).end()
-    left_out = _leave_out(session)
-    put_learners_last(session.items)
-    cases = cases_of(session.items)
+    cases, left_out = _leave_out(session, cases_of(session.items))
+    cases = put_learners_last(session.items, cases)
     prefetch = plan_prefetch(cases, left_out)
     why = _objection(session, cases, left_out, begun=bool(process.done)) or met_twice(cases) or prefetch.refusal
     if why:
@@ -69,19 +68,23 @@ def _remember_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
 
     A test of whose dataset nothing was selected is deselected.
     """
-    nothing = []
+    cases, nothing = [], []
     for item in items:
         callspec = getattr(item, "callspec", None)
         for param in callspec.params.values() if callspec else ():
             if isinstance(param, CaseParam):
-                item.stash[CASE] = CaseItem(item=item, param=param, planned=planned_case(param, item.nodeid))
-                item.extra_keyword_matches.update((param.ref.id, *param.ref.tags))
+                case = CaseItem(item=item, param=param, planned=planned_case(param, item.nodeid))
+                item.stash[CASE] = case
+                cases.append(case)
                 break
             if param is NOTHING:
                 nothing.append(item)
                 break
+    if config.option.keyword:  # a set for each of tens of thousands of tests takes memory
+        for case in cases:
+            case.item.extra_keyword_matches.update((case.param.ref.id, *case.param.ref.tags))
     _deselect(config, items, nothing)
-    _name_files(config, cases_of(items))
+    _name_files(config, cases)
 
 
 def _name_files(config: pytest.Config, cases: Sequence[CaseItem]) -> None:
@@ -137,20 +140,23 @@ def _deselect_done(config: pytest.Config, items: list[pytest.Item], done: set[tu
         _deselect(config, items, gone)
 
 
-def _leave_out(session: pytest.Session) -> LeftOut:
-    """Deselect what can't be graded or recorded in this run; return why, and how many of each suite.
+def _leave_out(session: pytest.Session, cases: list[CaseItem]) -> tuple[list[CaseItem], LeftOut]:
+    """Deselect what can't be graded or recorded in this run; return the other cases, and the reasons with counts.
 
     ``--collect-only`` deselects nothing.
     """
     options = options_of(session.config)
     if session.config.option.collectonly and not options.estimate:
-        return {}
-    reasons = [(case, why) for case in cases_of(session.items) if (why := _lacking(case, options))]
-    _deselect(session.config, session.items, [case.item for case, _ in reasons])
-    found: dict[str, Counter[str]] = {}
-    for case, why in reasons:
-        found.setdefault(case.planned.suite, Counter())[why] += 1
-    return found
+        return cases, {}
+    left, gone, found = [], [], dict[str, Counter[str]]()
+    for case in cases:
+        if why := _lacking(case, options):
+            gone.append(case.item)
+            found.setdefault(case.planned.suite, Counter())[why] += 1
+        else:
+            left.append(case)
+    _deselect(session.config, session.items, gone)
+    return left, found
 
 
 def _lacking(case: CaseItem, options: Options) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from pytest_crmeval.agents.atlas.specs import AtlasSpec
-from pytest_crmeval.collect.case_item import CaseItem, cases_of
+from pytest_crmeval.collect.case_item import CaseItem
 from pytest_crmeval.collect.stream import Stream
 from pytest_crmeval.player.subjects import HELD_OUT, learns
 
@@ -16,16 +16,17 @@ _TWICE = (
 )
 
 
-def put_learners_last(items: list[pytest.Item]) -> None:
-    """Put the cases of learners behind all others, in the order in which they are played.
+def put_learners_last(items: list[pytest.Item], cases: list[CaseItem]) -> list[CaseItem]:
+    """Put the cases of learners behind all others, in the order in which they are played; return the cases in order.
 
     They take longest, and an item that waits for its turn holds up those that xdist has dealt out behind it.
     """
-    learning = [case for case in cases_of(items) if learns(case.planned.spec)]
-    if learning:
-        ordered = [case.item for case in sorted(learning, key=_rank)]
-        ours = set(ordered)
-        items[:] = [item for item in items if item not in ours] + ordered
+    learning = sorted((case for case in cases if learns(case.planned.spec)), key=_rank)
+    if not learning:
+        return cases
+    last = {case.item for case in learning}
+    items[:] = [*(item for item in items if item not in last), *(case.item for case in learning)]
+    return [*(case for case in cases if case.item not in last), *learning]
 
 
 def streams_of(cases: Iterable[CaseItem]) -> Sequence[Stream]:

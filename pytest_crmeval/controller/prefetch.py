@@ -23,10 +23,10 @@ def in_flight(session: pytest.Session, channel: Channel) -> Iterator[Slots]:
     from pytest_crmeval.player.player import Player  # a controller with workers plays nothing itself
 
     config = session.config
-    ahead = {case.planned.key: case.job for case in cases_of(session.items) if case.may_be_ahead}
+    cases = cases_of(session.items)
+    ahead = {case.planned.key: case.job for case in cases if case.may_be_ahead}
     playing = Player(context_of(config), ahead)
-    if ahead:
-        playing.load()
+    playing.load({case.param.kind for case in cases})  # a worker has nothing else to do until it gets its first test
     slots = Slots(min(at_once(config), len(ahead)), channel, playing.seat)
     with catch_logs(config):
         slots.start()

@@ -2,7 +2,7 @@
 
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,6 +15,7 @@ from pytest_crmeval.player.connections import WorkerDatabase
 from pytest_crmeval.player.context import Context
 from pytest_crmeval.player.evaluation import Participants, Setting
 from pytest_crmeval.player.job import Job, agent_for
+from pytest_crmeval.player.kinds import Kind
 from pytest_crmeval.player.logs import caught
 from pytest_crmeval.player.outcome import Outcome
 from pytest_crmeval.player.trial_record import WITHHELD, TrialRecord
@@ -30,10 +31,11 @@ class Player:
         self._database = WorkerDatabase(context, "-ahead")
         """Shared by all seats of this process; each has its own schema in it."""
 
-    def load(self) -> None:
+    def load(self, kinds: Iterable[Kind]) -> None:
         """Import all needed modules in one thread: a second thread could see a module that is only half imported."""
-        scorers_of(self._context)
-        for kind in {job.kind for job in self._jobs.values()}:
+        if self._jobs:
+            scorers_of(self._context)
+        for kind in kinds:
             kind.load()
 
     @contextmanager
