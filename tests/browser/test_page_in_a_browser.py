@@ -276,7 +276,7 @@ def test_a_trial_is_a_readable_dialogue(shown: Path, open_page: Open) -> None:
 def test_what_changed_is_shown_beside_the_baseline(shown: Path, open_page: Open) -> None:
     """Both dialogues, each with its own verdict; chosen by a link of the comparison."""
     page = open_page(shown)
-    page.get_by_role("link", name="Show them side by side").first.click()
+    page.get_by_role("link", name="Show these trials side by side").first.click()
     changes = set(column(page, "change"))
     page.locator("#trial-table tbody a").first.click()
     sides = opened(page).locator("#trial .side")
@@ -294,7 +294,7 @@ def test_every_text_can_be_read(shown: Path, open_page: Open, scheme: str, width
     page = open_page(shown, scheme=scheme, width=width)
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     whole: Mapping[str, list[str]] = page.evaluate(CONTRAST)
-    page.get_by_role("link", name="Show them side by side").first.click()
+    page.get_by_role("link", name="Show these trials side by side").first.click()
     page.locator("#trial-table tbody a").first.click()
     page = opened(page)
     page.evaluate("document.querySelectorAll('#trial details').forEach((each) => { each.open = true; })")
@@ -383,6 +383,6 @@ def test_a_page_that_was_moved_alone_says_what_it_lacks(large: Path, tmp_path: P
     alone.write_bytes(large.read_bytes())
     page = open_page(alone, expects="ERR_FILE_NOT_FOUND")
     page.locator("#trial-table tbody a").first.click()
-    page.get_by_text("keep the two together").wait_for()
+    page.get_by_text("The dialogues are missing").wait_for()
 
     assert page.locator("#trial-body .chip").first.is_visible()

@@ -52,7 +52,7 @@ def test_agent_with_a_playbook_learns_from_its_training_cases(
         [
             "crmeval ahead: *a learner plays 8 one after the other, then 4 with what it has learnt",
             "learning of atlas*: 0.500 (2/4, * in 1-4, then 1.000 (4/4, * in 5-8; reviews: approved 6, corrected 2; *",
-            "held out: 1.000 (4/4, * with the frozen playbook, 0.000 (0/4, * without (openai:small*); 4 only with *",
+            "held out: 1.000 (4/4, * with the frozen playbook, 0.000 (0/4, * without (openai:small*); 4 passed only *",
         ]
     )
     played = [trial for trial in trials_of(path.path) if not trial["learning"]["held_out"]]
@@ -97,7 +97,7 @@ def test_the_playbook_can_be_read_after_the_run(
     told = capsys.readouterr().out
     assert "1-4" in told
     assert f"p1.1  on 'add': {RULE}" in told
-    assert 'what was learnt is measured with cases of "split": "test"' in told
+    assert 'to measure what was learned, add cases with "split": "test"' in told
     assert 0 == cli.main(["atlas", "mine", "--json", "--reports", str(path.path / "reports")])
     (learner,) = json.loads(capsys.readouterr().out)["learners"]
     assert (4, 2) == (learner["playbook"]["played"], len(learner["playbook"]["practices"]))
