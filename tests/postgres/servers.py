@@ -36,13 +36,13 @@ class OwnServer:
     def stop(self) -> None:
         """Stop the server like ``pg_ctl stop -m fast`` and wait for its end."""
         os.kill(self._postmaster(), signal.SIGINT)
-        self._process.wait(60)
+        self._process.wait(300)
 
     def close(self) -> None:
         """End it at once, if it runs."""
         if self._process.poll() is None:
             os.kill(self._postmaster(), signal.SIGQUIT)
-            self._process.wait(60)
+            self._process.wait(300)
 
     def answers(self) -> bool:
         """Whether the server accepts connections."""

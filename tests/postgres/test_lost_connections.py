@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import psycopg
@@ -174,12 +175,10 @@ def test_cost_of_a_lost_dialogue_is_included_in_the_trial(
     own: OwnServer, project: Project, providers: Callable[..., Loopback]
 ) -> None:
     """Its calls were paid for; the transcript shows only the dialogue that counts."""
-    asked: list[str] = []
+    numbers = count(1)
 
     def brain(seen: Seen) -> Answer:
-        text = str(seen.body)
-        asked.append("c05" if "c05" in text else "")
-        if asked.count("c05") == 2 and asked[-1]:  # the second call of that case: its transaction is open
+        if "c05" in str(seen.body) and next(numbers) == 2:  # the second call of that case: its transaction is open
             with psycopg.connect(own.conninfo, autocommit=True) as connection:
                 connection.execute(
                     "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname ~ 'ahead$'"
@@ -226,7 +225,7 @@ def test_time_outs_of_a_given_server_do_not_end_our_sessions(
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {role} LOGIN CREATEDB".encode())
         for name in ("idle_in_transaction_session_timeout", "idle_session_timeout"):
-            connection.execute(f"ALTER ROLE {role} SET {name} = '500ms'".encode())
+            connection.execute(f"ALTER ROLE {role} SET {name} = '2s'".encode())
     monkeypatch.setenv("CRMEVAL_DSN", make_conninfo(server, user=role, dbname="postgres"))
     pytester = project([case("one")])
     pytester.makepyfile(waiting=WAITING)
