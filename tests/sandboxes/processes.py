@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-_PATIENCE = 60.0
+_PATIENCE = 300.0
 
 
 def until(true: Callable[[], bool]) -> bool:
-    """Wait until something is true, for a minute at most."""
+    """Wait until something is true, for five minutes at most."""
     deadline = time.monotonic() + _PATIENCE
     while not true() and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -26,7 +26,7 @@ _NO_FILES = (
     " level nobody can write files. Use a Piston server (--crmeval-sandbox http://localhost:2000)"
 )
 _LEAST_MEMORY = 20 << 20
-"""A process has about 13 MB before it is the program's: less than that could not be kept by anybody."""
+"""A process has about 9 MB before it becomes the program; no program could stay below a smaller limit."""
 _FORMAT = 3
 """Goes up with every change that could change a verdict."""
 
