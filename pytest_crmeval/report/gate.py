@@ -251,9 +251,11 @@ def has_unjudged_oracle(report: Report) -> bool:
 
 
 def _is_of_another_run(gate: Gate, report: Report, known: Collection[str]) -> bool:
-    """Whether a gate is about an agent of other runs: a known one, or any if this run has only controls."""
+    """Whether a gate is about an agent that others evaluate: a known one, or any if this run has only controls."""
     present = [summary for summary in report.standings if summary.suite == gate.suite]
-    return bool(present) and (gate.subject in known or all(summary.is_control for summary in present))
+    if not present:
+        return gate.subject in known and may_be_unasked(report.run, gate.suite)
+    return gate.subject in known or all(summary.is_control for summary in present)
 
 
 def _is_unasked(gate: Gate, report: Report, unasked: Callable[..., bool]) -> bool:

@@ -51,6 +51,12 @@ def test_first_run_passes_and_own_agent_passes_what_it_can(
     result.stdout.fnmatch_lines(["gate crm[[]mine[]].pass_rate >= 0.60: BREACHED *", "gate questions*: not judged *"])
 
 
+@pytest.mark.parametrize("kind", ["questions", "checkpoints"])
+def test_each_file_of_a_new_project_passes_alone(pytester: pytest.Pytester, kind: str) -> None:
+    assert main(["init", "."]) == 0
+    assert pytester.runpytest(f"evals/test_{kind}.py").ret == pytest.ExitCode.OK
+
+
 def test_model_is_named_in_settings_and_workflow(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

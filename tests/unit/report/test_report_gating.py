@@ -655,6 +655,17 @@ def test_a_gate_on_an_agent_that_is_not_in_the_run_is_not_judged_where_it_can_no
     assert concerning("crm.pass_rate >= 0.6", controls)
 
 
+def test_gate_on_a_known_agent_in_a_suite_that_was_not_selected_does_not_apply() -> None:
+    found = of(*played(1, 0, "oracle"))
+    some = replace(found, run={**found.run, "parts": [{"partial": True}]})
+
+    assert not concerning("questions[mine].pass_rate >= 0.6", some, "mine")
+    assert concerning("questions[mine].pass_rate >= 0.6", found, "mine")
+    assert concerning("questions[mien].pass_rate >= 0.6", some, "mine")
+    gates = [Gate.parse(f"{suite}[mine].pass_rate >= 0.6") for suite in ("crm", "questions")]
+    assert concerned(gates, some)[0] == []  # crm has only a control, so the other gate is about another part
+
+
 def test_an_oracle_that_fails_unjudged_is_not_forgiven() -> None:
     """Gates on others may hold, but the harness or a case is wrong."""
     found = of(*played(1, 1, "oracle"), *played(2, 0, "mine"))
