@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -103,3 +105,13 @@ def test_page_on_reports_shows_the_summary_as_it_is_printed() -> None:
     ]
     printed = "\n".join(RunEnd(report=report, places=places).lines(80, None))
     assert printed in (ROOT / "docs" / "reference" / "reports.md").read_text(encoding="utf-8"), printed
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
+def test_page_on_checkpoints_shows_what_crmeval_judge_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["init", "."]) == 0
+    ((command, output),) = [each for each in commands() if each[0].startswith("crmeval judge")]
+    judge_command = [sys.executable, "-m", "pytest_crmeval.cli", *shlex.split(command)[1:]]
+    done = subprocess.run(judge_command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    assert_shown(output, done.stdout)
