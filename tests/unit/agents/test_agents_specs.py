@@ -106,10 +106,10 @@ def test_parameters_that_nobody_takes_are_told() -> None:
     assert "takes no arguments" in refusal("crmeval_test_bots:Closer?temperature=0")
 
 
-def test_a_module_that_is_not_there_is_told() -> None:
-    """With the place where it should be."""
+def test_missing_module_is_reported_with_the_setting_that_adds_its_folder() -> None:
     assert (
-        "agent 'crmeval_no_such_module:Closer': there is no module 'crmeval_no_such_module' on the Python path"
+        "agent 'crmeval_no_such_module:Closer': there is no module 'crmeval_no_such_module' on the Python path; add its "
+        'folder to pytest\'s setting pythonpath, for example pythonpath = ["."] in [tool.pytest.ini_options]'
         == refusal("crmeval_no_such_module:Closer")
     )
 
@@ -131,11 +131,11 @@ def test_an_attribute_that_is_not_there_is_told(attribute: str) -> None:
 
 @pytest.mark.usefixtures("bots")
 @pytest.mark.parametrize("attribute", ["number", "Nameless"])
-def test_what_is_no_agent_is_told(attribute: str) -> None:
-    """An agent has a name and replies."""
+def test_object_without_a_name_is_not_an_agent(attribute: str) -> None:
     spec = f"crmeval_test_bots:{attribute}"
+    needs = "it needs a name and reply(messages, tools), and has no attribute 'name'"
 
-    assert f"agent {spec!r} is not an agent: it needs a name and reply(messages, tools)" == refusal(spec)
+    assert f"agent {spec!r} is not an agent: {needs}" == refusal(spec)
 
 
 @pytest.mark.usefixtures("bots")
