@@ -108,8 +108,8 @@ def test_parameters_that_nobody_takes_are_told() -> None:
 
 def test_missing_module_is_reported_with_the_setting_that_adds_its_folder() -> None:
     assert (
-        "agent 'crmeval_no_such_module:Closer': there is no module 'crmeval_no_such_module' on the Python path; add its "
-        'folder to pytest\'s setting pythonpath, for example pythonpath = ["."] in [tool.pytest.ini_options]'
+        "agent 'crmeval_no_such_module:Closer': there is no module 'crmeval_no_such_module' on the Python path; add "
+        'its folder to pytest\'s setting pythonpath, for example pythonpath = ["."] in [tool.pytest.ini_options]'
         == refusal("crmeval_no_such_module:Closer")
     )
 
