@@ -1,6 +1,6 @@
 """Requests that lack a value, which the agent has to ask for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,6 +28,30 @@ def _filled(story: Story, last: OpenRequest, found: dict[str, Any], said: dict[s
     about = apply_to_world(story, last.wanted, args, last.about, feminine=last.feminine)
     kind = "creation" if last.wanted.startswith("create") else "update"
     return Intent(tool=last.wanted, args=args, slots=said, phrase=phrase, skills=frozenset({kind}), about=about)
+
+
+def _other(story: Story, values: Sequence[str], last: OpenRequest, column: str) -> str:
+    """Draw another value than the record has."""
+    now = last.about[column] if last.about else ""
+    return story.chance.one_of([value for value in values if value != now])
+
+
+_ANSWERS: Mapping[str, tuple[str, str, Callable[[Story, OpenRequest], str]]] = {
+    "file_it_is": ("file_name", "file", lambda story, last: file_name(story, last.given["entity_type"])),
+    "words_are": ("content", "note", lambda story, last: note_text(story, last.given["entity_type"])),
+    "number_it_is": ("phone", "phone", lambda story, _: unused_names.phone(story)),
+    "last_name_it_is": ("last_name", "last", lambda story, _: unused_names.person(story)[1]),
+    "stage_it_is": ("stage", "stage", lambda story, last: _other(story, STAGES, last, "stage")),
+    "owner_it_is": ("owner", "owner", lambda story, last: _other(story, vocabulary.owners(), last, "owner")),
+}
+"""Wording of an answer -> the column that was missing, its slot in the wording, and how the value is drawn."""
+
+
+def _answer(story: Story, last: OpenRequest, phrase: str) -> Intent:
+    """Return the request, complete with the one value that was missing."""
+    column, slot, draw = _ANSWERS[phrase]
+    value = draw(story, last)
+    return _filled(story, last, {column: value}, {slot: value}, phrase)
 
 
 def client_without_email(story: Story) -> Intent | None:
@@ -64,36 +88,29 @@ def file_without_name(story: Story) -> Intent | None:
     """Upload a file without its name."""
     row = story.pick(story.chance.one_of(("Opportunity", "Client", "Quote", "Contract")))
     given = {"entity_type": row.entity, "entity_id": row.ref}
-    return _asked({"record": story.refer_to(row)}, "upload_document", given, about=row, follow_up=_file_it_is)
-
-
-def _file_it_is(story: Story, last: OpenRequest) -> Intent:
-    name = file_name(story, last.given["entity_type"])
-    return _filled(story, last, {"file_name": name}, {"file": name}, "file_it_is")
+    return _asked(
+        {"record": story.refer_to(row)},
+        "upload_document",
+        given,
+        about=row,
+        follow_up=partial(_answer, phrase="file_it_is"),
+    )
 
 
 def note_without_words(story: Story) -> Intent | None:
     """Add a note without its text."""
     row = story.pick(story.chance.one_of(("Opportunity", "Client", "Contact")))
     given = {"entity_type": row.entity, "entity_id": row.ref}
-    return _asked({"record": story.refer_to(row)}, "add_note", given, about=row, follow_up=_words_are)
-
-
-def _words_are(story: Story, last: OpenRequest) -> Intent:
-    text = note_text(story, last.given["entity_type"])
-    return _filled(story, last, {"content": text}, {"note": text}, "words_are")
+    return _asked(
+        {"record": story.refer_to(row)}, "add_note", given, about=row, follow_up=partial(_answer, phrase="words_are")
+    )
 
 
 def phone_without_number(story: Story) -> Intent | None:
     """Change a contact's phone number without the new number."""
     person = story.pick("Contact")
     given, slots = {"contact_id": person.ref}, {"contact": story.refer_to(person)}
-    return _asked({**slots}, "modify_contact", given, about=person, follow_up=_number_it_is)
-
-
-def _number_it_is(story: Story, last: OpenRequest) -> Intent:
-    number = unused_names.phone(story)
-    return _filled(story, last, {"phone": number}, {"phone": number}, "number_it_is")
+    return _asked({**slots}, "modify_contact", given, about=person, follow_up=partial(_answer, phrase="number_it_is"))
 
 
 def person_without_last_name(story: Story) -> Intent | None:
@@ -102,12 +119,9 @@ def person_without_last_name(story: Story) -> Intent | None:
     first, _, feminine = unused_names.person(story)
     slots: dict[str, Slot] = {"client": story.refer_to(client), "first": first}
     given = {"first_name": first, "client_id": client.ref}
-    return _asked(slots, "create_new_contact", given, feminine=feminine, follow_up=_last_name_it_is)
-
-
-def _last_name_it_is(story: Story, last: OpenRequest) -> Intent:
-    _, name, _ = unused_names.person(story)
-    return _filled(story, last, {"last_name": name}, {"last": name}, "last_name_it_is")
+    return _asked(
+        slots, "create_new_contact", given, feminine=feminine, follow_up=partial(_answer, phrase="last_name_it_is")
+    )
 
 
 def _deal_change(story: Story, follow_up: Callable[[Story, OpenRequest], Intent | None]) -> Intent | None:
@@ -131,18 +145,6 @@ def _day_it_is(story: Story, last: OpenRequest) -> Intent | None:
     return replace(intent, relative=day.relative)
 
 
-def _stage_it_is(story: Story, last: OpenRequest) -> Intent:
-    now = last.about["stage"] if last.about else ""
-    stage = story.chance.one_of([stage for stage in STAGES if stage != now])
-    return _filled(story, last, {"stage": stage}, {"stage": stage}, "stage_it_is")
-
-
-def _owner_it_is(story: Story, last: OpenRequest) -> Intent:
-    now = last.about["owner"] if last.about else ""
-    owner = story.chance.one_of([name for name in vocabulary.owners() if name != now])
-    return _filled(story, last, {"owner": owner}, {"owner": owner}, "owner_it_is")
-
-
 _change = partial(Scenario, entity="Opportunity", weight=0.5, trouble=True)
 SCENARIOS = (
     Scenario(make=client_without_email, entity="Client", trouble=True),
@@ -153,6 +155,12 @@ SCENARIOS = (
     Scenario(make=person_without_last_name, entity="Contact", weight=0.6, trouble=True),
     _change(make=partial(_deal_change, follow_up=_amount_it_is), wordings="deal_change_without_amount"),
     _change(make=partial(_deal_change, follow_up=_day_it_is), wordings="deal_change_without_day"),
-    _change(make=partial(_deal_change, follow_up=_stage_it_is), wordings="deal_change_without_stage"),
-    _change(make=partial(_deal_change, follow_up=_owner_it_is), wordings="deal_change_without_owner"),
+    _change(
+        make=partial(_deal_change, follow_up=partial(_answer, phrase="stage_it_is")),
+        wordings="deal_change_without_stage",
+    ),
+    _change(
+        make=partial(_deal_change, follow_up=partial(_answer, phrase="owner_it_is")),
+        wordings="deal_change_without_owner",
+    ),
 )
