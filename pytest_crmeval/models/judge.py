@@ -51,7 +51,7 @@ def _samples(path: str, given: list[str]) -> int:
     (text,) = given
     whole = text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_SAMPLES))
     if not whole or not 1 <= int(text) <= MOST_SAMPLES:
-        raise JudgeSpecError(f"{path}: samples={text}: give a whole number from 1 to {MOST_SAMPLES}")
+        raise JudgeSpecError(f"{path}: samples={text}: must be a whole number from 1 to {MOST_SAMPLES}")
     return int(text)
 
 
@@ -111,7 +111,7 @@ class JudgementCache:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise CorruptError(f"{path} is not a judgement, so the judge was asked again: {error}") from error
+            raise CorruptError(f"{path} is not a judgement, so the judge was called again: {error}") from error
         return Judgement(grades=tuple(grades), cached=True, key=key)
 
     def keep(self, key: str, judge: ModelIdentity, grades: Sequence[Grade]) -> None:
@@ -192,7 +192,7 @@ class Panel:
         try:
             cache.keep(key, self._identity, judgement.grades)
         except OSError as error:
-            return replace(judgement, notes=(f"the judgement can't be kept for the next run: {error}",))
+            return replace(judgement, notes=(f"could not store the judgement for later runs: {error}",))
         return judgement
 
     def _ask(self, prompt: Prompt) -> Judgement:

@@ -72,7 +72,7 @@ class RetryingModel:
                 raise ModelError(Cause.GIVEN_UP, f"{self._spec}: {permits.refusal}")
         completion = answer.completion
         if _is_empty(completion) and not completion.reply.has_only_thoughts:  # the meter notes those
-            also = ", also when it was asked again" if empty else ""
+            also = ", also when asked again" if empty else ""
             meter.note(f"{self._spec} returned an empty answer{also}: it counts as the reply")
         if failures:
             completion = replace(completion, usage=completion.usage + Usage(retries=failures))

@@ -80,7 +80,7 @@ class ModelSpec:
             values = {name: _PARSERS[name](text) for name, text in given.items()}
             temperature, hottest = values.get("temperature"), HOTTEST[provider]
             if temperature is not None and temperature > hottest:
-                raise ValueError(f"temperature={temperature:g}: give a number from 0 to {hottest:g}")  # noqa: TRY301
+                raise ValueError(f"temperature={temperature:g}: must be a number from 0 to {hottest:g}")  # noqa: TRY301
             return cls(provider=provider, model=model, **values)
         except ValueError as error:
             raise SpecError(f"{path}: {error}") from None
@@ -99,7 +99,7 @@ def _parameters(path: str, query: str) -> list[tuple[str, str]]:
         if name in {"api_key", "token"}:
             raise SpecError(f"{path}: specs are printed, so they must not contain a key; name its variable: ?key=NAME")
         if name not in known:
-            raise SpecError(f"{path}: there is no parameter {name!r}; there are {', '.join(sorted(known))}")
+            raise SpecError(f"{path}: unknown parameter {name!r}; known: {', '.join(sorted(known))}")
     if len(dict(found)) < len(found):
         raise SpecError(f"{path}: a parameter is given twice")
     return found
@@ -117,13 +117,13 @@ def _number(name: str, text: str, *, least: float, most: float) -> float:
     except ValueError:
         raise ValueError(f"{name}={text} is not a number") from None
     if not least <= number <= most:
-        raise ValueError(f"{name}={text}: give a number from {least:g} to {most:g}")
+        raise ValueError(f"{name}={text}: must be a number from {least:g} to {most:g}")
     return number
 
 
 def _whole(name: str, text: str, *, least: int, most: int) -> int:
     if not text.isdecimal() or not least <= int(text) <= most:
-        raise ValueError(f"{name}={text}: give a whole number from {least} to {most}")
+        raise ValueError(f"{name}={text}: must be a whole number from {least} to {most}")
     return int(text)
 
 
@@ -159,7 +159,7 @@ def _price(text: str) -> Price:
         return Price(input=parts[0], cached=parts[0], output=parts[1])
     if len(parts) == 3:  # noqa: PLR2004 (input/cached/output)
         return Price(input=parts[0], cached=parts[1], output=parts[2])
-    raise ValueError(f"price={text}: give dollars per million tokens, input/output or input/cached/output")
+    raise ValueError(f"price={text}: must be dollars per million tokens, input/output or input/cached/output")
 
 
 def _key(text: str) -> str:

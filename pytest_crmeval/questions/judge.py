@@ -106,7 +106,7 @@ def verdict_in(completion: Completion) -> Grade:
     if not calls:
         return _in_text(completion)
     if len(calls) > 1 or calls[0].tool != TOOL or not isinstance(calls[0].arguments, Mapping):
-        raise NoGradeError("it called something else than one grade")
+        raise NoGradeError("it did not make exactly one call of grade")
     return _in_fields(calls[0].arguments)
 
 

@@ -191,7 +191,7 @@ def test_a_bad_spec_is_refused_before_anything_is_started(project: Project, prov
     result = project().runpytest("--crmeval-agent", "openai:gpt-4.1?temprature=1")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines(["*no parameter 'temprature'; there are api, base_url*"])
+    result.stderr.fnmatch_lines(["*unknown parameter 'temprature'; known: api, base_url*"])
 
 
 def test_the_agent_is_told_our_prompt_and_nothing_of_the_answer_key(project: Project, providers: Providers) -> None:

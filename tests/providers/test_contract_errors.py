@@ -87,7 +87,7 @@ class TestErrors:
         """And where it is not known."""
         error = str(desk.error(Status(404, "nothing here")))
 
-        assert "is there a model" in error
+        assert "; check that http" in error
         assert "://" in error
 
     @pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b"null", b'{"choices":null,"output":5,"content":""}'])

@@ -184,7 +184,7 @@ def test_an_error_is_a_line(status: int) -> None:
 
     assert len(error.args[0]) <= LONGEST
     assert "\n" not in error.args[0]
-    assert error.args[0].endswith({400: "…", 401: "; check MY_KEY", 404: "at http://x.example/v1?"}[status])
+    assert error.args[0].endswith({400: "…", 401: "; check MY_KEY", 404: "has a model gpt-x"}[status])
 
 
 def test_a_redirect_is_a_wrong_address() -> None:

@@ -88,7 +88,7 @@ class TestApi:
 
         assert ["Hi", "Hi"] == replies
         assert [CHAT, RESPONSES, RESPONSES] == [seen.path for seen in server.seen]
-        assert ["gpt-9 is only supported in v1/responses: asked there"] == meter.notes
+        assert ["gpt-9 is only supported in v1/responses, which was used instead"] == meter.notes
 
     def test_who_chose_an_api_is_not_moved(self) -> None:
         """The error says what to choose."""

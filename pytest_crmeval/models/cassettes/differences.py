@@ -65,7 +65,7 @@ def _in_prompt(request: Request, line: Mapping[str, Any], prompts: Mapping[str, 
         return
     known = prompts.get(before)
     if known is None:
-        yield f"the system prompt or the tools differ from what was recorded (prompts/{before}.json is not there)"
+        yield f"the system prompt or the tools differ from what was recorded (prompts/{before}.json is missing)"
         return
     if known["system"] != request.prompt.system:
         yield f"the system prompt differs from what was recorded\n{_diff(known['system'], request.prompt.system)}"
@@ -75,9 +75,9 @@ def _in_prompt(request: Request, line: Mapping[str, Any], prompts: Mapping[str, 
 def _in_messages(now: Sequence[Json], before: Sequence[Json]) -> Iterator[str]:
     for number, (was, is_now) in enumerate(zip_longest(before, now), start=1):
         if was is None:
-            yield f"message {number} of {len(now)} was not there when it was recorded\n{_diff('', is_now)}"
+            yield f"message {number} of {len(now)} was not recorded\n{_diff('', is_now)}"
         elif is_now is None:
-            yield f"message {number} of {len(before)} was recorded, and is missing\n{_diff(was, '')}"
+            yield f"message {number} of {len(before)} was recorded, but is missing now\n{_diff(was, '')}"
         elif _differ(was, is_now):
             yield f"message {number} of {len(now)} differs from what was recorded\n{_diff(was, is_now)}"
 

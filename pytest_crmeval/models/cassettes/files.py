@@ -109,7 +109,7 @@ def read(path: Path) -> dict[int, list[RecordedExchange]]:
             else:
                 trials[trial].append(recording.read(record))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            why = _why(error) if trial else f"the first line is to be that of {SCHEMA}"
+            why = _why(error) if trial else f"the first line must be the header of {SCHEMA}"
             raise CassetteError(f"{path}:{number}: not an exchange ({why}); {_AGAIN}") from error
     return trials
 

@@ -124,7 +124,11 @@ class ModelQueue:
         if feedback.ok:
             self.breaker.answered()
         if feedback.tokens is not None:
-            self._settle(ticket, feedback.tokens)
+            if ticket.tokens > 0:
+                self._shares.note(feedback.tokens / ticket.tokens)
+            for quota, draft in ticket.drafts:
+                if quota.kind == "tokens":
+                    quota.settle(draft, feedback.tokens)
         if not feedback.ok and feedback.retry_after is not None:
             self._paused_until = max(self._paused_until, now.time + bounded(feedback.retry_after))
         for reading in readings(feedback.headers, now.date):  # calls in progress may not be counted in it yet
@@ -148,13 +152,6 @@ class ModelQueue:
         """Return the expected costs of a call, by the share of their bounds that earlier calls used."""
         tokens = ticket.tokens * self._shares.expected(len(self.asking) + 1)
         return {"requests": 1.0, "tokens": tokens, "output": min(tokens, OUTPUT)}
-
-    def _settle(self, ticket: Ticket, tokens: int) -> None:
-        if ticket.tokens > 0:
-            self._shares.note(tokens / ticket.tokens)
-        for quota, draft in ticket.drafts:
-            if quota.kind == "tokens":
-                quota.settle(draft, tokens)
 
 
 class ModelQueues:

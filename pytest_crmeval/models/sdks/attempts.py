@@ -62,7 +62,7 @@ def target_of(spec: ModelSpec, key: str, address: str) -> Target:
     """Return the target of requests; ModelError if the key has characters that no key has."""
     target = Target(provider=spec.provider, model=spec.model, address=shown(address), key_name=spec.key_name, key=key)
     if not (key.isascii() and key.isprintable()):
-        raise failed(Cause.AUTHENTICATION, f"{spec.key_name} has characters in it that no key has", target)
+        raise failed(Cause.AUTHENTICATION, f"{spec.key_name} contains characters that are not allowed in a key", target)
     return target
 
 
@@ -123,7 +123,7 @@ class SdkBackend:
         try:
             return self._client()
         except (ImportError, ValueError, OSError) as error:  # an invalid proxy or certificate in the environment
-            what = f"no client can be made with this environment: {type(error).__name__}: {error}"
+            what = f"could not create a client in this environment: {type(error).__name__}: {error}"
             raise failed(Cause.UNREACHABLE, what, self._target) from None
 
     def _adapt(self, refusal: ErrorResponse, dialect: Dialect, body: Mapping[str, Any]) -> bool:
@@ -131,7 +131,7 @@ class SdkBackend:
         other = self._other
         if other is not None and dialect is not other and f"v1{other.path}" in refusal.words:
             self._dialect = other
-            self._notes = (f"{self._target.model} is only supported in v1{other.path}: asked there",)
+            self._notes = (f"{self._target.model} is only supported in v1{other.path}, which was used instead",)
             return True
         return dialect.settings.do_without(refusal, body)
 

@@ -120,10 +120,10 @@ def explained(error: BaseException, target: Target) -> ModelError:
             return failed(Cause.TOO_LARGE, str(cause), target)
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            advice = "; SSL_CERT_FILE may name the authorities that you trust"
+            advice = "; SSL_CERT_FILE can name your certificate authorities"
             return failed(Cause.UNREACHABLE, f"{target.address}: {cause}", target, advice=advice)
     if any("Timeout" in type(cause).__name__ for cause in causes):
-        return failed(Cause.TIMEOUT, f"no whole answer from {target.address} in time", target)
+        return failed(Cause.TIMEOUT, f"no complete answer from {target.address} within the time limit", target)
     said = next((text for cause in reversed(causes) if (text := str(cause))), "")
     return failed(Cause.CONNECTION, f"{target.address}: {type(causes[-1]).__name__} {said}", target)
 
@@ -172,7 +172,7 @@ def _refused(refusal: ErrorResponse, target: Target) -> ModelError:
     if cause is Cause.AUTHENTICATION:
         advice = f"; check {target.key_name}"
     elif cause is Cause.UNKNOWN_MODEL:
-        advice = cut(f"; is there a model {target.model} at {target.address}?", LONGEST // 2)
+        advice = cut(f"; check that {target.address} has a model {target.model}", LONGEST // 2)
     what = f"the server answered {refusal.status}: {refusal.words}"
     error = failed(cause, what, target, advice=advice, retry_after=retry_after(refusal.headers))
     error.overloaded, error.headers = refusal.status in _TOO_MUCH_WORK, limits(refusal.headers)

@@ -30,7 +30,9 @@ class Chat:
 
     def body(self, prompt: Prompt) -> Mapping[str, Any]:
         """Return the request."""
-        body: dict[str, Any] = {"model": self._model, **self.settings.values, "messages": self._messages(prompt)}
+        system = [{"role": "system", "content": prompt.system}] if prompt.system else []
+        said = [entry for place, message in enumerate(prompt.messages) for entry in self._said(place, message)]
+        body: dict[str, Any] = {"model": self._model, **self.settings.values, "messages": [*system, *said]}
         if prompt.tools:
             body["tools"] = self._tools.of(prompt.tools)
         if prompt.must_call and self.settings.forces_tools:
@@ -45,23 +47,25 @@ class Chat:
         """Return the first choice."""
         found = converted(answer, _Answer)
         if not found.choices:
-            raise UnusableError(Cause.MALFORMED, "there is no choice in it")
+            raise UnusableError(Cause.MALFORMED, "it has no choices")
         choice = found.choices[0]
         if choice.finish_reason == "content_filter":
-            raise UnusableError(Cause.FILTERED, "the provider's filter took the answer away")
+            raise UnusableError(Cause.FILTERED, "the provider's content filter removed the answer")
         if choice.error or choice.finish_reason in _BROKEN_OFF:
-            raise UnusableError(Cause.OVERLOADED, "the server broke off")
-        reply, usage = _reply(choice), _usage(answer)
+            raise UnusableError(Cause.OVERLOADED, "the server stopped in the middle of the answer")
+        message = choice.message
+        calls = tuple(
+            called(call.function.name, call.function.arguments) for call in message.tool_calls or () if call.function
+        )
+        text = message.text or message.refusal or ""
+        if not (text or calls or message.thoughts or choice.finish_reason in _FINISHED):
+            raise UnusableError(Cause.MALFORMED, "the choice has no content, no calls and no finish reason")
+        reply, usage = Reply(text=text, calls=calls, thoughts=message.thoughts), _usage(answer)
         return Completion(reply=reply, usage=usage, ending=_ending(choice, reply))
 
     def usage(self, answer: object) -> Usage | None:
         """Return the usage that the server reports; None if it reports none."""
         return _usage(answer) if is_counted(answer) else None
-
-    def _messages(self, prompt: Prompt) -> list[dict[str, Any]]:
-        system = [{"role": "system", "content": prompt.system}] if prompt.system else []
-        said = [entry for place, message in enumerate(prompt.messages) for entry in self._said(place, message)]
-        return [*system, *said]
 
     def _said(self, place: int, message: Message) -> list[dict[str, Any]]:
         if message.speaker == "crm":
@@ -150,17 +154,6 @@ _BROKEN_OFF = frozenset({"error", "abort", "cancelled", "canceled"})
 """Finish reasons of gateways and vLLM for an answer that was interrupted, which is not the model's fault."""
 _FINISHED = frozenset({"stop", "length"})
 """Finish reasons of answers that may be empty; an empty answer with another reason was interrupted."""
-
-
-def _reply(choice: _Choice) -> Reply:
-    message = choice.message
-    calls = tuple(
-        called(call.function.name, call.function.arguments) for call in message.tool_calls or () if call.function
-    )
-    text = message.text or message.refusal or ""
-    if not (text or calls or message.thoughts or choice.finish_reason in _FINISHED):
-        raise UnusableError(Cause.MALFORMED, "the choice has neither content nor calls, and no end")
-    return Reply(text=text, calls=calls, thoughts=message.thoughts)
 
 
 def _ending(choice: _Choice, reply: Reply) -> StopReason:

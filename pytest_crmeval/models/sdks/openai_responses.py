@@ -46,7 +46,15 @@ class Responses:
     def read(self, answer: object) -> Completion:
         """Return the whole output in one reply."""
         found = converted(answer, _Answer)
-        _check(found)
+        if found.error is not None or found.status == "failed":
+            error = found.error or _Failure()
+            raise UnusableError(_FAILURES.get(error.code or "", Cause.OVERLOADED), f"{error.code}: {error.message}")
+        if found.stopped_by == "content_filter":
+            raise UnusableError(Cause.FILTERED, "the provider's content filter removed the answer")
+        if found.status in _BROKEN_OFF:
+            raise UnusableError(Cause.OVERLOADED, f"the server stopped in the middle of the answer: {found.status}")
+        if not found.output and found.status not in _FINISHED:
+            raise UnusableError(Cause.MALFORMED, "it has no output, and is not finished")
         messages = of_type("message", found.output, _Message)
         calls = of_type("function_call", found.output, _Call)
         text = "\n".join(said for message in messages if (said := message.said))
@@ -153,18 +161,6 @@ _BROKEN_OFF = frozenset({"cancelled", "in_progress", "queued"})
 """Statuses of a response that was interrupted, which is not the model's fault."""
 _FINISHED = frozenset({"completed", "incomplete"})
 """Statuses of responses that may be empty."""
-
-
-def _check(answer: _Answer) -> None:
-    if answer.error is not None or answer.status == "failed":
-        error = answer.error or _Failure()
-        raise UnusableError(_FAILURES.get(error.code or "", Cause.OVERLOADED), f"{error.code}: {error.message}")
-    if answer.stopped_by == "content_filter":
-        raise UnusableError(Cause.FILTERED, "the provider's filter took the answer away")
-    if answer.status in _BROKEN_OFF:
-        raise UnusableError(Cause.OVERLOADED, f"the server broke off: it is {answer.status}")
-    if not answer.output and answer.status not in _FINISHED:
-        raise UnusableError(Cause.MALFORMED, "there is no output in it, and no end")
 
 
 def _ending(answer: _Answer, reply: Reply, *, refused: bool) -> StopReason:

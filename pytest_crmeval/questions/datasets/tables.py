@@ -39,7 +39,7 @@ def read(path: Path, offset: int, row: int) -> Found:
         file.seek(offset)
         for line, _, cells in _filled(_Rows(file)):
             return Found(line, offset, row, partial(_question, kind, head, cells, row))
-    raise FieldError("", "the row is gone")
+    raise FieldError("", "the row no longer exists")
 
 
 class _Rows:
@@ -76,7 +76,7 @@ def _head(rows: _Rows) -> list[str]:
     """Return the columns in lower case."""
     for _, _, cells in rows:
         return [cell.strip().lower() for cell in cells]
-    raise FieldError("", "the file is empty; a table begins with its columns")
+    raise FieldError("", "the file is empty; a table starts with a header row")
 
 
 def _filled(rows: _Rows) -> Iterator[tuple[int, int, list[str]]]:
@@ -85,7 +85,7 @@ def _filled(rows: _Rows) -> Iterator[tuple[int, int, list[str]]]:
 
 def _question(kind: Kind, head: list[str], cells: list[str], row: int) -> Question:
     if len(cells) != len(head):
-        raise FieldError("row", f"has {len(cells)} cells, and there are {len(head)} columns")
+        raise FieldError("row", f"has {len(cells)} cells, but the table has {len(head)} columns")
     return kind(dict(zip(head, cells, strict=True)), row)
 
 

@@ -250,13 +250,13 @@ CHANGED = crm_says([ToolResult(value=[{"name": "Zoé"}], note="all"), SECOND.pro
         ),
         pytest.param(
             replace(SECOND.prompt, messages=[*SECOND.prompt.messages, user_says("Hello?")]),
-            "message 4 of 4 was not there when it was recorded",
+            "message 4 of 4 was not recorded",
             ['+ "text": "Hello?"'],
             id="another message",
         ),
         pytest.param(
             replace(SECOND.prompt, messages=SECOND.prompt.messages[:2]),
-            "message 3 of 3 was recorded, and is missing",
+            "message 3 of 3 was recorded, but is missing now",
             ['- "speaker": "crm",'],
             id="a message less",
         ),
@@ -267,7 +267,10 @@ CHANGED = crm_says([ToolResult(value=[{"name": "Zoé"}], note="all"), SECOND.pro
             id="must call",
         ),
         pytest.param(
-            FIRST.prompt, "message 2 of 3 was recorded, and is missing", ['- "speaker": "agent",'], id="asked before"
+            FIRST.prompt,
+            "message 2 of 3 was recorded, but is missing now",
+            ['- "speaker": "agent",'],
+            id="asked before",
         ),
     ],
 )

@@ -549,7 +549,7 @@ def test_the_note_of_an_empty_answer_says_that_it_was_asked_for_again_only_if_it
 
     assert [
         "openai:m returned an empty answer: it counts as the reply",
-        "openai:m returned an empty answer, also when it was asked again: it counts as the reply",
+        "openai:m returned an empty answer, also when asked again: it counts as the reply",
     ] == notes
 
 

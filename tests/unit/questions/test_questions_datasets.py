@@ -167,33 +167,40 @@ def test_a_file_that_is_gone_is_told(file: File) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"grader": "vibes"}, "grader: Invalid enum value 'vibes'"),
+        ({"grader": "vibes"}, "grader: Invalid enum value 'vibes'; known values: choice, exact, judge, numeric"),
         ({"id": ""}, "id: Expected `str` of length >= 1"),
-        ({"anwser": "x"}, "line: Object contains unknown field `anwser`"),
+        (
+            {"anwser": "x"},
+            (
+                "line: Object contains unknown field `anwser`; did you mean answer? "
+                "known fields: id, question, answer, grader, choices, aliases, tolerance, "
+                "may_abstain, tags, split, metadata"
+            ),
+        ),
         ({"question": " "}, "question: is empty"),
-        ({"answer": " ?! "}, "answer: has no letter and no digit: nothing could be compared with it"),
-        ({"choices": ["a", "b"]}, "choices: are of no use with the grader exact"),
-        ({"grader": "choice", "choices": ["a"]}, "choices: there must be 2 to 26 of them, found 1"),
+        ({"answer": " ?! "}, "answer: has neither a letter nor a digit, so no reply could match it"),
+        ({"choices": ["a", "b"]}, "choices: do not apply to the grader exact"),
+        ({"grader": "choice", "choices": ["a"]}, "choices: must be 2 to 26, found 1"),
         (
             {"grader": "choice", "choices": ["a", "A."], "answer": "A"},
-            "choices: must be different: one is empty, or two are the same",
+            "choices: must be different and not empty",
         ),
         ({"grader": "choice", "choices": ["x", "y"], "answer": "C"}, "answer: must be a letter from A to B"),
         ({"grader": "choice", "choices": ["x", "y"], "answer": "AB"}, "answer: must be a letter from A to B"),
         (
             {"grader": "choice", "choices": ["x", "y"], "answer": "A", "aliases": ["B"]},
-            "aliases: are of no use with the grader choice: one letter is right",
+            "aliases: do not apply to the grader choice: one letter is right",
         ),
         ({"grader": "numeric", "answer": "many"}, "answer: must be one number, in digits"),
         ({"grader": "numeric", "answer": "3 or 4"}, "answer: must be one number, in digits"),
         (
             {"grader": "numeric", "answer": "5 or more"},
-            "answer: could not be recognised if it were given; write it as a reply would say it",
+            "answer: would not be recognised in a reply; write it as a reply would state it",
         ),
-        ({"tolerance": 1}, "tolerance: is of no use with the grader exact"),
+        ({"tolerance": 1}, "tolerance: does not apply to the grader exact"),
         ({"grader": "numeric", "answer": 1, "tolerance": -1}, "tolerance: Expected `float` >= 0.0"),
         ({"may_abstain": True}, "may_abstain: only a judge can distinguish not knowing from being wrong"),
-        ({"split": "dev"}, "split: Invalid enum value 'dev'"),
+        ({"split": "dev"}, "split: Invalid enum value 'dev'; known values: test, train"),
     ],
     ids=str,
 )
@@ -205,9 +212,9 @@ def test_what_nobody_can_answer_is_refused(file: File, change: dict[str, Any], w
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("", "s.csv: the file is empty; a table begins with its columns"),
+        ("", "s.csv: the file is empty; a table starts with a header row"),
         ("metadata,problem,answer\n", "s.csv: the file has no question; write one JSON object per line, or a table"),
-        ("metadata,problem,answer\n,Who?\n", "s.csv:2: row: has 2 cells, and there are 3 columns"),
+        ("metadata,problem,answer\n,Who?\n", "s.csv:2: row: has 2 cells, but the table has 3 columns"),
         ('metadata,problem,answer\n,"Who?,x\n', "s.csv:2: this is not a table (CSV): unexpected end of data"),
         ("metadata,problem,answer\n, ,x\n", "s.csv:2: problem: is empty"),
         ("problem,answer,canary\nQUJD!,QUJD,c\n", "s.csv:2: problem: can't be decrypted: not base64"),

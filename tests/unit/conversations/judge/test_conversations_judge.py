@@ -192,7 +192,7 @@ def test_a_corrupt_file_is_asked_about_again_and_told(cache: JudgementCache) -> 
     judgement, again = judge(CASE, played()), judge(CASE, played())
 
     (note,) = judgement.notes
-    assert note.startswith(f"{path} is not a judgement, so the judge was asked again: ")
+    assert note.startswith(f"{path} is not a judgement, so the judge was called again: ")
     assert (1, False, True, ()) == (len(model.prompts), judgement.cached, again.cached, again.notes)
 
 
