@@ -72,7 +72,8 @@ def test_what_errored_is_repeated(project: Project) -> None:
     agent = ("--crmeval-agent", "bots:Broken")
     pytester.runpytest(*RUN, *agent)
     bots = pytester.path / "bots.py"
-    bots.write_text(bots.read_text().replace("class Broken:", "class Old:").replace("class Half:", "class Broken:"))
+    mended = bots.read_text().replace("class Broken:", "class Old:").replace("class Half:", "class Broken:")
+    bots.write_text(mended.replace('name = "half"', 'name = "broken"'))
 
     pytester.runpytest_subprocess(*RUN, *agent).assert_outcomes(passed=1)
 
