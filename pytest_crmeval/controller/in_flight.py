@@ -104,10 +104,12 @@ class InFlight:
             with suppress(TimeoutError):
                 idle.result(GRACE)
         finally:  # also at a second Ctrl-C, which abandons the cases in flight
-            if not idle.done() and self._config.pluginmanager.has_plugin("dsession"):
-                from pytest_crmeval.compat import end_workers_at_once
+            if not idle.done():
+                self._handler.control.abandon()
+                if self._config.pluginmanager.has_plugin("dsession"):
+                    from pytest_crmeval.compat import end_workers_at_once
 
-                end_workers_at_once(self._config)
+                    end_workers_at_once(self._config)
 
     def _finish_first(self) -> None:
         """Begin no more cases, and say that the one in this process is finished; in a signal handler."""

@@ -48,7 +48,7 @@ class SharedControl:
 
     @property
     def estimated(self) -> float:
-        """The part of ``spent`` that is the expected cost of calls whose worker died."""
+        """The part of ``spent`` that is the expected cost of calls whose answer was lost with a worker, or given up."""
         return self._budget.estimated
 
     @property
@@ -134,7 +134,8 @@ class SharedControl:
 
     def release(self, permit: int, feedback: Feedback) -> None:
         """Take a permit back, and count the cost of its call."""
-        self._budget.settle(self._reserved.pop(permit, 0), feedback.cost)
+        if permit in self._reserved:  # not if it was taken back
+            self._budget.settle(self._reserved.pop(permit), feedback.cost)
         if feedback.throttled:
             with self._guard:
                 self._throttled += 1
@@ -154,6 +155,10 @@ class SharedControl:
         for permit in gone:
             self._budget.lose(self._reserved.pop(permit, 0))
         self._limits.forget(gone)
+
+    def abandon(self) -> None:
+        """Take back all permits: the answers of calls in progress are not waited for."""
+        self.forget(tuple(self._reserved))
 
     def close(self) -> None:
         """Release all threads that wait for a permit: the run is over."""

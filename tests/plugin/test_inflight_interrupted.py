@@ -187,6 +187,29 @@ def test_a_second_interrupt_ends_the_run_at_once(
         assert pytest.ExitCode.INTERRUPTED == run.end()
 
 
+@pytest.mark.parametrize("xdist", [["-n", "1"], ["-p", "no:xdist"]], ids=["worker", "one process"])
+def test_calls_that_a_second_interrupt_gives_up_are_counted_as_spent(
+    project: Project, providers: Providers, xdist: list[str]
+) -> None:
+    """The provider may bill them: summary and report have their expected cost, as an estimate."""
+    server = providers(lambda seen: Hang() if re.search("Add c0[2-9]", seen.last_user_text) else crm_brain(seen))
+    pytester = project(many(6))
+    pytester.makeconftest(PATIENT)
+    folder = pytester.path
+    priced = ("--crmeval-agent", "openai:m?price=1000/1000", *named(folder), "--crmeval-inflight", "4")
+
+    with running(folder, *priced, *xdist) as run:
+        eventually(lambda: journalled(folder) == 2 and len(server.seen) == 2 * 2 + 4, "four calls are in flight")
+        to_the_group(run, signal.SIGINT)
+        eventually(lambda: "at most 3600 s; Ctrl-C gives" in run.output(), "the run says that it waits")
+        to_the_group(run, signal.SIGINT)
+        run.end()
+
+    assert pytest.approx(len(server.seen) * 0.12) == report_of(folder)["run"]["spent"]
+    assert "spent by this run: $0.96" in run.output()
+    assert "$0.48 of what was spent is an estimate" in run.output()
+
+
 def test_a_worker_that_is_killed_takes_only_what_it_was_playing(project: Project, providers: Providers) -> None:
     """What it had finished is on record, and not asked for again; the rest is played again."""
     brain = Holding(20)
