@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_crmeval.agents import CONTROLS
 from pytest_crmeval.channel import Finished
 from pytest_crmeval.controller.counting import counted, group_of, outcome_of
 from pytest_crmeval.controller.job_file import JobFile
@@ -159,8 +160,9 @@ class Recorder:
         except Exception as error:  # noqa: BLE001 (a scorer or an agent of the user may have put anything into it)
             self._fail(f"crmeval: the trial of {message.key} can't be recorded: {error}")
             return
-        if self._concluded and message.in_item and trial.verdict is Verdict.ERRORED:
-            return  # the run is over: a worker began its next test without the controller
+        is_free = trial.planned.spec in CONTROLS and not self._options.judge
+        if self._concluded and message.in_item and (is_free or trial.verdict is Verdict.ERRORED):
+            return  # the report is written: a worker began its next test without the controller
         if trouble := self._store(message.files):
             trial = replace(trial, notes=(*trial.notes, trouble))
             content = encoded_quickly(trial.to_dict())

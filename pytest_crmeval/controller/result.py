@@ -201,4 +201,5 @@ class RunResult:
         yield from filter(None, [self._unsaid])
         if trouble := self._recorder.job_trouble:
             yield f"the job is not up to date: {trouble}"
-        yield from filter(None, [self._recorder.failure])
+        if self._recorder.failure and self._recorder.failure not in self._handler.control.stopped.values():
+            yield self._recorder.failure

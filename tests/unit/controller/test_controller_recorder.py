@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,7 +38,7 @@ def recorder(folder: Path, control: SharedControl | None = None) -> Recorder:
     """Return the recorder of a run in this folder, which may have been begun before."""
     nothing: Any = Nothing()
     options: Any = SimpleNamespace(
-        run="r", folder=folder / "r", resumable=True, play_invalid=False, budget=None, learning_from=""
+        run="r", folder=folder / "r", resumable=True, play_invalid=False, budget=None, learning_from="", judge=""
     )
     return Recorder(options, control or SharedControl(), nothing, nothing)
 
@@ -103,6 +104,19 @@ def test_cases_that_workers_begin_after_the_end_of_the_run_are_not_recorded_as_e
 
     here.record(finished(Trial.errored(ONE, "the controller is gone"), in_item=True))
     here.record(finished(passed(TWO)))
+    here.close()
+
+    assert {"two": Verdict.PASSED} == recorded(tmp_path)
+
+
+def test_trials_of_controls_that_end_after_the_report_are_not_recorded(here: Recorder, tmp_path: Path) -> None:
+    """They cost nothing, and the journal would have more trials than the report; those of other agents are kept."""
+    paid = replace(TWO, spec="bots:Closer")
+    here.open(PART, [ONE, paid])
+    here.conclude()
+
+    here.record(finished(passed(ONE), in_item=True))
+    here.record(finished(passed(paid), in_item=True))
     here.close()
 
     assert {"two": Verdict.PASSED} == recorded(tmp_path)
