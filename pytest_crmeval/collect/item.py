@@ -25,7 +25,7 @@ from pytest_crmeval.ports.agent import agent_traceback
 from pytest_crmeval.questions.question import Question
 
 _LEARNER = "a learner plays each conversation once, as it is given: call evaluate with the test's own conversation"
-_AGAIN = "the test evaluates something else than it was given: what was played ahead was of no use"
+_AGAIN = "the test evaluates something else than it was given: the outcome that was played ahead is not used"
 
 
 class ItemEvaluation:
@@ -47,7 +47,7 @@ class ItemEvaluation:
         self._evaluation = self._kind.evaluation(setting, cast)
 
     def __call__(self, case: Case) -> Trial:
-        """Return the trial, and record it as this test's; a case that nobody can pass is recorded and skipped."""
+        """Return the trial, and record it as this test's; an invalid case is recorded and skipped."""
         if not isinstance(case, self._kind.case):
             raise pytest.UsageError(f"{self._item.nodeid}: evaluate takes the {self._kind.argument} of this test")
         if self._used:
@@ -177,9 +177,9 @@ def _note_properties(item: pytest.Item, report: pytest.TestReport, trial: Trial)
 
 
 def _conceal(case: CaseItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Take out of a report what is nobody's business: all that a confidential test, or what it called, has said.
+    """Remove from a report all that a confidential test, or code that it called, has written.
 
-    Nobody searches for quotes: pytest shortens what it shows, so a part of a secret is as likely as the whole.
+    Searching for quotes would not be enough: pytest shortens what it shows, so a part of a secret may be left.
     """
     if not case.param.ref.confidential:
         return
@@ -210,7 +210,7 @@ def _publishable(case: CaseItem, call: pytest.CallInfo[None], report: pytest.Tes
 
 
 def _is_misuse(error: pytest.ExceptionInfo[BaseException]) -> bool:
-    """Whether it is us who tell how something is to be used."""
+    """Whether an error is our own message about a wrong use."""
     module = str(error.traceback[-1].frame.f_globals.get("__name__"))
     return isinstance(error.value, pytest.UsageError | ControllerGoneError | SetupError) and module.startswith(
         "pytest_crmeval."

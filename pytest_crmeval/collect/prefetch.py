@@ -140,7 +140,7 @@ def _objection(case: CaseItem, known: dict[object, str]) -> str:
     return known[test]
 
 
-_NO_MODEL = "nobody wants it"
+_NO_MODEL = "not asked for"
 _LEARNER = (
     "{subject} learns from its conversations, so that they are played one after the other, ahead of their tests; "
     "{test} can't be played ahead: {why}; remove that, or choose another agent"

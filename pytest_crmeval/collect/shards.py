@@ -34,10 +34,10 @@ def in_shard(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
     players: "Callable[[Ref, str], Sequence[Player]]",
     marker: str,
 ) -> "Callable[[Ref, str], bool]":
-    """Return what tells whether a case is played in this shard by the agent of a spec; all are if there are no shards.
+    """Return a function that says whether this shard plays a case with the agent of a spec; without shards, all are.
 
-    ``players`` tells who plays each. What was dealt is remembered: shards of different hands do not add up to a whole,
-    nor do hands played in part.
+    ``players`` returns the agents that play a case. The selection is remembered: shards of different selections do not
+    add up to a whole, nor do shards that were played in part.
     """
     options = options_of(config)
     shard = options.shard

@@ -32,15 +32,20 @@ def mark_name(tag: str) -> str:
 
 
 def marks_of(config: pytest.Config, refs: "Iterable[Ref]") -> Mapping[str, pytest.MarkDecorator]:
-    """Register a mark for each tag and return them; a tag that somebody would act on gets none, and is noted."""
+    """Register a mark for each tag and return them; a tag that is already a mark gets none, and is noted."""
     first: dict[str, Ref] = {}
     for ref in refs:
         for tag in ref.tags:
             first.setdefault(tag, ref)
     names = {tag: name for tag in first if (name := mark_name(tag))}
     marks = once(config, _Marks)
-    taken = _registered(config) - marks.registered
-    marks.refused.update((_told(first[tag], tag, name), None) for tag, name in names.items() if name in taken)
+    declared = {line.partition(":")[0].partition("(")[0].strip() for line in config.getini("markers")}
+    taken = declared - marks.registered  # pytest, a plugin, a conftest or the project may act on these
+    for tag, name in names.items():
+        if name in taken:
+            place = f"{first[tag].path}:{first[tag].line}"
+            why = f"tags: {tag!r} is the mark {name!r} of pytest, a plugin or your project, which might act on it"
+            marks.refused[f"{place}: {why}; call the tag something else"] = None
     free = {tag: name for tag, name in names.items() if name not in taken}
     # All before the first is made: pytest reads the whole list again for a name that it has not met.
     for name in dict.fromkeys(free.values()):
@@ -51,19 +56,7 @@ def marks_of(config: pytest.Config, refs: "Iterable[Ref]") -> Mapping[str, pytes
 
 
 def acting_tags(config: pytest.Config) -> str:
-    """Return which tags somebody would act on, and where they are; nothing if there is none."""
-    told = [*once(config, _Marks).refused]
-    more = [f"... and {len(told) - SHOWN} more"] if len(told) > SHOWN else []
-    return "\n".join(told[:SHOWN] + more)
-
-
-def _registered(config: pytest.Config) -> set[str]:
-    """Return the marks that pytest, a plugin, a conftest or the project has declared: whoever acts on one does."""
-    return {line.partition(":")[0].partition("(")[0].strip() for line in config.getini("markers")}
-
-
-def _told(ref: "Ref", tag: str, name: str) -> str:
-    return (
-        f"{ref.path}:{ref.line}: tags: {tag!r} is the mark {name!r} of pytest, a plugin or your project, which might "
-        "act on it; call the tag something else"
-    )
+    """Return which tags are marks already, and where they are; empty if there are none."""
+    refused = [*once(config, _Marks).refused]
+    more = [f"... and {len(refused) - SHOWN} more"] if len(refused) > SHOWN else []
+    return "\n".join(refused[:SHOWN] + more)

@@ -1,6 +1,6 @@
 """The process of a job: it holds the lock of its run from its first breath, and writes down how it ended.
 
-Who was started by ``crmeval submit`` or ``crmeval run`` is told so by a variable of its environment. Most ends are
+``crmeval submit`` and ``crmeval run`` set an environment variable for the process that they start. Most ends are
 written by the recorder; what never came so far (a mistake in the command, a broken conftest, nothing to play) is
 written here.
 """
@@ -58,7 +58,7 @@ class BackgroundProcess:
             failed = getattr(sys, "last_value", None)
             stopped = self._interrupted or isinstance(failed, KeyboardInterrupt)
             status = self._status
-            if status is None:  # it did not come to run anything: an error of pytest's own, or one that nobody caught
+            if status is None:  # nothing was run: an error of pytest itself, or an uncaught one
                 status = int(_status_of(failed))
             write_job(self.folder, ended(self.folder, job, status, stopped=stopped))
 

@@ -8,7 +8,7 @@ from pytest_crmeval.journal.reader import RunRecord
 
 
 def counted(past: RunRecord) -> ProgressCounter:
-    """Return what earlier parts of the run have done; nobody asks how fast."""
+    """Return what earlier parts of the run have done, without their pace."""
     tally = ProgressCounter()
     tally.begin({key: group_of(case) for key, case in past.planned.items()})
     for trial in past.trials.values():

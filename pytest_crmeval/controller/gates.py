@@ -21,7 +21,7 @@ class GateEvaluation:
         self._options = options_of(config)
         self._baseline: Baseline | None = None
         self.idle: Sequence[Gate] = ()
-        """Gates of what nobody has asked for."""
+        """Gates on suites that were not selected."""
         self.note = ""
         """What the reader has to know of the baseline."""
 
@@ -59,8 +59,8 @@ class GateEvaluation:
             gates, self.idle = concerned(gates, report, self._options.named_agents)
         baseline = self._baseline.report if self._baseline else None
         report = replace(report, rulings=tuple(judge(gates, report, baseline)))
-        told = self._config.hook.pytest_crmeval_gate(config=self._config, report=report)
-        return replace(report, rulings=(*report.rulings, *_rulings(told)))
+        returned = self._config.hook.pytest_crmeval_gate(config=self._config, report=report)
+        return replace(report, rulings=(*report.rulings, *_rulings(returned)))
 
     def _compared(self, report: Report) -> Report:
         if self._baseline is None:
@@ -71,10 +71,10 @@ class GateEvaluation:
         return replace(report, comparison=comparison)
 
 
-def _rulings(told: Iterable[object]) -> list[Ruling]:
-    """Return what plugins have found; UsageError if somebody has returned something else."""
-    found = [ruling for each in told for ruling in (each if isinstance(each, list | tuple) else [each])]
+def _rulings(returned: Iterable[object]) -> list[Ruling]:
+    """Return the rulings of plugins; UsageError if a plugin has returned something else."""
+    found = [ruling for each in returned for ruling in (each if isinstance(each, list | tuple) else [each])]
     for ruling in found:
         if not isinstance(ruling, Ruling):
-            raise pytest.UsageError(f"pytest_crmeval_gate returns rulings, or None; somebody has returned {ruling!r}")
+            raise pytest.UsageError(f"pytest_crmeval_gate must return rulings or None, not {ruling!r}")
     return [replace(ruling, of_plugin=True) for ruling in found if isinstance(ruling, Ruling)]

@@ -1,4 +1,4 @@
-"""The job of a run, kept up to date while the run goes on: for whoever wants to know from outside how far it is."""
+"""The job of a run, kept up to date during the run, so that other processes can read its progress."""
 
 import time
 from collections.abc import Callable
@@ -15,9 +15,9 @@ EVERY = 1.0
 
 
 class JobFile:
-    """``job.json`` of the run of a folder; of a run that nobody submitted there is none, and nothing is written.
+    """``job.json`` of the run of a folder; a run that was not submitted has none, and nothing is written.
 
-    What can't be written is told at the end, and loses nothing: the journal has it.
+    An error of the disk is reported at the end, and loses nothing: the journal has all trials.
     """
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:

@@ -62,7 +62,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
 
 
 def facts_of(past: RunRecord, options: Options) -> JsonObject:
-    """Return what a report tells of the run itself, all its parts together."""
+    """Return what a report has about the run itself, all its parts together."""
     return {
         "id": options.run,
         "started": past.parts[0]["started"],
@@ -114,7 +114,7 @@ def _code(subjects: Mapping[str, str]) -> JsonObject:
 
 
 def _have_gates(config: pytest.Config) -> bool:
-    """Whether plugins have gates of their own: a report that nobody has asked them about is not judged yet."""
+    """Whether plugins have gates of their own: only their hooks can judge a report by them."""
     return bool(config.hook.pytest_crmeval_gate.get_hookimpls())
 
 

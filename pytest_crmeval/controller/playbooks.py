@@ -78,11 +78,11 @@ class RunPlaybooks:
         found = playbooks_of(past.trials.values(), inherited_in(past.parts))
         self._met = met_by(past.trials.values(), past.parts)
         if not found:
-            raise pytest.UsageError(f"crmeval: --crmeval-learning-from {name}: nobody has learnt anything in this run")
+            raise pytest.UsageError(f"crmeval: --crmeval-learning-from {name}: no agent learnt in this run")
         return found
 
     def _check(self, case: PlannedCase) -> None:
-        """Refuse a learner that is to go on with what nobody has learnt."""
+        """Refuse a learner that is to continue with a playbook that does not exist."""
         key, frozen = f"{case.suite}/{case.subject}", AtlasSpec.parse(case.spec).learning == "frozen"
         known = key in self._found or suited(self._inherited, key) is not None
         if self._inherited and not known:

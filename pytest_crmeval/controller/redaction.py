@@ -75,8 +75,8 @@ class Secrecy:
         if isinstance(report, pytest.SubtestReport):
             report.sections = [(name, self._redactor.text(content)) for name, content in report.sections]
             context = report.context
-            told = {name: self._redactor.text(value) for name, value in context.kwargs.items()}
-            object.__setattr__(context, "kwargs", told)  # a new one would quote them once more
+            redacted = {name: self._redactor.text(value) for name, value in context.kwargs.items()}
+            object.__setattr__(context, "kwargs", redacted)  # a new one would quote them once more
             object.__setattr__(context, "msg", context.msg and self._redactor.text(context.msg))
 
     @pytest.hookimpl(tryfirst=True)
@@ -128,7 +128,7 @@ class Secrecy:
         return self._redactor.json(value) if isinstance(value, (Mapping, list, tuple)) else value
 
     def _kept(self, value: object) -> object:
-        """Return what somebody has put into a report; what has no secret in it stays what it is."""
+        """Return a value of a report without secrets; a value without any is returned as it is."""
         clean = self._redactor.text(str(value))
         return value if clean == str(value) else clean
 
@@ -139,9 +139,9 @@ class Secrecy:
         if clean != message:
             record.msg, record.args = clean, None
         if record.exc_info:
-            told = "".join(traceback.format_exception(*record.exc_info))
-            clean = self._redactor.text(told)
-            if clean != told:
+            trace = "".join(traceback.format_exception(*record.exc_info))
+            clean = self._redactor.text(trace)
+            if clean != trace:
                 record.exc_info, record.exc_text = None, clean.rstrip()
         return record
 
@@ -150,5 +150,5 @@ def _message(record: logging.LogRecord) -> str:
     """Return what a record says; of one whose arguments don't fit, as much as there is."""
     try:
         return record.getMessage()
-    except Exception:  # noqa: BLE001 (logging itself tells of it when the record is shown)
+    except Exception:  # noqa: BLE001 (logging reports it when the record is shown)
         return str(record.msg)

@@ -192,7 +192,8 @@ class RunResult:
 
     def _notes(self, report: Report) -> Iterator[str]:
         if estimated := self._handler.control.estimated:
-            yield f"{money(estimated)} of what was spent is an estimate: calls that were in flight when a worker died or the run was ended"
+            lost = "calls that were in flight when a worker died or the run was ended"
+            yield f"{money(estimated)} of what was spent is an estimate: {lost}"
         yield from filter(None, [self._telemetry])
         yield from stops(subjects_of(context_of(self._config)), self._handler.control.stopped, report)
         if why := self._loop.call(lambda: self._handler.queue.shortage):

@@ -104,7 +104,7 @@ class RunServer:
     def _start(self, starting: "Future[Address]") -> None:
         try:
             starting.set_result(self._located())
-        except Exception as error:  # noqa: BLE001 (handed over whole to whoever waits for the server)
+        except Exception as error:  # noqa: BLE001 (raised in the threads that wait for the server)
             starting.set_exception(error)
 
     def _located(self) -> "Address":

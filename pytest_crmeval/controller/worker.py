@@ -121,6 +121,6 @@ def hang_up_models() -> None:
 
 
 def this_machine() -> str:
-    """Return what tells this machine from others: its name, and its boot where that is known."""
+    """Return the identity of this machine: its name, and its boot where that is known."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     return f"{platform.node()} {boot.read_text().strip() if os.access(boot, os.R_OK) else ''}".strip()

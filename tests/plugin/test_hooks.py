@@ -116,8 +116,6 @@ def test_a_gate_returns_rulings(project: Project) -> None:
     result = pytester.runpytest(*NO_XDIST)
 
     assert result.ret != pytest.ExitCode.OK
-    assert (
-        "pytest_crmeval_gate returns rulings, or None; somebody has returned True" in f"{result.stdout}{result.stderr}"
-    )
+    assert "pytest_crmeval_gate must return rulings or None, not True" in f"{result.stdout}{result.stderr}"
     pytester.makeconftest("def pytest_crmeval_gate(config, report): return None")
     assert pytest.ExitCode.OK == pytester.runpytest(*NO_XDIST).ret

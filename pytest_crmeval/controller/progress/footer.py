@@ -30,7 +30,7 @@ class Footer:
         self._terminal = terminal
         self._descriptor = os.dup(terminal.fileno())
         self._out = os.fdopen(self._descriptor, "w", encoding=terminal.encoding, errors=terminal.errors)
-        self._guard = RLock()  # a signal may come while it is held, and whoever handles it may write
+        self._guard = RLock()  # a signal may arrive while it is held, and its handler may write
         self._lines: Sequence[str] = ()
         self._drawn = False
         self._column = 0
@@ -44,7 +44,7 @@ class Footer:
         """Columns and lines of the terminal, as it is now."""
         try:
             found = os.get_terminal_size(self._descriptor)
-        except OSError:  # it is gone, and whoever writes next will hear of it
+        except OSError:  # it is gone, and the next write raises the error
             return USUAL
         return found if found.columns else USUAL
 
@@ -65,7 +65,7 @@ class Footer:
         """Do nothing: everything is written at once."""
 
     def show(self, lines: Sequence[str]) -> None:
-        """Show these lines from now on. If somebody is writing at this moment, nobody waits: there will be others."""
+        """Show these lines from now on. If another thread is writing, they are not shown: there will be others."""
         if not self._guard.acquire(blocking=False):
             return
         try:

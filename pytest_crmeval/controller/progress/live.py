@@ -46,7 +46,7 @@ def mode_of(config: pytest.Config, environment: Mapping[str, str]) -> Mode:
 class Live:
     """Shows progress as long as pytest's loop runs.
 
-    One thread looks at the clock. It waits for nobody who runs anything, and nobody waits for it.
+    One thread looks at the clock. It never waits for a thread that runs tests, and no such thread waits for it.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Live:
             self._end()
 
     def pytest_enter_pdb(self) -> None:
-        """Leave the terminal to whoever debugs."""
+        """Leave the terminal to the debugger."""
         self._end()
 
     def _begin(self) -> None:
@@ -102,7 +102,7 @@ class Live:
         """Do without, rather than end a run because of what it looks like."""
         try:
             show()
-        except Exception as error:  # noqa: BLE001 (told, and not repeated)
+        except Exception as error:  # noqa: BLE001 (shown, and not repeated)
             self._trouble = self._trouble or f"crmeval: progress is no longer shown: {error!r}"
 
     def _end(self) -> None:

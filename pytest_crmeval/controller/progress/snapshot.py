@@ -10,7 +10,7 @@ from pytest_crmeval.domain.usage import money
 from pytest_crmeval.journal.progress import Progress
 
 SHOWN = 4
-"""How many long cases are told one by one."""
+"""How many long cases are shown one by one."""
 
 
 class Files:
@@ -29,7 +29,7 @@ class Files:
         """Hear that one is over."""
         self._told.pop(key, None)
 
-    def told(self) -> Sequence[str]:
+    def lines(self) -> Sequence[str]:
         """Return how far they are, a line each."""
         lines = sorted(list(self._told.values()))  # noqa: C414 (others may tell at the same time)
         left = len(lines) - SHOWN

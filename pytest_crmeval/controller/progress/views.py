@@ -55,7 +55,7 @@ class Bottom:
         self._footer.show(list(self._lines(size.columns - 1, size.lines // 2)) if fits else ())
 
     def calm(self) -> None:
-        """Do nothing: what is at the bottom is in nobody's way."""
+        """Do nothing: lines at the bottom of the terminal can stay."""
 
     def close(self) -> None:
         """Take the lines away."""
@@ -74,7 +74,7 @@ class Bottom:
             head, *lines = folded(in_words(whole).split(", "), width)
         yield self._dim(head) if found.heads else head
         yield from lines
-        yield from (self._dim(cut(line, width)) for line in self._snapshot.files.told())
+        yield from (self._dim(cut(line, width)) for line in self._snapshot.files.lines())
         if traffic := self._snapshot.traffic():
             yield from map(self._dim, folded(traffic, width))
 
@@ -102,18 +102,18 @@ class Log:
         if outage and not was_away:
             self._interject([f"crmeval: {outage}"])
         if self._clock() >= self._due + LATE:
-            self._interject(self._told())
+            self._interject(self._lines_now())
 
     def calm(self) -> None:
         """Write, if it is time."""
         if self._clock() < self._due:
             return
-        told = list(self._told())
-        if told:
+        lines = list(self._lines_now())
+        if lines:
             self._reporter.ensure_newline()
             if self._writer.width_of_current_line:  # xdist's dots
                 self._writer.line()
-        for line in told:
+        for line in lines:
             self._reporter.write_line(line)
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class Log:
             os.write(self._descriptor, f"{started}{text}".encode(errors="replace"))
             forget_line(self._config)
 
-    def _told(self) -> Iterator[str]:
+    def _lines_now(self) -> Iterator[str]:
         """Yield what there is to say, and when there will be more."""
         now = self._clock()
         self._due = now + MINUTE
@@ -138,4 +138,4 @@ class Log:
             yield from (f"crmeval: {named(row)}: {in_words(row)}" for row in rows)
         elif rows:
             yield f"crmeval: {', '.join([in_words(whole), *self._snapshot.traffic()])}"
-        yield from (f"crmeval: {line}" for line in self._snapshot.files.told())
+        yield from (f"crmeval: {line}" for line in self._snapshot.files.lines())

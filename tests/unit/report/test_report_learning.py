@@ -106,7 +106,7 @@ def test_another_run_may_be_gone_on_with(tmp_path: Path) -> None:
     ("learning_from", "spec", "told"),
     [
         ("nowhere", "atlas", "has no run with this id"),
-        ("earlier", "atlas", "nobody has learnt anything in this run"),
+        ("earlier", "atlas", "no agent learnt in this run"),
         ("", "atlas?learning=frozen", "nothing that could be frozen"),
     ],
 )
