@@ -1,5 +1,6 @@
 """Parametrize a marked test: one item of pytest per agent and case of the dataset."""
 
+import gc
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +12,6 @@ import pytest
 
 from pytest_crmeval.collect.case_item import CaseParam
 from pytest_crmeval.collect.context import context_of
-from pytest_crmeval.collect.gc_pause import GcPause
 from pytest_crmeval.collect.process import Process
 from pytest_crmeval.collect.selection import is_wanted, remember_labels, remember_test, select
 from pytest_crmeval.collect.shards import in_shard
@@ -34,6 +34,26 @@ _SETTINGS = {
     "threshold": "threshold=0.5",
 }
 """What markers may say beside the path, as it is written."""
+
+
+class GcPause:
+    """Pauses the garbage collector, which would look at all collected tests again and again."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._in_worker = hasattr(config, "workerinput")
+        self._was_enabled = False
+
+    def begin(self) -> None:
+        """Pause it."""
+        self._was_enabled = gc.isenabled() or self._was_enabled
+        gc.disable()
+
+    def end(self) -> None:
+        """Let it run again, if it ran before; a worker, which ends with its tests, keeps them all."""
+        if self._was_enabled:
+            if self._in_worker:
+                gc.freeze()
+            gc.enable()
 
 
 def kind_of(metafunc: pytest.Metafunc) -> tuple[Kind, pytest.Mark]:
@@ -76,9 +96,14 @@ def parametrize(
     if not is_wanted(metafunc.config, suite):
         metafunc.parametrize(kind.argument, [pytest.param(NOTHING, id="nothing")], indirect=True)
         return False
-    settings = _settled(kind, marker, metafunc)
-    if not kind.has_agent:
-        _hide(metafunc.config, [path, *settings.get("problems", ())])
+    try:
+        settings = kind.settled(dict(marker.kwargs), metafunc.definition.path.parent)
+    except (ValueError, TypeError) as error:
+        raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from None
+    if not kind.has_agent:  # hide the files from the programs that are judged by them
+        from pytest_crmeval.player.sandboxes import case_files
+
+        context_of(metafunc.config).once(case_files).update([path, *settings.get("problems", ())])
     refs = _index(kind, kind.files(options) or [path], settings, options)
     remember_labels(metafunc.config, refs)
     marks = marks_of(metafunc.config, refs)
@@ -149,13 +174,6 @@ def place_of(planned: PlannedCase, param: CaseParam) -> tuple[object, ...]:
     return (*param.kind.place(planned, param.ref), planned.trial)
 
 
-def _hide(config: pytest.Config, paths: Sequence[Path]) -> None:
-    """Hide files that a marker names from the programs that are judged by them."""
-    from pytest_crmeval.player.sandboxes import case_files
-
-    context_of(config).once(case_files).update(paths)
-
-
 def _sandbox(config: pytest.Config) -> str:
     from pytest_crmeval.player.sandboxes import kind_of_sandbox
 
@@ -178,13 +196,6 @@ def _dataset(kind: Kind, marker: pytest.Mark, metafunc: pytest.Metafunc) -> tupl
             f"{metafunc.definition.nodeid}: suite={suite!r} is no name: use letters, digits, '_' and '-'"
         )
     return path, suite
-
-
-def _settled(kind: Kind, marker: pytest.Mark, metafunc: pytest.Metafunc) -> Mapping[str, Any]:
-    try:
-        return kind.settled(dict(marker.kwargs), metafunc.definition.path.parent)
-    except (ValueError, TypeError) as error:
-        raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from None
 
 
 def _index(kind: Kind, paths: Sequence[Path], settings: Mapping[str, Any], options: Options) -> Sequence[Ref]:

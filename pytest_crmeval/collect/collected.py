@@ -3,13 +3,11 @@
 import inspect
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from pytest_crmeval.collect.case_item import CASE, CaseItem, CaseParam, cases_of
-from pytest_crmeval.collect.cases import NOTHING, finished_places, place_of, planned_case
-from pytest_crmeval.collect.gc_pause import GcPause
+from pytest_crmeval.collect.cases import NOTHING, GcPause, finished_places, place_of, planned_case
 from pytest_crmeval.collect.names import OUR_FIXTURES
 from pytest_crmeval.collect.prefetch import plan_prefetch
 from pytest_crmeval.collect.process import Process
@@ -19,7 +17,6 @@ from pytest_crmeval.collect.streams import met_twice, put_learners_last
 from pytest_crmeval.collect.tags import acting_tags
 from pytest_crmeval.compat import fixtures_of
 from pytest_crmeval.domain.paths import own_name
-from pytest_crmeval.domain.trial import PlannedCase
 from pytest_crmeval.models.usage_meter import CallPurpose
 from pytest_crmeval.options.once import once
 from pytest_crmeval.options.reading import is_dry_run, options_of
@@ -96,17 +93,15 @@ def _name_files(config: pytest.Config, cases: Sequence[CaseItem]) -> None:
     folder = options.replay or options.record
     if not folder and len(counts) == counts.total():
         return
-    for case, place in zip(cases, places, strict=True):
-        name = own_name(case.planned.case, case.planned.key)
-        if counts[place] > 1 or (folder and _is_recorded(folder, case.planned, name)):
-            case.file_name = name
-
-
-def _is_recorded(folder: Path, planned: PlannedCase, name: str) -> bool:
-    """Whether there is a recording by this name, made when other tests that play the case were there."""
     from pytest_crmeval.models.cassettes.files import is_recorded
 
-    return is_recorded(folder, CallPurpose(suite=planned.suite, subject=planned.subject, case=name))
+    for case, place in zip(cases, places, strict=True):
+        planned = case.planned
+        name = own_name(planned.case, planned.key)
+        recording = CallPurpose(suite=planned.suite, subject=planned.subject, case=name)
+        # A recording by this name was made when other tests that play the case were there.
+        if counts[place] > 1 or (folder and is_recorded(folder, recording)):
+            case.file_name = name
 
 
 def _deselect_unsampled(config: pytest.Config, items: list[pytest.Item], order: Sequence[pytest.Item]) -> None:
@@ -166,15 +161,11 @@ def _lacking(case: CaseItem, options: Options) -> str:
         return why
     if not (param.ref.judged or param.ref.confidential):
         return ""
-    needs_judge = param.ref.judged and not _has_own_scorers(case.item)
-    return lacking(param.ref, param.spec, options, needs_judge=needs_judge)
-
-
-def _has_own_scorers(item: pytest.Item) -> bool:
-    """Whether scorers of the user replace grader and judge."""
-    found = fixtures_of(item)
-    definitions = found[1].get("scorers", ()) if found else ()
-    return bool(definitions) and inspect.unwrap(definitions[-1].func).__module__ != OUR_FIXTURES
+    found = fixtures_of(case.item)
+    scorers = found[1].get("scorers", ()) if found else ()
+    # Scorers of the user replace grader and judge.
+    is_ours = not scorers or inspect.unwrap(scorers[-1].func).__module__ == OUR_FIXTURES
+    return lacking(param.ref, param.spec, options, needs_judge=param.ref.judged and is_ours)
 
 
 def _objection(session: pytest.Session, cases: Sequence[CaseItem], left_out: LeftOut, *, begun: bool) -> str:

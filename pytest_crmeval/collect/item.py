@@ -1,7 +1,7 @@
 """The trial of one pytest item: played in it, or taken because it was played ahead; and put on its report."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +11,8 @@ import pytest
 from pytest_crmeval.channel import ControllerGoneError, Dropped, StopPrefetch, Take
 from pytest_crmeval.collect.case_item import CASE, CaseItem, case_of
 from pytest_crmeval.collect.context import context_of
-from pytest_crmeval.collect.failure_text import shorten_failure
 from pytest_crmeval.collect.prefetch import is_asked_for, time_limit
+from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Trial
 from pytest_crmeval.options.reading import options_of
 from pytest_crmeval.player.context import SetupError
@@ -25,6 +25,8 @@ from pytest_crmeval.ports.agent import agent_traceback
 from pytest_crmeval.questions.question import Question
 
 _LEARNER = "a learner plays each conversation once, as it is given: call evaluate with the test's own conversation"
+_BARE = "assert False\n +  where False = Trial("
+"""How pytest explains ``assert trial.passed``."""
 _AGAIN = "the test evaluates something else than it was given: the outcome that was played ahead is not used"
 
 
@@ -88,12 +90,8 @@ class ItemEvaluation:
             return None
         outcome = Outcome.received(*content, colored=context_of(self._item.config).colored)
         self._item.add_report_section("call", "log", outcome.log)
-        return self._in_time(outcome)
-
-    def _in_time(self, outcome: Outcome) -> Outcome:
-        """Fail a test whose case took longer than the test may; pytest-timeout has seen only the rest of it."""
         limit = time_limit(self._item)
-        if limit and outcome.seconds > limit:
+        if limit and outcome.seconds > limit:  # pytest-timeout has seen only the rest of it
             reason = f"Timeout (>{limit:g}s): the {self._kind.argument} took {outcome.seconds:.1f} s"
             return replace(outcome, failed=reason)
         return outcome
@@ -150,11 +148,25 @@ def _attach_trial(case: CaseItem, call: pytest.CallInfo[None], report: pytest.Te
     if trial is not None:
         vars(report)["crmeval_verdict"] = str(trial.verdict)
         if not options_of(case.item.config).verbose:
-            shorten_failure(report, call, trial)
+            _shorten_failure(report, call, trial)
         _note_properties(case.item, report, trial)
         if case.outcome and case.outcome.seconds:
             report.duration = case.outcome.seconds  # its own, not the time that the item has waited for it
         case.trial, case.finished, case.reported = None, call.stop, True  # a worker has thousands of items
+
+
+def _shorten_failure(report: pytest.TestReport, call: pytest.CallInfo[None], trial: Trial) -> None:
+    """Show only the dialogue if a test failed because it asserts that its trial passed.
+
+    The source of the test and ``assert False`` with the repr of the trial add nothing. Turns that passed are folded.
+    Any other failure keeps the text of pytest.
+    """
+    error = call.excinfo.value if call.excinfo else None
+    if trial.verdict is not Verdict.FAILED or not isinstance(error, AssertionError):
+        return
+    said = str(error)
+    if said.startswith(_BARE) or said.partition("\n")[0] == trial.explain().partition("\n")[0]:
+        report.longrepr = trial.explain(folded=True)
 
 
 def _note_properties(item: pytest.Item, report: pytest.TestReport, trial: Trial) -> None:
@@ -186,7 +198,8 @@ def _conceal(case: CaseItem, call: pytest.CallInfo[None], report: pytest.TestRep
     report.sections = [(name, f"({WITHHELD})\n") for name, _ in report.sections]
     secrets = tuple(_secrets(case))
     report.user_properties = [
-        (name, WITHHELD if _quotes(value, secrets) else value) for name, value in report.user_properties
+        (name, WITHHELD if any(secret in str(value) for secret in secrets) else value)
+        for name, value in report.user_properties
     ]
     if report.failed or (report.skipped and hasattr(report, "wasxfail")):
         report.longrepr = _publishable(case, call, report)
@@ -217,10 +230,6 @@ def _is_misuse(error: pytest.ExceptionInfo[BaseException]) -> bool:
     )
 
 
-def _quotes(value: object, secrets: Sequence[str]) -> bool:
-    return any(secret in str(value) for secret in secrets)
-
-
 def _secrets(case: CaseItem) -> Iterator[str]:
     """Yield what may not be quoted, line by line."""
     given = case.given
@@ -242,6 +251,7 @@ def _trial_record(case: CaseItem) -> TrialRecord:
 
 
 def _reason(excinfo: pytest.ExceptionInfo[BaseException], trial_record: TrialRecord) -> str:
+    """Return why a test broke before its trial was finished."""
     if trial_record.is_confidential:
         return f"{excinfo.typename} ({WITHHELD})"
     if isinstance(excinfo.value, pytest.FixtureLookupError):

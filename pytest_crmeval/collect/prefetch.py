@@ -91,15 +91,13 @@ def plan_prefetch(cases: Sequence[CaseItem], left_out: LeftOut) -> PrefetchPlan:
         alone={why: count for why, count in alone.items() if why != _NO_MODEL},
         kinds=tuple(kinds),
         left_out=left_out,
-        sandboxed=any(map(_needs_our_sandbox, cases)),
+        sandboxed=any(
+            not case.param.kind.has_agent and fixture_module(case.item, "sandbox") in {None, OUR_FIXTURES}
+            for case in cases
+        ),
         streams=streams_of(case for case in cases if case not in skipped),
         refusal=refusal,
     )
-
-
-def _needs_our_sandbox(case: CaseItem) -> bool:
-    """Whether a case runs programs, and no conftest has its own sandbox."""
-    return not case.param.kind.has_agent and fixture_module(case.item, "sandbox") in {None, OUR_FIXTURES}
 
 
 def is_asked_for(case: CaseItem) -> bool:
@@ -156,15 +154,11 @@ def _of_agent(config: pytest.Config, spec: str) -> str:
         return _NO_MODEL
     if any(config.getoption(name, default=False) for name in ("usepdb", "trace")):
         return "a debugger"
-    if spec != "oracle" and not learns(spec) and _learns_by_itself(config, spec):
-        return "the agent learns, in order"
-    return ""
-
-
-def _learns_by_itself(config: pytest.Config, spec: str) -> bool:
-    """Whether the user's own agent says that it learns."""
+    if spec == "oracle" or learns(spec):
+        return ""
     with usage_errors():
-        return bool(getattr(agent_of(context_of(config), spec), "learns", False))
+        learns_by_itself = getattr(agent_of(context_of(config), spec), "learns", False)
+    return "the agent learns, in order" if learns_by_itself else ""
 
 
 def _of_fixtures(item: pytest.Item) -> str:

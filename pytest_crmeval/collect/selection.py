@@ -1,7 +1,7 @@
 """Which cases of a dataset are wanted: by tag, by split, and a sample of those."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -37,7 +37,11 @@ class _Labels:
 def select(named: "Sequence[Named]", options: Options) -> "list[Named]":
     """Return the selected cases; the sample is drawn from those with the tags and split, here or later."""
     tags = frozenset(options.tags)
-    wanted = [case for case in named if _wanted(case[0], tags, options.split)]
+    wanted = [
+        (ref, name)
+        for ref, name in named
+        if (not tags or not tags.isdisjoint(ref.tags)) and options.split in {"", ref.split}
+    ]
     return wanted if options.samples_later else sampled(wanted, options)
 
 
@@ -79,11 +83,18 @@ def misspelt(config: pytest.Config) -> str:
             return _unused_files(kind, labels.tests.values())
     if unknown := [suite for suite in options.suites if suite not in labels.suites]:
         return f"--crmeval-suite {unknown[0]!r}: there is no such suite; there are {', '.join(sorted(labels.suites))}"
-    return "\n".join([*_unknown_tags(options.tags, labels.tags), *_unknown_split(options.split, labels.splits - {""})])
-
-
-def _wanted(ref: "Ref", tags: frozenset[str], split: str) -> bool:
-    return (not tags or not tags.isdisjoint(ref.tags)) and split in {"", ref.split}
+    wrong = []
+    for tag in options.tags:
+        if tag not in labels.tags:
+            known = f"this tag; there are {_listed(tag, labels.tags)}" if labels.tags else "a tag"
+            wrong.append(f"--crmeval-tag {tag!r}: no case has {known}")
+    split, splits = options.split, labels.splits - {""}
+    if split and not splits:
+        why = 'no case has a split; give the cases "split": "train" or "split": "test"'
+        wrong.append(f"--crmeval-split {split}: {why}")
+    elif split and split not in splits:
+        wrong.append(f"--crmeval-split {split}: no case is in this split; there is only {', '.join(sorted(splits))}")
+    return "\n".join(wrong)
 
 
 def sampled(cases: "list[T]", options: Options) -> "list[T]":
@@ -104,13 +115,6 @@ def _unused_files(kind: "Kind", collected: Iterable[Path]) -> str:
     return f"--crmeval-{kind.marker} is given, but no collected test is marked with @{mark}{hint}"
 
 
-def _unknown_tags(asked: Iterable[str], there: set[str]) -> Iterator[str]:
-    for tag in asked:
-        if tag not in there:
-            known = f"this tag; there are {_listed(tag, there)}" if there else "a tag"
-            yield f"--crmeval-tag {tag!r}: no case has {known}"
-
-
 def _listed(tag: str, there: set[str]) -> str:
     """Return all tags if they are few, else as many as can be read, the most similar first."""
     ordered = sorted(there)
@@ -118,10 +122,3 @@ def _listed(tag: str, there: set[str]) -> str:
         ordered = list(dict.fromkeys([*get_close_matches(tag, ordered), *ordered]))
     more = f" ... and {len(ordered) - SHOWN} more" if len(ordered) > SHOWN else ""
     return ", ".join(tag if tag.isprintable() else ascii(tag) for tag in ordered[:SHOWN]) + more
-
-
-def _unknown_split(asked: str, there: set[str]) -> Iterator[str]:
-    if asked and not there:
-        yield f'--crmeval-split {asked}: no case has a split; give the cases "split": "train" or "split": "test"'
-    elif asked and asked not in there:
-        yield f"--crmeval-split {asked}: no case is in this split; there is only {', '.join(sorted(there))}"

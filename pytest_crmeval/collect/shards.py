@@ -43,7 +43,10 @@ def in_shard(  # noqa: PLR0913, PLR0917 (a test, its cases, and who plays them)
     shard = options.shard
     if shard is None:
         return lambda _ref, _spec: True
-    dealt = deal(suite, _weights(config, suite, {ref.id: ref.turns for ref, _ in named}), shard.of)
+    from pytest_crmeval.journal.durations import weights_of
+
+    turns = {ref.id: ref.turns for ref, _ in named}
+    dealt = deal(suite, weights_of(suite, turns, once(config, _durations)), shard.of)
 
     def is_mine(ref: "Ref", spec: str) -> bool:
         """Whether it is dealt to this shard; who learns is not split, and plays all cases in the first."""
@@ -64,7 +67,9 @@ def dealt_of(config: pytest.Config) -> JsonObject:
     if options_of(config).shard is None:
         return {}
     tests = once(config, _deals)
-    return {"tests": {test: tests[test] for test in sorted(tests)}, "narrowed": _narrowed(config)}
+    asked = {flag: getattr(config.option, name, None) for name, flag in _NARROWED.items()}
+    narrowed = " ".join(flag if value is True else f"{flag} {value}" for flag, value in asked.items() if value)
+    return {"tests": {test: tests[test] for test in sorted(tests)}, "narrowed": narrowed}
 
 
 def _playable(hand: "Iterable[tuple[Ref, Player]]", config: pytest.Config, marker: str) -> dict[str, int]:
@@ -81,12 +86,6 @@ def _deals(_: pytest.Config) -> dict[str, JsonObject]:
     return {}
 
 
-def _weights(config: pytest.Config, suite: str, turns: Mapping[str, int]) -> Mapping[str, float]:
-    from pytest_crmeval.journal.durations import weights_of
-
-    return weights_of(suite, turns, once(config, _durations))
-
-
 def _durations(config: pytest.Config) -> Mapping[tuple[str, str], float]:
     from pytest_crmeval.journal.durations import DurationsError, read_durations
 
@@ -95,12 +94,6 @@ def _durations(config: pytest.Config) -> Mapping[tuple[str, str], float]:
         return read_durations(path) if path else {}
     except DurationsError as error:
         raise pytest.Collector.CollectError(f"{Given(config).source('durations')}: {error}") from None
-
-
-def _narrowed(config: pytest.Config) -> str:
-    """Return what pytest itself was asked to leave out, as it was asked."""
-    asked = {flag: getattr(config.option, name, None) for name, flag in _NARROWED.items()}
-    return " ".join(flag if value is True else f"{flag} {value}" for flag, value in asked.items() if value)
 
 
 def _digest(value: object) -> str:

@@ -21,7 +21,12 @@ def put_learners_last(items: list[pytest.Item], cases: list[CaseItem]) -> list[C
 
     They take longest, and an item that waits for its turn holds up those that xdist has dealt out behind it.
     """
-    learning = sorted((case for case in cases if learns(case.planned.spec)), key=_rank)
+
+    def rank(case: CaseItem) -> tuple[bool, str]:
+        planned = case.planned
+        return is_held_out(case), AtlasSpec.parse(planned.spec).rank(f"{planned.suite} {planned.case}")
+
+    learning = sorted((case for case in cases if learns(case.planned.spec)), key=rank)
     if not learning:
         return cases
     last = {case.item for case in learning}
@@ -35,7 +40,13 @@ def streams_of(cases: Iterable[CaseItem]) -> Sequence[Stream]:
     for case in cases:
         if learns(case.planned.spec):
             found.setdefault((case.planned.suite, case.planned.subject), []).append(case)
-    return tuple(map(_stream, found.values()))
+    return tuple(
+        Stream(
+            ordered=tuple(case.planned.key for case in stream if not is_held_out(case)),
+            after=tuple(case.planned.key for case in stream if is_held_out(case)),
+        )
+        for stream in found.values()
+    )
 
 
 def met_twice(cases: Iterable[CaseItem]) -> str:
@@ -49,15 +60,3 @@ def met_twice(cases: Iterable[CaseItem]) -> str:
 def is_held_out(case: CaseItem) -> bool:
     """Whether learners only are measured with a case, and don't learn from it."""
     return case.param.ref.split == HELD_OUT
-
-
-def _stream(cases: Sequence[CaseItem]) -> Stream:
-    return Stream(
-        ordered=tuple(case.planned.key for case in cases if not is_held_out(case)),
-        after=tuple(case.planned.key for case in cases if is_held_out(case)),
-    )
-
-
-def _rank(case: CaseItem) -> tuple[bool, str]:
-    planned = case.planned
-    return is_held_out(case), AtlasSpec.parse(planned.spec).rank(f"{planned.suite} {planned.case}")

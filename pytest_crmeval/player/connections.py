@@ -35,24 +35,21 @@ class WorkerDatabase:
         attempts = 0
         while True:
             try:
-                made = connect(self._cloned())
+                with self._cloning:
+                    self._address = self._address or self._context.services().server.databases().clone(self._name)
+                made = connect(self._address)
             except psycopg.Error as error:
                 if why := self._context.services().server.wait_until_back():
                     raise CrmUnavailable(why) from error
                 attempts += 1
-                if attempts >= ATTEMPTS and not (again and self._has_time()):
-                    raise
+                if attempts >= ATTEMPTS:
+                    if not again:
+                        raise
+                    now = time.monotonic()
+                    self._deadline = self._deadline or now + self._context.options.server_wait
+                    if now >= self._deadline:
+                        raise
                 time.sleep(PAUSE)
             else:
                 self._deadline = None
                 return made
-
-    def _cloned(self) -> Address:
-        with self._cloning:
-            self._address = self._address or self._context.services().server.databases().clone(self._name)
-            return self._address
-
-    def _has_time(self) -> bool:
-        now = time.monotonic()
-        self._deadline = self._deadline or now + self._context.options.server_wait
-        return now < self._deadline

@@ -9,7 +9,7 @@ from pytest_crmeval.conversations.play import observe, play_reference
 from pytest_crmeval.conversations.scorers.outcomes import outcomes_of
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence, Reference
-from pytest_crmeval.domain.judgement import Judgement, decided
+from pytest_crmeval.domain.judgement import decided
 from pytest_crmeval.domain.learning import Lesson
 from pytest_crmeval.domain.score import Verdict, verdict_of
 from pytest_crmeval.domain.trial import Labels, Trial
@@ -98,7 +98,8 @@ class ConversationEvaluation(Evaluation[Conversation]):
 
     def _scored(self, conversation: Conversation, evidence: Evidence) -> Trial:
         scores = tuple(scorer(conversation, evidence) for scorer in self._participants.scorers)
-        judgement = self._second_opinion(conversation, evidence)
+        judge = judge_of(self._setting.context)
+        judgement = None if judge is None else self._judged(lambda: judge(conversation, evidence))
         verdict = decided(verdict_of(scores), judgement)
         trial = Trial(
             planned=self._trial_record.planned,
@@ -115,11 +116,6 @@ class ConversationEvaluation(Evaluation[Conversation]):
         )
         billed = self._billed(trial)
         return replace(billed, notes=(*billed.notes, *self._lesson.trouble)) if self._lesson else billed
-
-    def _second_opinion(self, conversation: Conversation, evidence: Evidence) -> Judgement | None:
-        """Return the grade of the judge; None if there is no judge."""
-        judge = judge_of(self._setting.context)
-        return None if judge is None else self._judged(lambda: judge(conversation, evidence))
 
 
 class _InvalidError(Exception):

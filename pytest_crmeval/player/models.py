@@ -91,7 +91,11 @@ def check_models(context: Context, specs: Iterable[str]) -> None:
         _check_parameters(options.spec(spec))
     for spec in specs:
         agent_of(context, spec)
-    _check_trials(options, specs)
+    if options.trials > 1 and any(map(learns, specs)):
+        raise SetupError(
+            f"crmeval: --crmeval-trials {options.trials}: atlas learns from each conversation, so it can't play one "
+            "twice; use one trial, or learning=off, or learning=frozen with --crmeval-learning-from RUN"
+        )
     judge_of(context)
     _check_budget(options)
 
@@ -102,15 +106,6 @@ def _check_parameters(spec: str) -> None:
         raise SetupError(
             f"crmeval: {spec.partition('?')[0]}: the parameter {name!r} looks like a secret, and specs are shown and "
             f"stored; give the name of an environment variable in capitals instead: {name}=MY_VARIABLE"
-        )
-
-
-def _check_trials(options: Options, specs: Iterable[str]) -> None:
-    """Refuse repeated trials of a learner, which would play conversations that it has learnt from."""
-    if options.trials > 1 and any(map(learns, specs)):
-        raise SetupError(
-            f"crmeval: --crmeval-trials {options.trials}: atlas learns from each conversation, so it can't play one "
-            "twice; use one trial, or learning=off, or learning=frozen with --crmeval-learning-from RUN"
         )
 
 

@@ -63,7 +63,8 @@ class QuestionEvaluation(Evaluation[Question]):
         reply, judgement = transcript.exchanges[0].reply, None
         if tuple(self._participants.scorers) != scorers_of(self._setting.context):  # a conftest overrides them
             scores = self._scores_of_conftest(question, transcript)
-            attempt: Attempt | None = _attempt(scores, reply)
+            wrong = Attempt.INCORRECT if reply.strip() else Attempt.NOT_ATTEMPTED
+            attempt: Attempt | None = Attempt.CORRECT if verdict_of(scores) is Verdict.PASSED else wrong
         else:
             attempt = graded(question, reply)
             if attempt is None and (judge := question_judge_of(self._setting.context)):
@@ -113,12 +114,6 @@ def _score(question: Question, reply: str, attempt: Attempt, *, only_thoughts: b
         return Score(name=NAME, value=0.0, reason=f"{attempt.replace('_', ' ')} ({WITHHELD})")
     said = final_answer(reply) or reply.strip() or ("only thoughts" if only_thoughts else "nothing")
     return Score(name=NAME, value=0.0, reason=f"wrong, expected {question.answer!r}, actual {cut(said, LONGEST)!r}")
-
-
-def _attempt(scores: Sequence[Score], reply: str) -> Attempt:
-    if verdict_of(scores) is Verdict.PASSED:
-        return Attempt.CORRECT
-    return Attempt.INCORRECT if reply.strip() else Attempt.NOT_ATTEMPTED
 
 
 def _outcome(attempt: Attempt, reply: str, judgement: Judgement | None) -> AnswerOutcome:

@@ -66,7 +66,9 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
         """Return the outcome of the file, and the count of its verdicts."""
         if case.broken:
             raise DatasetError(case.broken)
-        problems, place = self._problems(), self._place(case)
+        problems = self._problems()
+        # Each test that judges the same file has a place of its own.
+        place = place_of(case.checkpoint, self._trial_record.name.removeprefix(f"{case.checkpoint.name}-"))
         head = self._head(case, problems)
         kept = self._kept_results(place, str(head["fingerprint"]))
         whole = bool(kept and (kept.end() or {}).get("complete"))  # before the file is written again
@@ -76,7 +78,8 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
             missing = 0 if whole else self._judge(case, problems, results)
             found = {server: why for server, why in self._distrusted.items() if server not in known_before}
             distrust(self._setting.options.reports, found)
-            source = self._source(kept) if kept and reused else ""
+            run = run_of(self._setting.options.reports, kept) if kept and reused else ""
+            source = "" if run == self._setting.options.run else run
             facts = {"missing": missing, "reused": reused if source else 0, "reused_from": source}
             outcome = results.count.outcome(step=case.checkpoint.step, results=place.as_posix(), **facts)
             results.end({"complete": not outcome.unjudged, "missing": missing, "ended": _now()})
@@ -119,11 +122,6 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
             opened[paths] = open_problems(paths, self._setting.options)
         return opened[paths]
 
-    def _place(self, case: SolutionFile) -> PurePath:
-        """Return the path of the results, which is different for each test that judges the same file."""
-        name = self._trial_record.name.removeprefix(f"{case.checkpoint.name}-")
-        return place_of(case.checkpoint, name)
-
     def _head(self, case: SolutionFile, problems: Problems) -> JsonObject:
         """Return the first line of the results, which describes the evaluation."""
         paths = problems_of(self._setting.marked, self._setting.options)
@@ -153,12 +151,6 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
         fresh = options.checkpoints.fresh and found is not None and run_of(options.reports, found) != options.run
         return None if fresh else found
 
-    def _source(self, kept: EarlierResults) -> str:
-        """Return the run of the reused verdicts; empty if it is this run."""
-        options = self._setting.options
-        run = run_of(options.reports, kept)
-        return "" if run == options.run else run
-
     def _outcome(self, outcome: FileOutcome, trouble: str, seconds: float) -> Outcome:
         """Return the outcome: ERRORED if a solution has no verdict, INVALID if no solution can be judged."""
         if outcome.unjudged:
@@ -170,14 +162,14 @@ class SolutionFileEvaluation(Evaluation[SolutionFile]):
             reason = f"{self._setting.where}: no solution can be judged: {what}"
             trial = self._trial(Verdict.INVALID, outcome, seconds, reason=reason)
             return Outcome(trial=trial, failed=f"invalid: {reason}")
-        score = self._score(outcome)
+        solved = f"{outcome.solved} of {outcome.judged} solved"
+        score = Score(
+            name=PASS_AT_1,
+            value=outcome.pass_at_1 or 0.0,
+            threshold=float(self._setting.marked.get("threshold", 0.0)),
+            reason="; ".join(filter(None, [solved, listed(outcome.ungradable)])),
+        )
         return Outcome(trial=self._trial(verdict_of([score]), outcome, seconds, scores=(score,)))
-
-    def _score(self, outcome: FileOutcome) -> Score:
-        reason = f"{outcome.solved} of {outcome.judged} solved"
-        reason += f"; {listed(outcome.ungradable)}" if outcome.ungradable else ""
-        threshold = float(self._setting.marked.get("threshold", 0.0))
-        return Score(name=PASS_AT_1, value=outcome.pass_at_1 or 0.0, threshold=threshold, reason=reason)
 
     def _trial(
         self, verdict: Verdict, outcome: FileOutcome, seconds: float, *, reason: str = "", scores: Sequence[Score] = ()

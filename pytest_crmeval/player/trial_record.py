@@ -1,6 +1,6 @@
 """The record of one trial: its model calls, whether it may start, and its files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_crmeval.channel import SharedFiles
@@ -144,17 +144,15 @@ class TrialRecord:
             from pytest_crmeval.models.cassettes import lines_of, prompt_files
 
             for meter in meters:
-                self._share(prompt_files(meter.calls, redactor, self._context.once(_sent_files)))
+                sent = self._context.once(_sent_files)
+                # Other transcripts refer to these files as well: this trial may not be the one that is recorded.
+                if files := prompt_files(meter.calls, redactor, sent):
+                    self._services().channel.tell(SharedFiles(files))
+                    sent.update(files)
                 lines[meter.purpose.role] = lines_of(meter.calls, meter.purpose.trial, redactor)
         exchanges, judged = lines.pop("agent", ()), lines.pop("judge", ())
         content = content_of(trial, exchanges=exchanges, judged=judged, roles=lines, redactor=redactor, canary=canary)
         return {name_of(trial, name=self._name): content}
-
-    def _share(self, files: Mapping[str, bytes]) -> None:
-        """Send files that other transcripts refer to as well: this trial may not be the one that is recorded."""
-        if files:
-            self._services().channel.tell(SharedFiles(files))
-            self._context.once(_sent_files).update(files)
 
     def _check_costs(self, trial: Trial) -> None:
         """Start no further trial if there is a budget and the cost of this one is unknown."""
