@@ -207,7 +207,7 @@ def test_a_run_is_not_resumed_as_another_shard(project: Project) -> None:
         ),
         (
             ["--crmeval-shard", "1/4", "-o", "crmeval_durations=latest", "--crmeval-run", "mine"],
-            "crmeval_durations = latest: this is the run that is played; name an earlier one",
+            "crmeval_durations = latest: this is the current run; name an earlier one",
         ),
     ],
 )
