@@ -56,9 +56,20 @@ class Desk:
 
     def error(self, answer: Answer) -> ModelError:
         """Return what an attempt ends with."""
-        with self.server(answer) as server, pytest.raises(ModelError) as caught:
-            self.backend(server).attempt(prompt(), SECONDS)
-        return caught.value
+        (error,) = self.errors(answer)
+        return error
+
+    def errors(self, *answers: Answer) -> list[ModelError]:
+        """Return what attempts end with, one for each answer."""
+        errors = []
+        with self.server(*answers) as server:
+            backend = self.backend(server)
+            for _ in answers:
+                with pytest.raises(ModelError) as caught:
+                    backend.attempt(prompt(), SECONDS)
+                errors.append(caught.value)
+        assert len(answers) == len(server.seen)
+        return errors
 
     def body(self, asked: Prompt) -> dict[str, Any]:
         """Return what is sent, and taken."""
