@@ -68,7 +68,7 @@ def failure(project: Project, *arguments: str) -> list[str]:
     result.assert_outcomes(failed=1)
     start, end = (
         next(place for place, line in enumerate(result.outlines) if words in line)
-        for words in ("wrong:Wrong f", "= crmev")
+        for words in ("wrong failed", "= crmev")
     )
     return result.outlines[start:end]
 

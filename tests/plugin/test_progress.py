@@ -74,7 +74,7 @@ def test_workers_are_watched_at_the_bottom_of_a_terminal(gated: Path) -> None:
         (gated / "open").touch()
 
         assert 1 == shown.end()
-    assert ("crm × gates:Gated", "1.000") == (found[HEAD], found["pass rate"])
+    assert ("crm × gated", "1.000") == (found[HEAD], found["pass rate"])
     assert "ETA" in found
     assert not [line for line in shown.everything if line.startswith(HEAD) or "2/3" in line]
     assert sorted("..F") == sorted("".join(line[:3] for line in shown.everything if line.endswith("[100%]")))
