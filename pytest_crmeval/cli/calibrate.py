@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         figures = found.to_dict() if found else {"shares": [share.to_dict() for share in labelled]}
         sys.stdout.write(json.dumps({**figures, "invalid": left_out}, ensure_ascii=False, indent=2) + "\n")
     else:
-        omitted = [f"{left_out} invalid conversations are left out", ""] if left_out else []
+        omitted = [f"{left_out} invalid conversations were skipped", ""] if left_out else []
         lines = found.lines() if found else list(share_lines(labelled))[1:]
         sys.stdout.write("\n".join([*omitted, *lines]) + "\n")
     return 1 if found and not found.holds else 0

@@ -66,5 +66,5 @@ def _named(given: str, options: argparse.Namespace) -> tuple[Report, str]:
     report, subject = named_report(match[1], options), match[2]
     there = sorted({summary.subject for summary in report.standings})
     if subject not in there:
-        raise UsageError(f"{given}: there is no subject {subject!r} in this run; there are {', '.join(there)}")
+        raise UsageError(f"{given}: this run has no subject {subject!r}; subjects: {', '.join(there)}")
     return report, subject

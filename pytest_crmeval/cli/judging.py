@@ -140,7 +140,8 @@ def judged(
     """
     from pytest_crmeval.report.gating import judge
 
-    concerning, idle = (gates, ()) if every else concerned(gates, report, _known_agents())
+    known = {*NAMED_AGENTS, *(line.partition("=")[0].strip() for line in lines_of("crmeval_agents"))}
+    concerning, idle = (gates, ()) if every else concerned(gates, report, known)
     if baseline:
         from pytest_crmeval.report.compare import compare
 
@@ -148,11 +149,6 @@ def judged(
     rulings = judge(concerning, report, baseline.report if baseline else None)
     kept = [ruling for ruling in report.rulings if ruling.of_plugin]
     return replace(report, rulings=(*rulings, *kept)), idle
-
-
-def _known_agents() -> set[str]:
-    """Return the names of agents that the project and the package know."""
-    return {*NAMED_AGENTS, *(line.partition("=")[0].strip() for line in lines_of("crmeval_agents"))}
 
 
 def judgement(report: Report, idle: Sequence[Gate]) -> Iterator[str]:

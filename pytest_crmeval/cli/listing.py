@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps({"schema": SCHEMA, "runs": [_document(run) for run in runs]}, indent=2) + "\n")
     elif runs:
-        head = ("run", "state", "begun (UTC)", "what", "done", "pass rate", "cost")
+        head = ("run", "state", "started (UTC)", "what", "done", "pass rate", "cost")
         sys.stdout.writelines(f"{line}\n" for line in aligned([head, *map(_row, runs)], names=4))
     else:
         sys.stdout.write(f"no runs in {reports}; start one: crmeval submit evals/\n")

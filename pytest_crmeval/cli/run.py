@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     folder = named_run(options)
     if not is_job(folder):
         raise UsageError(
-            f"the run {folder.name!r} was not submitted; resume it as it was begun: "
+            f"the run {folder.name!r} was not submitted; resume it as it was started: "
             f"{resumed_by(folder, options)} (its command is in the report)"
         )
     lock = locked(folder)

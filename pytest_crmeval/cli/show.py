@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -45,30 +45,19 @@ def run(options: argparse.Namespace) -> int:
         trials = list(read(folder / JOURNAL).trials.values())
     except (JournalError, OSError) as error:
         raise UsageError(error) from error
-    trials = [trial for trial in trials if _is_wanted(trial, options)]
+    wanted = {"subject": options.subject, "suite": options.suite, "trial": options.trial}
+    for name in (name for name, value in wanted.items() if value is not None):
+        trials = [trial for trial in trials if getattr(trial.planned, name) == wanted[name]]
     if not options.case:
-        lines = list(_listed(trials)) or ["every case passed"]
-        sys.stdout.write("\n".join(lines) + "\n")
+        failed = [(trial, trial.planned) for trial in trials if trial.verdict is not Verdict.PASSED]
+        lines = [f"{p.suite}  {p.subject}  {p.case}  {trial.verdict}: {reason_of(trial)}" for trial, p in failed]
+        sys.stdout.write("\n".join(lines or ["every case passed"]) + "\n")
         return 0
     found = [trial for trial in trials if trial.planned.case == options.case]
     if not found:
         raise UsageError(_unknown(options, trials))
     sys.stdout.write("\n\n".join(_shown(trial, folder) for trial in found) + "\n")
     return 0
-
-
-def _is_wanted(trial: Trial, options: argparse.Namespace) -> bool:
-    planned = trial.planned
-    wanted = ((options.subject, planned.subject), (options.suite, planned.suite), (options.trial, planned.trial))
-    return all(asked in {None, found} for asked, found in wanted)
-
-
-def _listed(trials: Sequence[Trial]) -> Iterator[str]:
-    """Yield a line for each trial that did not pass."""
-    for trial in trials:
-        if trial.verdict is not Verdict.PASSED:
-            planned = trial.planned
-            yield f"{planned.suite}  {planned.subject}  {planned.case}  {trial.verdict}: {reason_of(trial)}"
 
 
 def _unknown(options: argparse.Namespace, trials: Sequence[Trial]) -> str:

@@ -72,7 +72,10 @@ def detached(folder: Path, job: Job, lock: Lock) -> int:
         raise
     if process.returncode and _stamp(folder / JOURNAL) == before:
         written(folder, job)
-        raise UsageError(_refusal(folder, job))
+        # The log from the first error on, or its last lines.
+        lines = list(tail(folder / LOG, 0.0))
+        errors = [number for number, line in enumerate(lines) if line.startswith(("ERROR", "E  "))]
+        raise UsageError("\n".join([f"the run {job.id} was not started:", *lines[errors[0] if errors else 0 :]]))
     process.returncode = 0  # no warning when we exit before it
     return process.pid
 
@@ -95,13 +98,6 @@ def _stamp(journal: Path) -> tuple[int, int]:
     except OSError:  # nothing was played yet
         return 0, 0
     return found.st_size, found.st_mtime_ns
-
-
-def _refusal(folder: Path, job: Job) -> str:
-    """Return why pytest did not start the run: its log from the first error on, or the last lines of the log."""
-    lines = list(tail(folder / LOG, 0.0))
-    errors = [number for number, line in enumerate(lines) if line.startswith(("ERROR", "E  "))]
-    return "\n".join([f"the run {job.id} was not started:", *lines[errors[0] if errors else 0 :]])
 
 
 def _begun(job: Job) -> Job:

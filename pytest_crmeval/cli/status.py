@@ -76,7 +76,7 @@ def _watched(watch: RunWatcher, options: argparse.Namespace) -> int:
         else:
             status = _logged(watch, options)
     except KeyboardInterrupt:
-        sys.stderr.write("crmeval: no longer watching; the run goes on\n")
+        sys.stderr.write("crmeval: no longer watching; the run continues\n")
         return 130  # as shells have it
     return 0 if status.is_well else 1
 

@@ -35,7 +35,7 @@ def test_the_same_files_are_not_judged_again(judged: pytest.Pytester) -> None:
     result = judged.runpytest(*NO_XDIST, "--crmeval-run", "second")
 
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["3 verdicts of checkpoints are from first: *", "*--crmeval-fresh judges them again*"])
+    result.stdout.fnmatch_lines(["3 verdicts of checkpoints reused from first*", "*--crmeval-fresh judges them again*"])
     assert [] == RAN
     assert before == told(judged)
     assert "first" == summaries(judged)["checkpoint-49"]["checkpoint"]["reused_from"]
@@ -50,7 +50,7 @@ def test_fresh_judges_anew(judged: pytest.Pytester) -> None:
     result = judged.runpytest(*NO_XDIST, "--crmeval-fresh")
 
     assert 5 == len(RAN)
-    result.stdout.no_fnmatch_line("*verdicts of checkpoints are from*")
+    result.stdout.no_fnmatch_line("*verdicts of checkpoints reused from*")
 
 
 @pytest.mark.parametrize("change", ["solutions", "problems", "sandbox", "judge", "terms"])
@@ -87,7 +87,7 @@ def test_of_a_file_that_was_not_judged_to_its_end_only_the_rest_is_judged(judgin
     result = pytester.runpytest(*NO_XDIST, "--crmeval-run", "second")
 
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["2 verdicts of checkpoints are from first: *"])
+    result.stdout.fnmatch_lines(["2 verdicts of checkpoints reused from first: *"])
     assert ["break", "break"] == RAN
     assert 3 == told(pytester)["solved"]
 

@@ -73,7 +73,7 @@ def test_what_nobody_can_pass_is_left_out(calibrate: Any) -> None:  # noqa: ANN4
     status, told, _ = calibrate(case("one"), misfit, unsaid)
 
     assert 0 == status
-    assert ["2 invalid conversations are left out", "", "1 conversations"] == told.splitlines()[:3]
+    assert ["2 invalid conversations were skipped", "", "1 conversations"] == told.splitlines()[:3]
     status, _, complaint = calibrate(misfit, unsaid)
     assert (2, "crmeval: no agent can pass any of these cases; crmeval lint says why\n") == (status, complaint)
 

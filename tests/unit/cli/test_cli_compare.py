@@ -63,7 +63,7 @@ def test_two_subjects_of_a_run_are_compared(folder: Path, capsys: pytest.Capture
     assert "y vs x" in capsys.readouterr().out
     assert 2 == cli.main(["compare", "both[x]", "both"])
     assert 2 == cli.main(["compare", "both[x]", "both[z]"])
-    assert "there is no subject 'z' in this run; there are x, y" in capsys.readouterr().err
+    assert "this run has no subject 'z'; subjects: x, y" in capsys.readouterr().err
 
 
 def test_runs_that_have_nothing_in_common_are_not_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

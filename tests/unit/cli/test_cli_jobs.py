@@ -229,7 +229,8 @@ def test_a_run_that_was_not_submitted_is_not_resumed_by_guessing(
 
     assert 2 == cli.main(["run", "mine"])
     assert (
-        "'mine' was not submitted; resume it as it was begun: pytest ... --crmeval-run=mine" in capsys.readouterr().err
+        "'mine' was not submitted; resume it as it was started: pytest ... --crmeval-run=mine"
+        in capsys.readouterr().err
     )
 
 

@@ -190,7 +190,7 @@ def test_ctrl_c_ends_the_watching_only(asleep: Asleep, capsys: pytest.CaptureFix
     asleep(press)
 
     assert 130 == cli.main(["status", "--watch"])
-    assert "crmeval: no longer watching; the run goes on\n" == capsys.readouterr().err
+    assert "crmeval: no longer watching; the run continues\n" == capsys.readouterr().err
 
 
 def test_a_pipe_has_nothing_slow_imported(nightly: Nightly) -> None:
@@ -229,4 +229,4 @@ def test_ctrl_c_in_a_terminal_leaves_at_once(nightly: Nightly) -> None:
 
         assert 130 == shown.end()
     assert not shown.shows("Traceback")
-    assert shown.shows("crmeval: no longer watching; the run goes on")
+    assert shown.shows("crmeval: no longer watching; the run continues")
