@@ -64,7 +64,7 @@ class Meeting:
         return crm_brain(seen)
 
 
-def test_eight_are_in_flight_unless_somebody_says_otherwise(project: Project, providers: Providers) -> None:
+def test_eight_conversations_are_in_flight_by_default(project: Project, providers: Providers) -> None:
     """All write the same unique e-mail: each has rows of its own."""
     providers(Meeting(8))
 
@@ -98,7 +98,7 @@ def test_every_way_of_dealing_items_has_them_in_flight(project: Project, provide
     assert 32 == len(server.seen)
 
 
-def test_where_every_worker_plays_everything_nothing_is_played_ahead(project: Project, providers: Providers) -> None:
+def test_dist_each_plays_nothing_ahead(project: Project, providers: Providers) -> None:
     """Each has trials of its own."""
     server = providers()
 
@@ -109,7 +109,7 @@ def test_where_every_worker_plays_everything_nothing_is_played_ahead(project: Pr
     result.stdout.fnmatch_lines(["crmeval ahead:  3 cases one at a time (every worker plays everything)"])
 
 
-def test_one_in_flight_is_as_it_always_was(project: Project, providers: Providers) -> None:
+def test_one_in_flight_begins_no_case_before_the_last_is_reported(project: Project, providers: Providers) -> None:
     """No case is begun before the one before is told of."""
     server = providers()
 
@@ -120,7 +120,7 @@ def test_one_in_flight_is_as_it_always_was(project: Project, providers: Provider
     result.stdout.no_fnmatch_line("crmeval ahead:*")
 
 
-def test_who_asks_no_model_plays_one_after_the_other(project: Project) -> None:
+def test_an_agent_without_a_model_plays_one_case_at_a_time(project: Project) -> None:
     """There is nothing to wait for; who wants to can have it otherwise."""
     pytester = project(many(6))
 
@@ -141,7 +141,7 @@ def test_an_invalid_number_in_flight_is_refused(project: Project, given: str) ->
     result.stderr.fnmatch_lines([f"*--crmeval-inflight {given}: must be a whole number from 1 to 256*"])
 
 
-def test_a_project_may_say_how_many(project: Project, providers: Providers) -> None:
+def test_number_in_flight_is_a_setting_that_the_command_line_overrides(project: Project, providers: Providers) -> None:
     """The command line goes before."""
     providers()
     pytester = project(many(2), ini="crmeval_inflight = 3\n")
@@ -163,7 +163,7 @@ def test_items_are_reported_in_their_order(project: Project, providers: Provider
     assert [f"c{number:02d}" for number in range(6)] == names
 
 
-def test_only_what_is_selected_is_asked(project: Project, providers: Providers) -> None:
+def test_only_selected_cases_are_played_ahead(project: Project, providers: Providers) -> None:
     """By name, and what failed last."""
     server = providers(lambda seen: Say("No.") if "c03" in seen.last_user_text else crm_brain(seen))
     pytester = project(many(6))
@@ -191,7 +191,7 @@ def pytest_collection_modifyitems(items):
 """
 
 
-def test_what_is_not_run_is_not_asked(project: Project, providers: Providers) -> None:
+def test_cases_that_are_marked_as_skipped_are_not_played_ahead(project: Project, providers: Providers) -> None:
     """Marks that decide whether a test runs are heeded."""
     server = providers()
     pytester = project(many(5))
@@ -271,7 +271,7 @@ def test_conversation(conversation, evaluate):
 """
 
 
-def test_a_test_that_evaluates_something_else_is_told_so(project: Project, providers: Providers) -> None:
+def test_a_test_that_evaluates_another_case_gets_a_warning(project: Project, providers: Providers) -> None:
     """It gets what it asked for, and nothing more is played ahead for it."""
     server = providers()
 
@@ -328,7 +328,7 @@ def pytest_sessionfinish():
 """
 
 
-def test_who_learns_is_never_played_ahead_of_himself(project: Project) -> None:
+def test_a_learning_agent_is_never_played_ahead(project: Project) -> None:
     """Whatever number is given."""
     pytester = project(many(6))
     pytester.makeconftest(LEARNER)
@@ -402,7 +402,7 @@ class Talkative(Half):
 """
 
 
-def test_what_is_logged_is_with_its_own_item(project: Project) -> None:
+def test_log_messages_are_shown_with_their_own_item(project: Project) -> None:
     """Not with the one that happens to run."""
     cases = [{**record, "turns": [{**record["turns"][0], "expected_tool": "client_search"}]} for record in many(6)]
     pytester = project(cases)
@@ -450,7 +450,7 @@ def test_other(number):
 )
 
 
-def test_other_tests_in_between_are_none_of_our_business(project: Project, providers: Providers) -> None:
+def test_other_tests_between_cases_run_as_usual(project: Project, providers: Providers) -> None:
     """They run as ever."""
     providers()
 

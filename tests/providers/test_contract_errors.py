@@ -122,7 +122,7 @@ class TestErrors:
             assert "...." in error
             assert "canary" not in error
 
-    def test_no_answer_is_attempted_twice(self, desk: Desk) -> None:
+    def test_a_failed_attempt_is_not_repeated_by_the_sdk(self, desk: Desk) -> None:
         """The SDK's own retries are off."""
         with desk.server(Status(503), Say("Hi")) as server, pytest.raises(ModelError):
             desk.backend(server).attempt(prompt(), SECONDS)
@@ -227,7 +227,7 @@ def test_waiting_for_a_permit_takes_nothing_from_the_deadline(monkeypatch: pytes
     assert "Hi" == answer.completion.reply.text
 
 
-def test_who_is_refused_a_permit_is_not_told_what_the_sdk_said() -> None:
+def test_an_error_of_a_refused_permit_does_not_quote_the_sdk() -> None:
     """Its error may show the key."""
 
     def refuse() -> None:

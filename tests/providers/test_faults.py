@@ -93,7 +93,7 @@ def test_no_whole_answer_within_the_deadline_is_a_timeout(dialect: str, trouble:
 
 
 @every_dialect
-def test_whoever_is_not_waited_for_is_hung_up_on(dialect: str) -> None:
+def test_the_connection_of_a_call_that_was_given_up_is_closed(dialect: str) -> None:
     """The connection of a call that was given up does not stay."""
     with Loopback([Hang()]) as server:
         cause_of(dialect, server.url, SHORT)
@@ -319,7 +319,7 @@ def test_a_redirect_that_leads_back_is_not_followed_for_ever(dialect: str) -> No
 
 
 @every_dialect
-def test_a_key_that_the_server_repeats_is_told_to_nobody(dialect: str) -> None:
+def test_a_key_that_the_server_repeats_is_not_in_the_error(dialect: str) -> None:
     """Neither in the message nor in the traceback, with all that led to the error."""
     with (
         Loopback([Status(401, f"Incorrect API key provided: x{KEY}x.")]) as server,
@@ -395,7 +395,7 @@ def test_ctrl_c_ends_a_call_that_hangs_and_hangs_up(dialect: str) -> None:
 
 
 @every_dialect
-def test_a_line_that_is_closed_ends_the_calls_on_it(dialect: str) -> None:
+def test_closing_the_event_loop_ends_its_calls(dialect: str) -> None:
     """They are not left to wait for their deadline, and the next call opens another line."""
 
     def leave(_: Seen) -> Answer:
