@@ -17,8 +17,7 @@ import pytest
 
 from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, SandboxError, Termination
 from pytest_crmeval.sandboxes.local import LocalSandbox
-from pytest_crmeval.sandboxes.local.binaries import image_bytes
-from pytest_crmeval.sandboxes.local.compiling import Compiler
+from pytest_crmeval.sandboxes.local.compiling import Compiler, image_bytes
 from pytest_crmeval.sandboxes.local.fork_servers import ForkServerProcess, Unavailable
 from pytest_crmeval.sandboxes.local.inside import fork_server as inside
 from pytest_crmeval.sandboxes.local.inside import levels
@@ -334,7 +333,7 @@ def test_a_place_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     Path(tmp_path, f"crmeval-slots-{os.getuid()}").symlink_to("/usr")
 
-    with pytest.raises(SandboxError, match="belongs to somebody else"):
+    with pytest.raises(SandboxError, match="belongs to another user"):
         place()
 
 

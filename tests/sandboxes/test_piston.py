@@ -196,7 +196,7 @@ def test_errors_are_cut_alike_whoever_brings_them_back(piston: PistonSandbox) ->
 
 def test_limits_end_a_program(piston: PistonSandbox) -> None:
     """Each by its own name."""
-    waiting = replace(LIMITS, wall_seconds=0.5)
+    waiting = replace(LIMITS, wall_seconds=4.0)  # in half of it, another program must be able to start
 
     assert Termination.CPU_TIME is ended(piston, "while True: pass", limits=BRIEF).ending
     assert Termination.WALL_TIME is ended(piston, "import time; time.sleep(99)", limits=waiting).ending

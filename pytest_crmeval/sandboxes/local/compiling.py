@@ -1,5 +1,6 @@
 """Programs are compiled once, inside the sandbox, and the latest ones are kept."""
 
+import struct
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -7,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pytest_crmeval.domain.cutting import cut_end
 from pytest_crmeval.ports.sandbox import Execution, Language, Limits, Program, ProgramInput, SandboxError
 from pytest_crmeval.sandboxes.languages import title
-from pytest_crmeval.sandboxes.local.binaries import image_bytes
 from pytest_crmeval.sandboxes.local.inside.messages import BINARY, COMPILER, RUNTIME
 from pytest_crmeval.sandboxes.local.runs import Runnable, opened
 from pytest_crmeval.sandboxes.local.toolchains import Missing, Toolchain, toolchain
@@ -18,6 +18,10 @@ _COMPILING = Limits(cpu_seconds=60.0, wall_seconds=240.0, memory_bytes=2 << 30, 
 _RUNNING = Limits(cpu_seconds=10.0, wall_seconds=60.0, memory_bytes=512 << 20, output_bytes=1 << 16)
 _KEPT_BYTES = 64 << 20
 """Of compiled programs that the next file may need as well: those of checkers, above all."""
+
+_ELF_64_LITTLE = b"\x7fELF\x02\x01"
+_TABLE_AT, _ENTRY_SIZE_AT, _MEMORY_AT = 32, 54, 40
+_LOADED = 1
 
 
 class Compiler:
@@ -132,3 +136,24 @@ def _runnable(tools: Toolchain, compiled: Execution | None, descriptor: int) -> 
 
 def _size(compiled: Execution) -> int:
     return sum(map(len, compiled.files.values()))
+
+
+def image_bytes(binary: bytes) -> int:
+    """Return the memory that a compiled program has before its first instruction: its text, and its global variables.
+
+    0 if it is not in the known format.
+    """
+    if not binary.startswith(_ELF_64_LITTLE):
+        return 0
+    try:
+        (table,) = struct.unpack_from("<Q", binary, _TABLE_AT)
+        size, count = struct.unpack_from("<HH", binary, _ENTRY_SIZE_AT)
+        return sum(_memory(binary, table + size * number) for number in range(count))
+    except struct.error:  # it is cut off
+        return 0
+
+
+def _memory(binary: bytes, entry: int) -> int:
+    (kind,) = struct.unpack_from("<I", binary, entry)
+    (memory,) = struct.unpack_from("<Q", binary, entry + _MEMORY_AT)
+    return int(memory) if kind == _LOADED else 0

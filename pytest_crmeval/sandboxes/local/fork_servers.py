@@ -80,7 +80,7 @@ class ForkServerProcess:
             self._control.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """End it: a fork server ends by itself when nobody holds the other end of its line."""
+        """End it: a fork server ends by itself when the other end of its socket is closed."""
         self._control.close()
         try:
             self.process.wait(_STOP_SECONDS)

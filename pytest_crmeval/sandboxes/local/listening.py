@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 _HALF = 32 * 1024
 _CHUNK = 64 * 1024
 _LAST_CHUNKS = 32
-"""More than a pipe holds: what is written after the answer is written by nobody who counts."""
+"""More than a pipe holds: the program has ended when the answer comes."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Ends:
 
 @dataclass(slots=True)
 class Listener:
-    """Reads a pipe until somebody else has something to say."""
+    """Reads a pipe until another descriptor is readable."""
 
     pipe: int
     ends: Ends = field(default_factory=Ends)

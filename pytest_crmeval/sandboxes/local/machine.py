@@ -14,7 +14,7 @@ ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "OPENB
 """All that programs see; numpy takes minutes to give up threads that its memory limit forbids."""
 
 _NEEDED = ("/usr/bin", "/usr/include", "/usr/lib", "/usr/libexec", str(Path(os.__file__).parent))
-"""What is shown, whoever works in it."""
+"""What is shown even if the project is in it."""
 
 
 def interpreter() -> str:

@@ -39,7 +39,7 @@ def _refused_memory(result: RunResult, stderr: bytes) -> bool:
 def never_loaded(result: RunResult, limits: Limits, image: int) -> bool:
     """Whether a binary whose global variables alone are beyond the limit could not be begun, or died.
 
-    The kernel tells it as an error or, once it has begun to take the old program apart, as a SIGSEGV.
+    The kernel reports it as an error or, once it has begun to take the old program apart, as a SIGSEGV.
     """
     return image > limits.memory_bytes and (bool(result.trouble) or os.WIFSIGNALED(result.status))
 
@@ -47,7 +47,7 @@ def never_loaded(result: RunResult, limits: Limits, image: int) -> bool:
 def execution(  # noqa: PLR0913 (all that is known about a run)
     result: RunResult, limits: Limits, stdout: bytes, stderr: bytes, files: dict[str, bytes], *, image: int = 0
 ) -> Execution:
-    """Return how a run ended. What is over a limit in ``stdout`` and ``files`` by one byte tells that, and is cut."""
+    """Return how a run ended; ``stdout`` and ``files`` are cut at the limit, which they may exceed by one byte."""
     written = max(map(len, (stdout, *files.values())))
     how = ending(result, limits, written, stderr, image)
     return Execution(

@@ -54,7 +54,8 @@ class Pool:
 
     def _taken(self) -> ForkServerProcess:
         with self._lock:
-            self._refuse_if_closed()
+            if self._closed:
+                raise SandboxError("the sandbox was closed while programs were waiting to run in it")
             if self._idle:
                 return self._idle.pop()
         fork_server = self._start()
@@ -66,10 +67,6 @@ class Pool:
             self._drop(fork_server)
             raise
         return fork_server
-
-    def _refuse_if_closed(self) -> None:
-        if self._closed:
-            raise SandboxError("the sandbox was closed while programs were to be run in it")
 
     def _drop(self, fork_server: ForkServerProcess) -> None:
         with self._lock:

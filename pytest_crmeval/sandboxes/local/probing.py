@@ -59,7 +59,7 @@ class FoundLevel:
     """Stronger level -> what stands against it."""
 
     def shown(self) -> str:
-        """Return what the header of a run tells."""
+        """Return the level as the header of a run shows it."""
         weakness = f": {_WEAKNESSES[self.level]}" if self.level in _WEAKNESSES else ""
         reasons = "".join(f"; no {level}: {reason}" for level, reason in self.lacking.items())
         return f"local ({_LABELS[self.level]}{weakness}{reasons})"

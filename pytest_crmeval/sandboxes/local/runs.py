@@ -115,7 +115,7 @@ def _in_memory(name: str, content: bytes = b"") -> int:
 
 @contextmanager
 def opened(name: str, content: bytes) -> Iterator[int]:
-    """Hold a file in memory open that may be executed, and that nobody can change any more."""
+    """Hold a file in memory open that may be executed, and that can't be changed any more."""
     descriptor = _executable(name)
     try:
         fcntl.fcntl(_filled(descriptor, content), fcntl.F_ADD_SEALS, _SEALS)
@@ -128,7 +128,7 @@ def _executable(name: str) -> int:
     flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
     try:
         return os.memfd_create(name, flags | _MFD_EXEC)
-    except OSError:  # before Linux 6.3 every one could be executed, and nobody had to say so
+    except OSError:  # before Linux 6.3 all of them could be executed, and there was no flag
         return os.memfd_create(name, flags)
 
 

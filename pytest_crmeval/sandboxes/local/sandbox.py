@@ -23,7 +23,7 @@ from pytest_crmeval.sandboxes.local.toolchains import identity, python_is_too_ol
 
 _NO_FILES = (
     "{} can't be written by a program here: the local sandbox has no more than seccomp on this machine, and at that"
-    " level nobody can write files. Use a Piston server (--crmeval-sandbox http://localhost:2000)"
+    " level programs can't write files. Use a Piston server (--crmeval-sandbox http://localhost:2000)"
 )
 _LEAST_MEMORY = 20 << 20
 """A process has about 9 MB before it becomes the program; no program could stay below a smaller limit."""

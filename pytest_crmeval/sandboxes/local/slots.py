@@ -25,13 +25,13 @@ def place() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise SandboxError(f"{folder} belongs to somebody else: remove it, or set TMPDIR to a folder of your own")
+        raise SandboxError(f"{folder} belongs to another user: remove it, or set TMPDIR to a folder of your own")
     return folder
 
 
 @contextmanager
 def slot(folder: Path) -> Iterator[None]:
-    """Hold a core that nobody holds; wait for one as long as it takes. The kernel lets go for those who die."""
+    """Hold a core that is free; wait for one as long as it takes. The kernel releases those of processes that die."""
     descriptor = _taken(folder)
     if descriptor is None:
         descriptor = _next_in_line(folder)

@@ -1,4 +1,4 @@
-"""Programs run by Piston servers: somebody else's machines, asked over HTTP."""
+"""Programs run on Piston servers, which are reached over HTTP."""
 
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -100,7 +100,7 @@ class PistonSandbox:
         yield _Prepared(self._client, program, self._confirmed_refusal(program))
 
     def close(self) -> None:
-        """Let go of the servers; whoever waits for one is told."""
+        """Release the servers; runs that wait for one fail."""
         self._client.close()
 
     def _confirmed_refusal(self, program: Program) -> Execution | None:
@@ -125,8 +125,8 @@ class PistonSandbox:
         return refusal(stage, terms.granted, terms.address) if is_refused and stage else None, terms.address
 
     def _languages(self) -> str:
-        told = [f"{NAMES[language][0]} {version}" for language, version in self._client.versions.items()]
-        return ", ".join(told) or "no language that is known here"
+        names = [f"{NAMES[language][0]} {version}" for language, version in self._client.versions.items()]
+        return ", ".join(names) or "no language that is known here"
 
 
 class _Prepared:

@@ -6,7 +6,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 API = "/api/v2"
 IN_FLIGHT = 4
-"""Requests under way at once at one server, where nobody says better: twice the cores of a small one."""
+"""Concurrent requests per server, if the address does not name a number: twice the cores of a small one."""
 _PORTS = {"http": 80, "https": 443}
 _EXAMPLE = "write http://localhost:2000, several with a comma between them"
 

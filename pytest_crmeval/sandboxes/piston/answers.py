@@ -21,14 +21,14 @@ _NO_COMMAND = re.compile(
 _NOT_FOUND = {126, 127}
 _TOO_LARGE = "PayloadTooLargeError"
 _SHOWN = 300
-"""Characters of an odd answer that are told."""
+"""Characters of an unexpected answer that are shown."""
 
 
 class TroubleError(Exception):
     """A server's own trouble: another one, or another time, may help."""
 
-    def __init__(self, told: str, *, sick: bool = False) -> None:
-        super().__init__(told)
+    def __init__(self, reason: str, *, sick: bool = False) -> None:
+        super().__init__(reason)
         self.sick = sick
         """Whether the next request would not fare better."""
 
@@ -43,16 +43,16 @@ class ExceededError(Exception):
 
 
 class TooLowError(SandboxError):
-    """A limit of one server is in the way, and nobody knows how the program would have done; another may have more."""
+    """A limit of one server is too low, so the result is unknown; another server may allow more."""
 
-    def __init__(self, told: str, address: str = "") -> None:
-        super().__init__(told)
+    def __init__(self, reason: str, address: str = "") -> None:
+        super().__init__(reason)
         self.address = address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """How compiling or running ended, as the server tells it."""
+    """How compiling or running ended, as the server reports it."""
 
     stdout: str = field(repr=False)
     stderr: str = field(repr=False)
@@ -65,7 +65,7 @@ class Stage:
     wall_seconds: float | None
     memory_bytes: int | None
     old: bool
-    """Whether the server is of the time before it told a status."""
+    """Whether the server is too old to report a status."""
 
     @property
     def failed(self) -> bool:
@@ -100,11 +100,11 @@ def ran(answer: Answer, version: str = "", token: str = "") -> Ran:
     """
     if answer.status != HTTPStatus.OK:
         raise _refusal(answer)
-    told = _json(answer)
-    if version and told.get("version") not in {None, version}:
-        raise TroubleError(f"it ran version {told['version']} where {version} was asked for", sick=True)
-    run = _stage(told.get("run"))
-    compiled = told.get("compile")
+    found = _json(answer)
+    if version and found.get("version") not in {None, version}:
+        raise TroubleError(f"it ran version {found['version']} where {version} was asked for", sick=True)
+    run = _stage(found.get("run"))
+    compiled = found.get("compile")
     stages = [run] if compiled is None else [run, _stage(compiled)]
     for stage in stages:
         if stage.status == "XX":
@@ -161,47 +161,47 @@ def _mishap(status: int, text: str) -> TroubleError:
 
 def _json(answer: Answer) -> dict[str, Any]:
     try:
-        told = json.loads(answer.body)
+        found = json.loads(answer.body)
     except ValueError as error:
         what = _shown(answer.body.decode("utf-8", "replace")) or "nothing"
         raise TroubleError(f"its answer is no JSON: {what}") from error
-    if not isinstance(told, dict):
-        raise TroubleError(f"its answer is odd: {_shown(str(told))}")
-    return told
+    if not isinstance(found, dict):
+        raise TroubleError(f"its answer is odd: {_shown(str(found))}")
+    return found
 
 
-def _stage(told: object) -> Stage:
-    if not (isinstance(told, dict) and all(isinstance(told.get(name), str) for name in ("stdout", "stderr"))):
-        raise TroubleError(f"its answer does not tell how the program ended: {_shown(json.dumps(told))}")
+def _stage(found: object) -> Stage:
+    if not (isinstance(found, dict) and all(isinstance(found.get(name), str) for name in ("stdout", "stderr"))):
+        raise TroubleError(f"its answer does not say how the program ended: {_shown(json.dumps(found))}")
     kinds = {"code": int, "signal": str, "status": str, "message": str}
-    odd = [name for name, kind in kinds.items() if not isinstance(told.get(name), kind | None)]
-    if odd or (told.get("code") is None and not told.get("signal") and not told.get("status")):
-        raise TroubleError(f"its answer does not tell how the program ended: {_shown(json.dumps(told))}")
-    output = told.get("output")
-    if isinstance(output, str) and len(output) != len(told["stdout"]) + len(told["stderr"]):
+    odd = [name for name, kind in kinds.items() if not isinstance(found.get(name), kind | None)]
+    if odd or (found.get("code") is None and not found.get("signal") and not found.get("status")):
+        raise TroubleError(f"its answer does not say how the program ended: {_shown(json.dumps(found))}")
+    output = found.get("output")
+    if isinstance(output, str) and len(output) != len(found["stdout"]) + len(found["stderr"]):
         raise TroubleError("its answer has lost output: stdout and stderr are not all of it")
-    memory = _number(told, "memory")
+    memory = _number(found, "memory")
     return Stage(
-        stdout=told["stdout"],
-        stderr=told["stderr"],
-        code=told.get("code"),
-        signal=told.get("signal") or "",
-        status=told.get("status") or "",
-        message=told.get("message") or "",
-        cpu_seconds=_seconds(told, "cpu_time"),
-        wall_seconds=_seconds(told, "wall_time"),
+        stdout=found["stdout"],
+        stderr=found["stderr"],
+        code=found.get("code"),
+        signal=found.get("signal") or "",
+        status=found.get("status") or "",
+        message=found.get("message") or "",
+        cpu_seconds=_seconds(found, "cpu_time"),
+        wall_seconds=_seconds(found, "wall_time"),
         memory_bytes=None if memory is None else round(memory * 1.024),  # it takes a KiB for 1,000 bytes
-        old="status" not in told,
+        old="status" not in found,
     )
 
 
-def _number(told: dict[str, Any], name: str) -> float | None:
-    value = told.get(name)
+def _number(found: dict[str, Any], name: str) -> float | None:
+    value = found.get(name)
     return float(value) if isinstance(value, int | float) else None
 
 
-def _seconds(told: dict[str, Any], name: str) -> float | None:
-    milliseconds = _number(told, name)
+def _seconds(found: dict[str, Any], name: str) -> float | None:
+    milliseconds = _number(found, name)
     return None if milliseconds is None else milliseconds / 1000
 
 

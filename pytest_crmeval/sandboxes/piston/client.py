@@ -81,7 +81,7 @@ class Client:
     def wherever(self, work: Callable[[Collection[str]], _Done]) -> _Done:
         """Do something that a server's limits may be too low for, and do it elsewhere then, if there is an elsewhere.
 
-        ``work`` is told the addresses of those that are of no use for it.
+        ``work`` gets the addresses of the servers that can't run it.
         """
         refused: set[str] = set()
         while True:
@@ -102,7 +102,7 @@ class Client:
     def run(self, request: Request, refused: Collection[str] = (), *, elsewhere_than: str = "") -> tuple[Ran, Terms]:
         """Have something run, on another server than ``elsewhere_than`` or later; SandboxError if it can't be done."""
         troubles: list[TroubleError] = []
-        told: dict[str, None] = {}
+        reasons: dict[str, None] = {}
         last = next((each for each in self._pool.endpoints if str(each.address) == elsewhere_than), None)
         if last is not None and len(self._pool.healthy) == 1:
             self._pool.pause(self._patience.delay(1))
@@ -114,13 +114,13 @@ class Client:
                     return self._tried(last, request)
                 except TroubleError as trouble:
                     troubles.append(trouble)
-                    told[f"{last.address}: {trouble}"] = None
+                    reasons[f"{last.address}: {trouble}"] = None
         if all(isinstance(trouble, StarvedError) for trouble in troubles):
             found = self._starving(request)
             if found is not None:
                 return found
         raise SandboxError(
-            f"no Piston server ran the program in {self._patience.attempts} attempts ({'; '.join(told)})"
+            f"no Piston server ran the program in {self._patience.attempts} attempts ({'; '.join(reasons)})"
         )
 
     def _starving(self, request: Request) -> tuple[Ran, Terms] | None:

@@ -1,4 +1,4 @@
-"""How a run ended, by what the server tells: a limit of the server's own is never held against the program."""
+"""How a run ended, by the answer of the server: a limit of the server itself is never the failure of a program."""
 
 import re
 import signal
@@ -87,12 +87,14 @@ def execution(ran: Ran, terms: Terms) -> Execution:
 
 
 def framed_execution(ran: Ran, frame: Frame | None, names: tuple[str, ...], terms: Terms) -> Execution:
-    """Tell how a run ended whose output came back in a frame; None: it was ended together with the runner."""
+    """Return how a run ended whose output came back in a frame; None: it was ended together with the runner."""
     if frame is None:
         return _unframed(ran, terms)
-    told = Ran(run=_told(ran.run, frame), seconds=ran.seconds)
+    of_program = Ran(
+        run=replace(ran.run, code=frame.code, signal=frame.signal, status="", message=""), seconds=ran.seconds
+    )
     stderr = frame.stderr.decode("utf-8", "replace")
-    ended = _ended(told, terms, stderr)
+    ended = _ended(of_program, terms, stderr)
     if max(frame.sizes) > terms.limits.output_bytes:
         return _over(ended)
     if frame.room <= max(frame.sizes):
@@ -150,11 +152,6 @@ def _unframed(ran: Ran, terms: Terms) -> Execution:
     return replace(ended, stderr=last(stage.stderr))
 
 
-def _told(stage: Stage, frame: Frame) -> Stage:
-    """Return the stage as an old server would have told it of the program itself: the status is the runner's."""
-    return replace(stage, code=frame.code, signal=frame.signal, status="", message="")
-
-
 def _over(ended: Execution) -> Execution:
     """Turn an ending into that of a program which printed too much, whatever it did when it could print no more."""
     return replace(ended, ending=Termination.OUTPUT, exit_code=None, signal="")
@@ -203,7 +200,7 @@ def _limit(ran: Ran, terms: Terms, stderr: str) -> Termination | None:
 
 
 def _killed(ran: Ran, terms: Terms) -> Termination | None:
-    """Return the limit for which a program was killed where no status tells it; None if that was not the reason."""
+    """Return the limit for which a program was killed where there is no status; None if that was not the reason."""
     stage = ran.run
     name = _exit(stage)[1]
     if stage.old and name == "SIGKILL" and _waited_out(ran, terms):

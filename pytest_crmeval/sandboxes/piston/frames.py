@@ -17,7 +17,7 @@ _NUMBERS = re.compile(r"(?: -?[0-9]{1,18})+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What the runner tells of the program that it has run."""
+    """What the runner reports about the program that it has run."""
 
     code: int | None
     signal: str
@@ -51,11 +51,11 @@ def frame_of(stage: Stage, mark: str, wanted: int) -> Frame | None:
     )
 
 
-def _numbers(told: str, count: int) -> list[int]:
+def _numbers(line: str, count: int) -> list[int]:
     """Read the numbers, without that of the sizes, which is known."""
-    numbers = [int(word) for word in told.split()] if _NUMBERS.fullmatch(told) else []
+    numbers = [int(word) for word in line.split()] if _NUMBERS.fullmatch(line) else []
     if len(numbers) != _HEAD + count or numbers[_HEAD - 1] != count:
-        raise _spoiled(f"it begins with {cut(told, 100)!r}")
+        raise _spoiled(f"it begins with {cut(line, 100)!r}")
     return [*numbers[: _HEAD - 1], *numbers[_HEAD:]]
 
 

@@ -72,9 +72,9 @@ def _fits(language: Language, asked: str, version: str, name: str) -> bool:
 
 def lacking(language: Language, asked: str, servers: Mapping[str, Versions]) -> str:
     """Return why there is no version of a language that all servers have."""
-    told = [f"{name} has {', '.join(sorted(has.get(language, ()))) or 'none'}" for name, has in servers.items()]
+    installed = [f"{name} has {', '.join(sorted(has.get(language, ()))) or 'none'}" for name, has in servers.items()]
     return (
-        f"{title(language, asked)} is not installed on every Piston server: {'; '.join(told)}; install it "
+        f"{title(language, asked)} is not installed on every Piston server: {'; '.join(installed)}; install it "
         f"(POST /api/v2/packages with its language and version)"
     )
 

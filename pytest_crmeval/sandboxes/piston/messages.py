@@ -15,7 +15,7 @@ _NAMES = re.compile(rf"{_FRONT}|\b{re.escape(INCLUDED)}\b")
 
 
 def last(said: str) -> bytes:
-    """Return the end of what a program has said, where a traceback tells what happened."""
+    """Return the end of a program's stderr, where a traceback has its message."""
     return said.encode("utf-8", "surrogatepass")[-KEPT:]
 
 

@@ -28,7 +28,7 @@ class Patience:
     failures: int = 3
     """Troubles one after the other after which a server is sick."""
     looks: int = 3
-    """At every sick server, before those who wait are told that there is none left."""
+    """At every sick server, before waiting runs fail because no server is left."""
     grace_seconds: float = 60.0
     """For an answer, besides the time that the run may take: a server may have others to serve."""
 
@@ -126,12 +126,12 @@ class Pool:
                     self._drop(endpoint, reason)
 
     def sick_ones(self) -> str:
-        """Tell who is sick, and why."""
-        told = "; ".join(f"{each.address}: {each.reason}" for each in self.endpoints if each.reason)
-        return f"no Piston server can be used ({told}); start one, or correct --crmeval-sandbox"
+        """Return an error message that names the servers that can't be used, and why."""
+        reasons = "; ".join(f"{each.address}: {each.reason}" for each in self.endpoints if each.reason)
+        return f"no Piston server can be used ({reasons}); start one, or correct --crmeval-sandbox"
 
     def close(self) -> None:
-        """Send everybody home."""
+        """End all waiting, and close all connections."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -158,7 +158,7 @@ class Pool:
         endpoint.in_flight += 1
         endpoint.served += 1
         due = self._due()
-        if due is not None:  # nobody who has a server waits for the look at another
+        if due is not None:  # in a thread: a run that has a server must not wait for the check of another one
             due.look_at = time.monotonic() + self._patience.grace_seconds
             threading.Thread(target=self._looked, args=(due,), daemon=True).start()
         return endpoint

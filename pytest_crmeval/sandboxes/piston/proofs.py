@@ -103,7 +103,7 @@ def proved(language: Language, version: str, address: str, ask: Ask) -> tuple[di
         granted = clamped(_EVERYTHING, maxima)
         try:
             ran = ask(request, granted)
-        except ExceededError as error:  # it tells one at a time
+        except ExceededError as error:  # a server names one limit at a time
             maxima[error.field] = error.maximum
             continue
         _check_limits(maxima, address)

@@ -67,12 +67,12 @@ class Request:
         """Write it down for a server that calls the language so, and grants these limits."""
         if not self._parts:  # a second attempt sends the same
             self._parts.extend(_files(self))
-        told: dict[str, Any] = {"language": language, "version": version, "files": self._parts, **granted}
+        fields: dict[str, Any] = {"language": language, "version": version, "files": self._parts, **granted}
         if self.feed.args:
-            told["args"] = list(self.feed.args)
+            fields["args"] = list(self.feed.args)
         if self.program.language in _SOURCES:
-            told["stdin"] = self.feed.stdin.decode("utf-8", "surrogateescape")
-        return json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass")
+            fields["stdin"] = self.feed.stdin.decode("utf-8", "surrogateescape")
+        return json.dumps(fields, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
     @property
     def named(self) -> tuple[Language, str]:

@@ -54,7 +54,7 @@ class Wire:
         return answer
 
     def close(self) -> None:
-        """Close every connection; whoever waits for an answer is told that it is lost."""
+        """Close every connection; a thread that waits for an answer gets an error."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []

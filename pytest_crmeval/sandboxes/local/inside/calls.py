@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 FIRST_UNKNOWN = 451
-"""Calls from here on did not exist when these tables were made: nobody is missing them, and nobody has judged them."""
+"""Calls from here on did not exist when these tables were made: programs don't need them, and their risk is unknown."""
 
 _SHARED = {
     "pidfd_send_signal": 424, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427,

@@ -23,7 +23,7 @@ def inodes_left(folder: str) -> int:
 
 
 def _dissolve(path: str, top: str, names: Iterable[int]) -> None:
-    """Remove a folder; folders in it go to the top, under names that nobody else has given."""
+    """Remove a folder; folders in it are moved to the top, under unused names."""
     Path(path).chmod(0o700)
     for entry in list(os.scandir(path)):
         if entry.is_dir(follow_symlinks=False):

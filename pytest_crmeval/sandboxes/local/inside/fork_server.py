@@ -169,11 +169,8 @@ class ForkServer:
             return CPU
         if left <= 0:
             return WALL
-        return FILES if self.isolation.counted and self._too_much_written() else ""
-
-    def _too_much_written(self) -> bool:
-        files, size = cleaning.weigh(self.isolation.folders)
-        return files > _MOST_FILES or size > _MOST_BYTES
+        files, size = cleaning.weigh(self.isolation.folders) if self.isolation.counted else (0, 0)
+        return FILES if files > _MOST_FILES or size > _MOST_BYTES else ""
 
     def _end_all(self, child: int) -> None:
         """End all that a run may have started, and the template: all in sight, or the group and the orphans."""

@@ -56,14 +56,14 @@ def mount(source: str, target: str, kind: str, flags: int, options: str = "") ->
 
 
 def restrict_mount(target: str, flags: int, *, recursive: bool = True) -> None:
-    """Take rights away from a mount and, unless told otherwise, from all that is mounted below it."""
+    """Take rights away from a mount and, by default, from all that is mounted below it."""
     attributes = _MountAttributes(set=flags)
     depth = _AT_RECURSIVE if recursive else 0
     syscall(_NR_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), depth, ctypes.byref(attributes), 32)
 
 
 def unmount(target: str) -> None:
-    """Take a mount away, now or as soon as nobody is in it."""
+    """Remove a mount, now or as soon as it is no longer used."""
     _checked(_libc.umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
 
 

@@ -19,7 +19,7 @@ _KNOWN_BITS = ((1, 13), (2, 14), (3, 15), (5, 16))
 """Since which version how many rights over files are known."""
 _NETWORK_SINCE, _NETWORK = 4, 0b11
 _SCOPES_SINCE, _SCOPES = 6, 0b11
-"""No abstract sockets and no signals to anybody outside."""
+"""No abstract sockets and no signals to processes outside."""
 
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _CHANGE = _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_REG | _TRUNCATE

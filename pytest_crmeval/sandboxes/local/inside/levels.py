@@ -26,7 +26,7 @@ FOLDERS = ("box", "tmp")
 _FIRST_UID, _UIDS = 60_001, 5_000
 _PROCESSES = 64
 _PROCESSES_OF_OTHERS = 1_024
-"""Added to what a user has already, where his processes and those of a program are counted together."""
+"""Added to what a user has already, if its processes and those of a program are counted together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class OuterFolders:
     folder: str
     """Where there is something to be removed in the end; nothing in namespaces, which end by themselves."""
     unused_id: int
-    """Who the fork server is, if it would be root."""
+    """The user id of the fork server, if it would be root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +65,11 @@ class Isolation:
     """All folders that a program can write in: the box, the one for temporary files, and others."""
     filters: Mapping[str, Filter]
     alone: bool
-    """Whether nobody else is in sight: all processes but the fork server are the program's."""
+    """Whether it has a pid namespace: all processes but fork server and template are the program's."""
     counted: bool
     """Whether what is written must be counted, because nothing else bounds it."""
     inodes_left: int | None = None
-    """How many files can be written in all rooms together while they are empty, where nobody else can write any."""
+    """How many files there is room for while all folders are empty, if no other process can write there."""
     library: int | None = None
     """The library, held open: another user may not come to it by its path."""
 
@@ -91,7 +91,8 @@ def leave(isolation_request: IsolationRequest) -> OuterFolders:
 def enter(isolation_request: IsolationRequest, outer: OuterFolders) -> Isolation:
     """Isolate this process, for good; OSError if it can't be."""
     kernel.set_dumpable(dumpable=False)
-    uid, gid = _own_ids(outer)
+    # An unused user instead of root: limits on the number of processes do not bind root.
+    uid, gid = (outer.unused_id, outer.unused_id) if os.getuid() == 0 else (os.getuid(), os.getgid())
     return (
         _enter_namespaces(isolation_request, uid, gid)
         if isolation_request.level == NAMESPACES
@@ -109,7 +110,7 @@ def _new_namespaces() -> None:
 
 
 def _map_user(process: str, uid: int, gid: int) -> None:
-    """Let the user be in the new namespace who he was outside, and nobody else."""
+    """Map the user to the same id in the new namespace, and no other user."""
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         Path(process, name).write_text(text, encoding="ascii")
 
@@ -185,11 +186,6 @@ def _enter_here(isolation_request: IsolationRequest, outer: OuterFolders, uid: i
     if rules is not None:
         landlock.obey(rules)
     return Isolation(box=folders[0], folders=folders, filters=filters, alone=False, counted=True, library=library)
-
-
-def _own_ids(outer: OuterFolders) -> tuple[int, int]:
-    """Return a user whom nobody is instead of root: limits on the number of processes do not bind root."""
-    return (outer.unused_id, outer.unused_id) if os.getuid() == 0 else (os.getuid(), os.getgid())
 
 
 def _become(uid: int, gid: int) -> None:

@@ -1,4 +1,4 @@
-"""What a fork server is told and what it answers: one packet each, with open files beside it."""
+"""The request to a fork server and its answer: one packet each, with open files."""
 
 import array
 import json
@@ -37,7 +37,7 @@ class RunResult(NamedTuple):
     trouble: str = ""
     """The fork server's own: the program was never begun."""
     status: int = 0
-    """As ``waitpid`` tells it."""
+    """As ``waitpid`` returns it."""
     cut: str = ""
     """Empty if it ended by itself."""
     cpu_seconds: float = 0.0

@@ -150,7 +150,7 @@ def _finish(status: int) -> NoReturn:
 def _let_go_of_main() -> None:
     """Let files that were not closed be written and objects with a ``__del__`` go, while they still have their names.
 
-    Only if somebody holds on to the module its names are taken from it.
+    If something still refers to the module, its names are set to None.
     """
     main = sys.modules.pop("__main__", None)
     held = weakref.ref(main) if isinstance(main, ModuleType) else None

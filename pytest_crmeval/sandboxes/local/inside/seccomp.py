@@ -26,7 +26,7 @@ _AT_EMPTY_PATH = 0x1000
 _AF_UNIX, _SOCK_STREAM, _SOCK_SEQPACKET, _SOCK_KINDS = 1, 1, 5, 0xF
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15
 _TERMINAL_AND_OWNER = (0x5412, 0x540E, 0x541C, 0x8901, 0x8902)
-"""To type into a terminal, to take one, its selection; to have somebody else signalled about a descriptor, twice."""
+"""To type into a terminal, to take one, its selection; to signal another process about a descriptor, in two ways."""
 _OPEN_FOR_CHANGE = 0x3 | 0x40 | 0x200 | 0x40_0000
 
 _OWN_PID = 0x7EAD_BEEF
@@ -106,21 +106,16 @@ class Filter:
         return names if self.reads_only else names - FOLDER_CHANGES
 
     def _by_arguments(self) -> Mapping[str, _Decision]:
+        # rustc starts its linker with the second kind of connected sockets.
+        pairs = (_SOCK_STREAM, _SOCK_SEQPACKET) if self.compiles else (_SOCK_STREAM,)
         checks = {
-            "socketpair": (*_only(0, _AF_UNIX), *_masked(1, _SOCK_KINDS, *self._socket_pairs())),
+            "socketpair": (*_only(0, _AF_UNIX), *_masked(1, _SOCK_KINDS, *pairs)),
             "prlimit64": _only(0, 0, _OWN_PID),
             "ioctl": _none_of(1, *_TERMINAL_AND_OWNER),
             "fcntl": _none_of(1, _F_SETOWN, _F_SETSIG, _F_SETOWN_EX),
-            **(self._compilers_checks() if self.compiles else self._programs_checks()),
+            **({"clone": _no_bit(0, _CLONE_NAMESPACES)} if self.compiles else self._programs_checks()),
         }
         return {name: (*instructions, *_ALLOWED) for name, instructions in checks.items()}
-
-    def _socket_pairs(self) -> Sequence[int]:
-        """Return the kinds of connected sockets; rustc starts its linker with the second one."""
-        return (_SOCK_STREAM, _SOCK_SEQPACKET) if self.compiles else (_SOCK_STREAM,)
-
-    def _compilers_checks(self) -> Mapping[str, Iterable[_Instruction]]:
-        return {"clone": _no_bit(0, _CLONE_NAMESPACES)}
 
     def _programs_checks(self) -> Mapping[str, Iterable[_Instruction]]:
         checks = {"clone": _some_bit(0, _CLONE_THREAD), "kill": _only(0, 0, _OWN_PID), "tgkill": _only(0, _OWN_PID)}

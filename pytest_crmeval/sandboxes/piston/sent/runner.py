@@ -62,14 +62,14 @@ def frame(mark: str, most: int, wanted: list[str]) -> None:
 def _report(mark: str, most: int, room: int, status: int, said: bytes, files: list[int]) -> None:  # noqa: PLR0913, PLR0917
     sizes = [-1 if file < 0 else os.fstat(file).st_size for file in files]
     signal = status & 127
-    told = [mark, -1 if signal else status >> 8, signal, room, len(sizes), *sizes]
-    _write(2, (" ".join(map(str, told)) + "\n").encode())
+    line = [mark, -1 if signal else status >> 8, signal, room, len(sizes), *sizes]
+    _write(2, (" ".join(map(str, line)) + "\n").encode())
     if max(sizes) <= most:
         _write(1, mark.encode() + b"\n" + b"".join(map(_line, [said, *map(_content, files)])))
 
 
 def _waited(child: int, reader: int) -> tuple[int, bytes]:
-    """Drain stderr until the child has ended, whoever else holds it open."""
+    """Drain stderr until the child has ended, even if other processes hold it open."""
     import select
 
     said = b""
