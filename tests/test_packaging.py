@@ -57,7 +57,7 @@ def test_distributions_are_reproducible_and_a_wheel_gives_a_first_run(tmp_path: 
     sets = "from pytest_crmeval.conversations.calibration.labelled_replies import committed_sets as sets"
     assert f"{site}/" in run("-c", f"{sets}; print(*sets())")
     run("-m", "pytest_crmeval.cli", "init", "project", "--with-suite", "crm")
-    run("-m", "pytest", "project", "-n", "1", "--crmeval-sample", "3", "-p", "no:cacheprovider")
+    run("-m", "pytest", "project", "-p", "no:xdist", "--crmeval-sample", "3", "-p", "no:cacheprovider")
     report = json.loads((tmp_path / "project" / "reports" / "latest.json").read_text())
     assert {(row["suite"], row["passed"], row["planned"]) for row in report["results"]} >= {
         ("crm", 3, 3),
