@@ -49,26 +49,22 @@ class GateEvaluation:
     def judged(self, report: Report) -> Report:
         """Return the report with what changed since the baseline, and with what all gates found.
 
-        A part can't be held against another whole, nor against a rule on the whole: crmeval merge does that.
+        A shard can't be compared with a whole run, nor judged by a gate on one: crmeval merge does that.
         """
         if self._options.shard is not None:
             return report
-        report = self._compared(report)
+        if self._baseline is not None:
+            from pytest_crmeval.report.compare import compare
+
+            comparison = compare(report, self._baseline.report, source=self._baseline.source)
+            report = replace(report, comparison=comparison)
         gates = self._options.gates
-        if not self._config.getoption("crmeval_gate"):  # who names a gate here and now wants it judged, misspelt or not
+        if not self._config.getoption("crmeval_gate"):  # a gate of the command line is always judged, misspelt or not
             gates, self.idle = concerned(gates, report, self._options.named_agents)
         baseline = self._baseline.report if self._baseline else None
         report = replace(report, rulings=tuple(judge(gates, report, baseline)))
         returned = self._config.hook.pytest_crmeval_gate(config=self._config, report=report)
         return replace(report, rulings=(*report.rulings, *_rulings(returned)))
-
-    def _compared(self, report: Report) -> Report:
-        if self._baseline is None:
-            return report
-        from pytest_crmeval.report.compare import compare
-
-        comparison = compare(report, self._baseline.report, source=self._baseline.source)
-        return replace(report, comparison=comparison)
 
 
 def _rulings(returned: Iterable[object]) -> list[Ruling]:

@@ -30,6 +30,8 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
     """Return what is kept of this part; ``dealt`` is what its shard is a part of."""
     options, subjects = options_of(config), subjects_of(context_of(config))
     arguments = _without_secret(config.invocation_params.args)
+    # Only their hooks can judge a report by the gates of plugins.
+    has_gates = bool(config.hook.pytest_crmeval_gate.get_hookimpls())
     return {
         "started": _now(),
         "command": redactor_of(config).text(shlex.join(["pytest", *arguments])),
@@ -40,7 +42,7 @@ def part_of(config: pytest.Config, server: str, dealt: JsonObject, left_out: Lef
         **_given(code=_code(subjects)),
         "prompts": {kind: fingerprint_of(text()) for kind, text in _PROMPTS.items()},
         "max_steps": options.max_steps,
-        **_given(suites=list(options.suites), partial=is_partial(config), plugin_gates=_have_gates(config)),
+        **_given(suites=list(options.suites), partial=is_partial(config), plugin_gates=has_gates),
         "tags": list(options.tags),
         "split": options.split or None,
         "sample": options.sample,
@@ -85,7 +87,8 @@ def check_rules(parts: Sequence[JsonObject], options: Options, dealt: JsonObject
     if why := other_shard(parts, options.shard, dealt):
         raise pytest.UsageError(f"crmeval: the run {options.run!r} {why}, or choose another --crmeval-run")
     for part in parts:
-        before, now = _scorers_of(part), options.scorers
+        names, now = part.get("scorers"), options.scorers
+        before = list(map(str, names)) if isinstance(names, list) else []  # older journals have none
         if before and set(before) != set(now):
             raise pytest.UsageError(
                 f"{begun} with the scorers {', '.join(before)}, and can't go on with {', '.join(now)}: "
@@ -113,11 +116,6 @@ def _code(subjects: Mapping[str, str]) -> JsonObject:
     return _given(**{agent: code_of(spec) for agent, spec in own.items()})
 
 
-def _have_gates(config: pytest.Config) -> bool:
-    """Whether plugins have gates of their own: only their hooks can judge a report by them."""
-    return bool(config.hook.pytest_crmeval_gate.get_hookimpls())
-
-
 def _given(**facts: Json) -> JsonObject:
     """Return those facts that there are."""
     return {name: fact for name, fact in facts.items() if fact}
@@ -131,14 +129,8 @@ def _judged(judge: Json) -> str:
     return f"with the judge {judge}" if judge else "without a judge"
 
 
-def _scorers_of(part: JsonObject) -> list[str]:
-    """Return the scorers that a part of a run was asked for; none if it is older than the question."""
-    names = part.get("scorers")
-    return list(map(str, names)) if isinstance(names, list) else []
-
-
 def _without_secret(arguments: Sequence[object]) -> Iterator[str]:
-    """Yield the command line as it may be kept: a password is none of the report's business."""
+    """Yield the command line as it may be kept: a password must not be in a report."""
     before = ""
     for argument in map(str, arguments):
         if before == SECRET_OPTION:

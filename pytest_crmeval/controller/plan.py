@@ -8,7 +8,6 @@ import pytest
 
 from pytest_crmeval.channel import Plan, encode
 from pytest_crmeval.collect.prefetch import PrefetchPlan
-from pytest_crmeval.collect.stream import Stream
 from pytest_crmeval.domain.json import JsonObject
 from pytest_crmeval.domain.trial import PlannedCase, is_of_checkpoint
 from pytest_crmeval.journal.gc_pause import gc_paused
@@ -89,7 +88,9 @@ class RunPlan:
         learners = {key for stream in prefetch.streams for key in (*stream.ordered, *stream.after)}
         count = len(prefetch.weights.keys() - learners)
         parts = [f"{each} {' and '.join(prefetch.kinds)} in flight per worker"] if count and each > 1 else []
-        parts += map(_in_order, prefetch.streams)
+        for stream in prefetch.streams:
+            then = f", then {len(stream.after)} with what it has learnt" if stream.after else ""
+            parts.append(f"a learner plays {len(stream.ordered)} one after the other{then}")
         for why, cases in prefetch.alone.items():
             parts.append(f"{cases} case{'s' * (cases != 1)} one at a time ({why})")
         return "; ".join(parts)
@@ -108,8 +109,3 @@ class RunPlan:
         turn = sum(pace) / len(pace) if pace else 1.0
         found = {case.key: took.get((case_of(case), asked(case.spec, addresses))) for case in ahead}
         return {key: found.get(key) or turn * turns for key, turns in self.prefetch.weights.items()}
-
-
-def _in_order(stream: Stream) -> str:
-    then = f", then {len(stream.after)} with what it has learnt" if stream.after else ""
-    return f"a learner plays {len(stream.ordered)} one after the other{then}"

@@ -140,14 +140,18 @@ class JobQueue:
         """Return a case to play; None when there are no more. Cases that are held are not begun now."""
         if player in self._gone or self._closed:
             return None
-        if key := self._due() or self._first(is_held) or self._spare():
+        # A suspect is for a slot with nothing else to play, one at a time.
+        spare = "" if self._suspect in self._playing else next(iter(self._suspects), "")
+        if key := self._due() or self._first(is_held) or spare:
             if key in self._queue:
                 del self._queue[key]
                 self._demanded.discard(key)
                 self._unreported.add(key)
             self._begin(key, player)
             return key
-        may_come = not self._opened or self._queue or self._suspects or self._is_streaming
+        unfinished = {_State.WAITING, _State.PLAYING}
+        is_streaming = any(self._entries[key].state in unfinished for key in self._streams.left())
+        may_come = not self._opened or self._queue or self._suspects or is_streaming
         return LATER if may_come and player not in self._retired else None
 
     def finish(self, key: str, player: str, outcome: Played) -> bool:
@@ -307,19 +311,10 @@ class JobQueue:
             return ""
         return next((key for key in self._streams.due() if self._entries[key].state is _State.WAITING), "")
 
-    def _spare(self) -> str:
-        """Return a suspect for a slot with nothing else to play; empty if one is being played."""
-        return "" if self._suspect in self._playing else next(iter(self._suspects), "")
-
     def _first(self, is_held: Callable[[str], bool]) -> str:
         """Return the next case of the queue that is not held; empty if there is none, or no room for it."""
         key = next((key for key in reversed(self._queue) if not is_held(key)), "") if self._opened else ""
         return key if key in self._demanded or len(self._unreported) < self._window else ""
-
-    @property
-    def _is_streaming(self) -> bool:
-        """Whether slots will be asked to play a case when its turn comes."""
-        return any(self._entries[key].state in {_State.WAITING, _State.PLAYING} for key in self._streams.left())
 
     def _is_coming(self, key: str, entry: _Entry, *, patient: bool) -> bool:
         """Whether an item has to wait: a slot plays its case, or will; or another suspect is being played."""

@@ -171,13 +171,10 @@ class RunResult:
         nothing_left = nothing and (self._plan.is_dealt or (self._conclusion and self._conclusion.earlier))
         return int(self._is_red()) if status == pytest.ExitCode.OK or nothing_left else status
 
-    def _dry_run(self) -> Iterator[str]:
-        yield from self._estimate or counts(self._plan.cases.values())
-        yield from omissions(self._plan.prefetch.left_out)
-
     def _summary(self, width: int, height: int | None) -> Iterable[str]:
         if is_dry_run(self._config):
-            return self._dry_run()
+            expected = self._estimate or counts(self._plan.cases.values())
+            return [*expected, *omissions(self._plan.prefetch.left_out)]
         if self._report is None:
             return ()
         place = f"report: {summary.short(self._options.reports / f'{self._options.run}.json')}"

@@ -35,7 +35,7 @@ def _other_than_merged(parts: Sequence[JsonObject], now: Shard | None) -> str:
 
 
 def _dealt_otherwise(before: Json, now: JsonObject) -> str:
-    """Return a test whose cases were dealt otherwise before; those of which both know are compared."""
+    """Return a test whose cases were split over the shards in another way before; empty if there is none."""
     earlier, later = _tests(before), _tests(now)
     return next((test for test in later if test in earlier and earlier[test] != later[test]), "")
 

@@ -36,15 +36,11 @@ class TerminalSummary:
             return (yield)
         finally:
             self._reports.restore(terminalreporter)
-            self._write(terminalreporter)
-
-    def _write(self, terminal: pytest.TerminalReporter) -> None:
-        height = shutil.get_terminal_size().lines if terminal.isatty() else None
-        lines = list(self._lines(self._config.get_terminal_writer().fullwidth, height))
-        if lines:
-            terminal.section("crmeval")
-            for line in lines:
-                terminal.write_line(line)
+            height = shutil.get_terminal_size().lines if terminalreporter.isatty() else None
+            if lines := list(self._lines(self._config.get_terminal_writer().fullwidth, height)):
+                terminalreporter.section("crmeval")
+                for line in lines:
+                    terminalreporter.write_line(line)
 
 
 class _FailedCases:
@@ -60,7 +56,8 @@ class _FailedCases:
             return
         self._whole = {name: terminal.stats[name] for name in _STATS if name in terminal.stats}
         for name, reports in self._whole.items():
-            cases = [report for report in reports if _is_failed_case(report)]
+            failed = {Verdict.FAILED, Verdict.ERRORED}  # the summary and the page show their trials
+            cases = [report for report in reports if getattr(report, "crmeval_verdict", None) in failed]
             hidden = set(map(id, cases[keep:]))
             terminal.stats[name] = [report for report in reports if id(report) not in hidden]
 
@@ -89,8 +86,3 @@ class _AfterOthers:
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         self._reports.hide(terminalreporter, keep=0)
-
-
-def _is_failed_case(report: object) -> bool:
-    """Whether the trial of a test failed or errored, which the summary and the page show."""
-    return getattr(report, "crmeval_verdict", None) in {Verdict.FAILED, Verdict.ERRORED}

@@ -83,12 +83,8 @@ class Workers:
         self.check()
         self._loop.call(self._handler.gone, node.workerinput["workerid"])
         self._crashes += error is not None
-        if self._crashes > _replacements(self._config):
+        given, workers = (self._config.getoption(name, None) for name in ("maxworkerrestart", "numprocesses"))
+        replaced = float(given) if given is not None else 4 * workers if workers else math.inf  # by xdist
+        if self._crashes > replaced:
             self._handler.control.stop(EVERYBODY, "a worker has crashed, and is not replaced")
             self._loop.post(self._handler.queue.close)
-
-
-def _replacements(config: pytest.Config) -> float:
-    """Return how many crashed workers xdist replaces."""
-    given, workers = config.getoption("maxworkerrestart", None), config.getoption("numprocesses", None)
-    return float(given) if given is not None else 4 * workers if workers else math.inf

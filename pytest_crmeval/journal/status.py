@@ -1,5 +1,6 @@
 """The status of a run, from its lock, its job, its journal and its log."""
 
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -151,17 +152,14 @@ class RunWatcher:
 
     def _ended(self, journal: JournalCounts) -> State:
         """Return how a run that was not submitted ended, from its report unless an earlier part wrote it."""
-        if self._is_reported(journal) and (end := end_of(self._folder)):
-            return end
-        whole = journal.tally.whole(0.0)
-        return State.FINISHED if whole.done == whole.total > 0 else State.LOST
-
-    def _is_reported(self, journal: JournalCounts) -> bool:
         try:
             written = self._folder.with_name(f"{self._folder.name}.json").stat().st_mtime
         except OSError:
-            return False
-        return written >= (journal.resumed or 0.0)
+            written = -math.inf
+        if written >= (journal.resumed or 0.0) and (end := end_of(self._folder)):
+            return end
+        whole = journal.tally.whole(0.0)
+        return State.FINISHED if whole.done == whole.total > 0 else State.LOST
 
 
 def _file_progress(folder: Path) -> Sequence[str]:

@@ -110,20 +110,16 @@ def _spawn(
 
 def _until_ready(server: subprocess.Popen[bytes], home: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
-    while not _ready(home / "data" / "postmaster.pid"):
+    while True:
+        with suppress(FileNotFoundError):
+            lines = (home / "data" / "postmaster.pid").read_text().splitlines()
+            if len(lines) > _READY_LINE and lines[_READY_LINE].strip() == "ready":
+                return
         if server.poll() is not None:
             raise Failure(f"the server ended with status {server.returncode} before it was ready")
         if time.monotonic() > deadline:
             raise Failure(f"the server was not ready after {START_SECONDS:.0f} s")
         _listen(0.01)
-
-
-def _ready(status: Path) -> bool:
-    try:
-        lines = status.read_text().splitlines()
-    except FileNotFoundError:
-        return False
-    return len(lines) > _READY_LINE and lines[_READY_LINE].strip() == "ready"
 
 
 def _listen(seconds: float) -> None:
@@ -172,7 +168,11 @@ def clear_away(home: Path) -> None:
     if home.exists():
         _end_processes(home)
         _remove_segment(home)
-        _remove(home)
+        for _ in range(20):  # a process that is ending may still write to it
+            shutil.rmtree(home, ignore_errors=True)
+            if not home.exists():
+                return
+            time.sleep(0.1)
 
 
 def is_running(home: Path) -> bool:
@@ -229,15 +229,6 @@ def _remove_segment(home: Path) -> None:
         system.shmget(ctypes.c_int(key), ctypes.c_size_t(0), 0) == segment
     ):  # otherwise the id belongs to another segment
         system.shmctl(segment, _IPC_RMID, None)
-
-
-def _remove(home: Path) -> None:
-    """Remove the folder, with retries: a process that is ending may still write to it."""
-    for _ in range(20):
-        shutil.rmtree(home, ignore_errors=True)
-        if not home.exists():
-            return
-        time.sleep(0.1)
 
 
 def _report(message: dict[str, Any]) -> None:
