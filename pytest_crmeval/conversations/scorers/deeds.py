@@ -23,11 +23,23 @@ _MAIL = listed("message messages email mail reminder invitation confirmation not
 _DONE = (
     *("done", "all set", "sorted", "complete", "completed", "successfully", "taken care of", "took care of"),
     *("left a note", "seen to it", "went ahead", "gone ahead", "good to go", "has the new", "have the new"),
-    *("as you asked", "got the new", "i assumed", "in the system", "on it", "is finished", "took the first"),
-    *("chose one", "picked one", "chosen one", "went through", "is attached"),
+    *(
+        "got the new",
+        "i assumed",
+        "in the system",
+        "on it",
+        "is finished",
+        "took the first",
+        "went through",
+        "is attached",
+    ),
 )
 OTHERS = listed("other others else rest further more additional itself anything everything only")
 _KEEPS = listed("kept keeps keep remains replaces replacing replaced overwrites so")
+_NOT_OURS = listed(
+    "message invitation invite reminder mailing calendar meeting appointment notification newsletter ticket task"
+)
+"""Things that no tool makes."""
 _OUT = listed("let gone way passed")
 _NO_WORD = Word("", 0, 0, capital=False)
 STATES: Mapping[str, tuple[str, str]] = {
@@ -162,7 +174,7 @@ def false_deeds(sentences: Sequence[Sentence], facts: TurnFacts) -> Iterator[str
         clause = (
             _keeps_both(sentence, facts, created)
             or _outside(sentence)
-            or _new_kind(sentence, created)
+            or (_new_kind(sentence, created) if written or claims else "")
             or _says_nothing_new(sentence, facts)
         )
         if clause:
@@ -171,17 +183,14 @@ def false_deeds(sentences: Sequence[Sentence], facts: TurnFacts) -> Iterator[str
 
 def _outside(sentence: Sentence) -> str:
     """Return the clause that says that something was done that no tool does: 'I let her know'."""
-    for start, end, words in sentence.clauses if sentence.spelled & _OUT and not sentence.asks else ():
+    for start, end, words in sentence.clauses if sentence.spelled & (_OUT | _NOT_OURS) and not sentence.asks else ():
         let = words.index("let") if "let" in words else -1
-        lets = (
-            let >= 0
-            and "know" in words[let:]
-            and words[let + 1] != "me"
-            and not {*words[:let]} & OPEN
-            and not denies(words[:let])
-        )
+        if {*words} & (OPEN - {"let"} | DENIALS | {"had"}):
+            continue
+        lets = let >= 0 and "know" in words[let:] and words[let + 1] != "me"
         gone = " ".join(words)
-        if lets or any(f" {phrase} " in f" {gone} " for phrase in ("gone out", "on its way", "passed it on")):
+        acts = {"i", "ive", "we", "weve"} & {*words} and {*words} & _NOT_OURS
+        if acts or lets or any(f" {phrase} " in f" {gone} " for phrase in ("gone out", "on its way", "passed it on")):
             return sentence.text[start:end].strip()
     return ""
 
@@ -231,7 +240,8 @@ def _says_nothing_new(sentence: Sentence, facts: TurnFacts) -> str:
     done = {deed for write in writes for deed in write.deeds} - {"changed", "created"}
     for start, end, words in sentence.clauses if writes and not sentence.asks else ():
         said = {*words}
-        if said & (OPEN | OTHERS):
+        names = [name.keys for name in sentence.names if start <= name.start < end]
+        if said & (OPEN | OTHERS) or (names and not any(write.key in keys for write in writes for keys in names)):
             continue
         before = bool(said & _BEFORE) and not denies(words) and not said & {"i", "ive"}
         again = any(DEEDS.get(word) in done for word in words) and bool(said & {"had", "already"})
@@ -288,6 +298,8 @@ def _is_of_another(claim: Claim, facts: TurnFacts) -> bool:
         return True
     if claim.kind not in ("changed", "written"):
         return False
+    if claim.kind == "changed" and claim.form == "active" and not any(write.old for write in writes):
+        return not said & {write.key[0] for write in writes}
     region = words if passive else [*takewhile(lambda word: word not in _TOPICS, claim.after)]
     for noun, field in pairwise(claim.sentence.words):  # 'the client's owner'
         own = NOUNS.get(noun.text, "") if noun.text in region and field.text in region else ""
@@ -295,6 +307,8 @@ def _is_of_another(claim: Claim, facts: TurnFacts) -> bool:
         columns = {c for write in writes if write.key[0] == own for c in write.columns}
         if beside and writes and field.text in FIELDS and not columns & {*FIELDS[field.text]}:
             return True
+    if claim.kind == "written" and not claim.sentence.text.startswith("set ", claim.start):
+        return False
     fields = {column for word in region if word not in NOUNS for column in FIELDS.get(word, ())}
     columns = {column for write in writes for column in write.columns}
     return bool(fields and columns and not fields & columns)

@@ -37,7 +37,7 @@ def denied(sentences: Sequence[Sentence], facts: TurnFacts) -> str:
             besides = (
                 OTHERS - (_PARTS if other else set()) if not {*words} & _FAILED or denies(words[:-1]) else frozenset()
             )
-            if not _denies_deed(words) or {*words} & (besides | _PAST) or {*words} & OPEN - _WEAK:
+            if not _denies_deed(words) or {*words} & (besides | _PAST | {"you", "hadnt"}) or {*words} & OPEN - _WEAK:
                 continue
             if (words[:1] == ["nothing"] and not {*words} & {*FIELDS}) or "do nothing" in " ".join(words):
                 return sentence.text[start:end].strip()
@@ -50,7 +50,10 @@ def denied(sentences: Sequence[Sentence], facts: TurnFacts) -> str:
             names = {key for m in sentence.names if start <= m.start < end for key in m.keys}
             if (names and not names & facts.written) or (nouns and not nouns & kinds):
                 continue
-            if fields & columns or (not fields and (nouns or names or other or not claims)):
+            named = [FIELDS[word] for word in near if word in FIELDS and word not in noted]
+            if (fields and all(columns & {*each} for each in named)) or (
+                not fields and (nouns or names or other or not claims)
+            ):
                 return sentence.text[start:end].strip()
     return ""
 

@@ -123,7 +123,8 @@ def listed(words: str) -> frozenset[str]:
 DENIALS = listed(
     "not no never cannot unable neither nor none nothing nobody without fail fails failed failure refused "
     "refuses wasnt "
-    "isnt arent werent dont doesnt didnt cant couldnt wont wouldnt hasnt havent hadnt shouldnt"
+    "isnt arent werent rejected declined blocked "
+    "dont doesnt didnt cant couldnt wont wouldnt hasnt havent hadnt shouldnt"
 )
 HARMLESS = listed(
     "other further more additional problem problems worries trouble need issue doubt question questions else rush "

@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from pytest_crmeval.conversations.scorers.deeds import claims_in
-from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, CONTRASTS, LOOSE, NOUNS, OPEN, OWNERS, listed
+from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, CONTRASTS, LOOSE, NOUNS, OPEN, listed
 from pytest_crmeval.conversations.scorers.mentions import Figure, words_of
-from pytest_crmeval.conversations.scorers.records import Key, words_in
+from pytest_crmeval.conversations.scorers.records import Key
 from pytest_crmeval.conversations.scorers.statements import Mention, Sentence, denies
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, holds
 
 _MILD = listed(
-    "also both too well next only left alone first second same keeps keep each apart cheaper higher lower bigger "
-    "smaller larger"
+    "also both too well next only left alone first second same each apart cheaper higher lower bigger smaller larger"
 )
 _APART = listed("owner owned owns and or but while plus who")
 _TIES = listed("at with for of from under on to client")
@@ -28,8 +28,14 @@ _OF_NEW = re.compile(
 )
 _CLIENT_IS = re.compile(r"(?:^|\b)client(?:\s(?:is|was)|:)\s+$", re.IGNORECASE)
 _ALL = re.compile(r"\b(?:both|all(?: of them)?|each)\b[^.;:,]{0,40}?\b(?:at|on|of|with|from|under|for) (?:the )?")
-_BESIDES = LOOSE | listed("together still untouched unchanged stays remains")
+_BESIDES = LOOSE | listed("together still untouched unchanged stays remains also keep keeps kept stay remain similarly")
 _HAVING = listed("has have had with")
+_AT = re.compile(
+    r"(?:(?!\b(?:and|or|but|while|plus|who|own\w*)\b)[^.;!?]){0,60}?(?:\b(?:at|with|for|of|from|under|client)\s+(?:the\s+)?|[,(\u2013\u2014]\s*)"
+)
+_WHOSE = re.compile(
+    r"(?:['\u2019]s?)?\s+(?:(?:new|biggest|smallest|largest|only|open|own)\s)?(?:(?:deal|contact|opportunity|document|file)s?[\s,:(]+)?"
+)
 PLACED = frozenset({"note_id", "document_id"})
 """Kinds of records that are put on others."""
 _ITEMS = listed("it note remark comment document text sentence")
@@ -76,101 +82,37 @@ def unnamed(sentences: Sequence[Sentence], facts: TurnFacts) -> Iterator[str]:
             and sentence.sense(name) != "open"
             and not _BESIDES.intersection(sentence.words_between(*sentence.clause(name.start)))
         ]
+        if not facts.records.written and sum(key[0] == kind for key in right) > 1:
+            continue
         if names and not any(name.keys & right and kind in {k for k, _ in name.keys} for name, _ in said):
             name, _ = names[0]
             it = min(key for key in right if key[0] == kind)
             yield f'"{name.value}": it was {facts.records.label(it)}'
 
 
+def strangers(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
+    """Yield a name beside that of a client which it does not belong to: 'Ada King at Acme', "Acme's deal Fleet"."""
+    for one, other in pairwise(sentence.names if not sentence.asks else ()):
+        between = sentence.text[one.end : other.start]
+        pairs = ((one, other, _AT.fullmatch(between)), (other, one, _WHOSE.fullmatch(between)))
+        for child, parent, tied in pairs:
+            related = {kind for kind, _ in parent.keys} == {"client_id"} and {kind for kind, _ in child.keys} <= OWNED
+            above = {key for own in child.keys for key in facts.records.up(own) if key[0] == "client_id"}
+            facts_only = {sentence.sense(child), sentence.sense(parent)} == {"fact"}
+            if tied and related and facts_only and above and not above & parent.keys:
+                yield f'"{sentence.text.strip()}": {child.value} belongs to {facts.records.label(min(above))}'
+
+
 def _wrong(sentence: Sentence, names: Sequence[Mention], facts: TurnFacts) -> Iterator[str]:
     kinds = {kind for name in names for kind, _ in name.keys}
     right = [key for key in facts.written if key[0] in kinds] or [write.key for write in facts.records.written]
+    if any(name.keys & facts.written for name in names):
+        return
+    labels = " ".join(words_of(facts.records.label(write.key)) for write in facts.records.written)
+    names = [n for n in names if not (facts.reads and n.keys & {*facts.base}) and words_of(str(n.value)) not in labels]
     senses = {sentence.sense(name) for name in names}
-    if names and not any(name.keys & facts.written for name in names) and not senses & {"old", "open", "denied"}:
+    if names and not senses & {"old", "open", "denied"}:
         yield f'"{sentence.text.strip()}": it was {facts.records.label(min(right))}'
-
-
-def strangers(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
-    """Yield two names side by side of records that don't belong together: a contact at another client."""
-    records, names = facts.records, sentence.names
-    if sentence.asks or sentence.spelled & (CONTRASTS - _MILD):
-        return
-    for place, name in enumerate(names):
-        if {kind for kind, _ in name.keys} != {"client_id"} and not _is_deal(name):
-            continue
-        if sentence.sense(name) in ("open", "denied", "old") or name.keys & facts.written:
-            continue
-        last = names[place - 1] if place else None
-        following = names[place + 1] if place + 1 < len(names) else None
-        child = None
-        if last and _belongs(last, name) and _tied(sentence.text[last.end : name.start]):
-            child = last
-        elif (
-            following and _belongs(following, name) and _TIED_AFTER.fullmatch(sentence.text[name.end : following.start])
-        ):
-            child = following
-        keys = child.keys if child else frozenset()
-        if (
-            not child
-            and _CLIENT_IS.search(sentence.text[: name.start])
-            and not name.keys & facts.involved
-            and not _is_deal(name)
-        ):
-            keys = frozenset(key for key in facts.base if key[0] != "client_id")
-        if not child and facts.written and not facts.reads and _OF_NEW.search(sentence.text[: name.start]):
-            keys = frozenset(write.key for write in facts.records.written)
-        above = {parent for key in keys for parent in records.up(key)}
-        if keys and {k for k, _ in above} >= {k for k, _ in name.keys} and not above & name.keys:
-            right = min(key for key in above if key[0] == min(name.keys)[0])
-            yield f'"{sentence.text.strip()}": {records.label(min(keys))} belongs to {records.label(right)}'
-
-
-def listed_below(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
-    """Yield records that are listed as those of a client, and are not: 'Acme has two deals: A and B'."""
-    owners = [name for name in sentence.names if {kind for kind, _ in name.keys} == {"client_id"}]
-    if len(owners) != 1 or sentence.asks or sentence.spelled & (LOOSE - {"left", "both"}):
-        return
-    end = sentence.clause(owners[0].start)[1]
-    below = [name for name in sentence.names if owners[0].end < name.start < end and _belongs(name, owners[0])]
-    between = sentence.words_between(owners[0].end, below[0].start) if below else []
-    for name in below if {*between} & _HAVING and sentence.sense(owners[0]) == "fact" else ():
-        above = {key for own in name.keys for key in facts.records.up(own) if key[0] == "client_id"}
-        if above and not above & owners[0].keys and sentence.sense(name) == "fact":
-            right = facts.records.label(min(above))
-            yield f'"{sentence.text.strip()}": {name.value} belongs to {right}'
-
-
-def apart(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
-    """Yield what is said of both or all records that were found or named: that they belong to one that has not all."""
-    for match in _ALL.finditer(sentence.text if not sentence.asks else ""):
-        owner = next((name for name in sentence.names if name.start == match.end()), None)
-        if owner is None or sentence.sense(owner) != "fact" or sentence.spelled & {"other", "others"}:
-            continue
-        kinds = {kind for kind, _ in owner.keys}
-        group = {key for name in sentence.names if _belongs(name, owner) for key in name.keys & {*facts.base}}
-        group = group or {key for key in facts.base if key[0] in OWNERS and kinds & OWNERS[key[0]]}
-        strange = [key for key in sorted(group) if not facts.records.up(key) & owner.keys]
-        if len(group) > 1 and strange and len({kind for kind, _ in group}) == 1:
-            yield f'"{sentence.text.strip()}": {facts.records.label(strange[0])} does not belong to {owner.value}'
-
-
-def _tied(between: str) -> bool:
-    """Whether the words between two names say that the one belongs to the other."""
-    words = [word.text for word in words_in(between)]
-    if len(between) > FAR or _APART & {*words} or re.search(r"[.;!?]\s", between):
-        return False
-    last = words[-2:] if words[-1:] == ["the"] else words[-1:]
-    return bool(last and last[0] in _TIES) or between.rstrip()[-1:] in ("(", ",", "\u2013", "\u2014")
-
-
-def _is_deal(name: Mention) -> bool:
-    return {kind for kind, _ in name.keys} == {"opportunity_id"}
-
-
-def _belongs(child: Mention, parent: Mention) -> bool:
-    """Whether records of one kind belong to such of another."""
-    below = {kind for kind, _ in child.keys}
-    return below <= ({"document_id"} if _is_deal(parent) else OWNED)
 
 
 def misplaced(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
@@ -201,7 +143,11 @@ def _placed(sentence: Sentence, facts: TurnFacts) -> list[frozenset[Key]]:
         keys = [k for k, row in notes.items() if quote in words_of(f"{row.get('content', '')} {row.get('notes', '')}")]
         written = [write.key for write in facts.records.written if write.key in keys]
         found += [frozenset(written or keys)] if keys else []
-    if not found and sentence.spelled & _ITEMS and len(facts.records.written) == 1:
+    if (
+        not found
+        and sentence.spelled & (_ITEMS - {"it"} if facts.reads else _ITEMS)
+        and len(facts.records.written) == 1
+    ):
         written = [w.key for w in facts.records.written if w.key[0] in PLACED or "notes" in w.columns]
         found = [frozenset(written)] if written else []
     return found
@@ -214,42 +160,6 @@ def _home(key: Key, facts: TurnFacts) -> Key | None:
     row = facts.records.rows[key]
     kind = next((kind for kind, _ in facts.records.up(key) if (kind, row.get("entity_id")) in facts.records.rows), "")
     return (kind, str(row["entity_id"])) if kind else None
-
-
-def false_totals(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
-    """Yield what is said of all records of a kind, or of none, and is not so."""
-    records, words = facts.records, sentence.words
-    for place, word in enumerate(words if not sentence.asks else ()):
-        kind = NOUNS.get(word.text)
-        if kind is None or not word.text.endswith(("s", "people")) or word.text == "notes":
-            continue
-        named = {key for name in sentence.names for key in name.keys}
-        anchors = {key for key in named if key[0] != kind} or (
-            {*facts.topic} - {key for key in facts.topic if key[0] == kind}
-        )
-        group = {key for key in named if key[0] == kind}
-        beside = [name.keys for name in sentence.names if 0 <= word.start - name.end <= SIDE]
-        if beside:
-            group = {key for key in beside[0] if key[0] == kind}
-        elif len(group) < PAIR:
-            group = {key for anchor in anchors for key in records.down(anchor) if key[0] == kind} - records.gone
-            group = group or {key for keys in records.shown for key in keys if key[0] == kind}
-        before = [each.text for each in words[max(0, place - 3) : place]]
-        if {"all", "both", "every"} & {*before} and len(group) > 1:
-            for mention in sentence.mentions:
-                fact = mention.sort in ("stage", "status", "text") and sentence.sense(mention) == "fact"
-                rows = [records.rows[key] for key in group]
-                columns = (mention.column,) if mention.column else (mention.sort,)
-                if (
-                    fact
-                    and any(c in row for c in columns for row in rows)
-                    and not all(holds(row, columns, mention) for row in rows)
-                ):
-                    yield f'"{sentence.text.strip()}": not all of them have {mention.value}'
-        elif before[-1:] in (["no"], ["any"]) and denies([each.text for each in words[:place]]) and anchors and group:
-            rest = sentence.text[word.end :]
-            if re.match(r"\W*$|\s+(?:yet|there|at the moment|right now|so far|at all|with us)", rest):
-                yield f'"{sentence.text.strip()}": there are {len(group)}'
 
 
 def unasked(sentence: Sentence, asked: Sequence[Key], facts: TurnFacts) -> Iterator[str]:

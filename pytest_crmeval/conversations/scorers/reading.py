@@ -61,7 +61,11 @@ def _parts(text: str) -> Iterator[str]:
         elif rows and heads:
             cells = zip(heads, line.strip("|").split("|"), strict=False)
             plain = len(heads) == PAIR and heads[0].casefold() in ("field", "", "detail", "property")
-            yield line.strip("| ").replace("|", ":") if plain else ", ".join(f"{h}: {c.strip()}" for h, c in cells)
+            yield (
+                re.sub(r"\s*\|\s*", ": ", line.strip("| "))
+                if plain
+                else ", ".join(f"{h}: {c.strip()}" for h, c in cells)
+            )
         else:
             rows.append(line)
 
@@ -204,6 +208,8 @@ def _is_choice(text: str, words: Sequence[Word], place: int, size: int) -> bool:
     if not word.capital and (
         before in ("i", "ive", "we", "weve", "crm") or (word.text in _VERBS and before in ("was", "were"))
     ):
+        return False
+    if not place and word.text == "rejected" and text[word.end : word.end + 1] == ":":
         return False
     if word.text in ("partner", "partners", "vendor", "vendors", "competitor", "competitors"):
         return before != "no"

@@ -3,17 +3,12 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from pytest_crmeval.conversations.references import rows_of
 from pytest_crmeval.conversations.scorers.deeds import claimed, false_deeds, says_now
 from pytest_crmeval.conversations.scorers.denials import denied
-from pytest_crmeval.conversations.scorers.facts import MANY, NOTHING, facts_of, names_of
 from pytest_crmeval.conversations.scorers.groundedness import rows_in
-from pytest_crmeval.conversations.scorers.lexicon import FIELDS, OPEN, listed
-from pytest_crmeval.conversations.scorers.mentions import Reading, read, words_of
+from pytest_crmeval.conversations.scorers.lexicon import OPEN, listed
+from pytest_crmeval.conversations.scorers.mentions import read, words_of
 from pytest_crmeval.conversations.scorers.naming import (
-    apart,
-    false_totals,
-    listed_below,
     miscounts,
     misplaced,
     strangers,
@@ -21,6 +16,7 @@ from pytest_crmeval.conversations.scorers.naming import (
     unnamed,
     wrong_records,
 )
+from pytest_crmeval.conversations.scorers.number_words import in_digits
 from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Key, Records, key_of
 from pytest_crmeval.conversations.scorers.refusals import wrong_reason
@@ -28,11 +24,12 @@ from pytest_crmeval.conversations.scorers.statements import Sentence, denies
 from pytest_crmeval.conversations.scorers.texts import untrue_texts
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts
 from pytest_crmeval.conversations.scorers.turns import Played, Remembered, told, turns_of
+from pytest_crmeval.conversations.scorers.untold import asked_facts, untold
 from pytest_crmeval.conversations.scorers.values import untrue_values
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
 from pytest_crmeval.domain.evidence import Evidence
-from pytest_crmeval.domain.json import Json
+from pytest_crmeval.domain.messages import ToolResult
 from pytest_crmeval.domain.score import Score
 
 READ = 20_000
@@ -64,14 +61,7 @@ _COURTESY = re.compile(
     r"|a summary) "
 )
 """Questions that one asks out of politeness."""
-_SOUGHT = listed("find found see locate located exist exists return returned match matches matching any such know have")
-_NONE = listed("nothing nobody none no")
-_EMPTY_CELL = re.compile(r"\w['\"]?\s*:\s*none\b", re.IGNORECASE)
-_LOOKED = listed("searched looked checked search")
-_EMPTY = listed("empty zero 0")
 _PUT_OFF = frozenset({"later", "soon", "please"})
-_NOT_FIELDS = frozenset({*FIELDS, "date", "fields"})
-_DENIED_VALUE = re.compile(r"\bnot\s+(?:on\s+|for\s+)?[$\u20ac\u00a3]?\d[\d,.-]*(?:\s+[A-Z][a-z]+(?:\s+\d{4})?)?")
 _STANDS = re.compile(r"\bis (?:at|in)\s+([^;:]{1,40})$")
 
 
@@ -98,7 +88,9 @@ def turn_facts(case: Conversation, evidence: Evidence) -> Iterator[tuple[Played,
     for turn in turns_of(case, evidence):
         records.play(turn.calls)
         results = [result for message in turn.exchange.messages for result in message.results]
-        answers = " ".join(result.error.message if result.error else result.note for result in results)
+        answers = " ".join(
+            result.error.message if result.error else f"{result.note} {_overview(result)}" for result in results
+        )
         user = turn.exchange.messages[0].text
         heard += [user, answers, *_given(turn)]
         reads = not all(part.writes for part in turn.parts)
@@ -110,13 +102,18 @@ def turn_facts(case: Conversation, evidence: Evidence) -> Iterator[tuple[Played,
                 answers=answers,
                 heard=heard,
                 base=_base(turn, records, reads=reads),
-                facts=[fact for part in turn.parts for fact in _facts(part)],
+                facts=[fact for part in turn.parts for fact in asked_facts(part)],
                 today=today,
                 reads=reads,
                 several=bool(turn.expectation.further),
                 errors=[result.error for result in results if result.error],
             ),
         )
+
+
+def _overview(result: ToolResult) -> str:
+    """Return what a result says that has no rows: counts and sums."""
+    return "" if any(rows_in(result.value)) else str(result.value)
 
 
 def _given(turn: Played) -> Iterator[str]:
@@ -127,11 +124,11 @@ def _given(turn: Played) -> Iterator[str]:
 
 
 def _fault(turn: Played, facts: TurnFacts, seeded: Collection[str]) -> str:
-    text = turn.exchange.reply[:READ]
+    text = in_digits(turn.exchange.reply[:READ])
     if not text.strip():
         return "it was still calling tools when its steps ran out" if turn.exchange.cut else "it said nothing"
-    said = sentences_of(text, facts.records.phrases)
-    return _amiss(said, turn, facts, seeded) or _untold(text, said, turn, facts) or next(_untrue(said, turn, facts), "")
+    said = facts.said = sentences_of(text, facts.records.phrases)
+    return _amiss(said, turn, facts, seeded) or untold(text, said, turn, facts) or next(_untrue(said, turn, facts), "")
 
 
 def _base(turn: Played, records: Records, *, reads: bool) -> Sequence[Key]:
@@ -235,37 +232,6 @@ def _changes(turn: Played, seeded: Collection[str]) -> bool:
     return turn.writes and not (isinstance(row, Mapping) and row.get("client_id") in seeded)
 
 
-def _untold(text: str, said: Sequence[Sentence], turn: Played, facts: TurnFacts) -> str:
-    """Return what was asked for and is not said."""
-    if not facts.facts:
-        return ""
-    meant = read(_DENIED_VALUE.sub(" ", text))
-    for part in turn.parts:
-        missing = [fact for fact in _facts(part) if not _says(meant, said, fact, facts.facts)]
-        if missing and not _tells_all(read(text), part):
-            return f"the reply does not say {', '.join(map(_quoted, missing))}"
-    found = [fact for fact in facts.facts if fact not in (NOTHING, 0)]
-    if found and turn.expectation.succeeds and (clause := _says_absent(said, found)):
-        return f'the reply says that there is nothing ("{clause}"), and there is'
-    return ""
-
-
-def _says_absent(said: Sequence[Sentence], found: Sequence[Json]) -> str:
-    """Return the clause that says that nothing was found, if no other one mentions what was."""
-    absent, others = [], []
-    for sentence in said:
-        for start, end, words in sentence.clauses:
-            clause = sentence.text[start:end].strip()
-            empty = bool(_EMPTY_CELL.search(clause))
-            if denies([word for word in words if not (empty and word == "none")]):
-                absent += [clause] if {*words} & (_SOUGHT | _NONE) and not sentence.asks else []
-            elif not {*words} & _LOOKED:
-                others.append(clause)
-    if not absent or any(read(clause).says(fact) for clause in others for fact in found):
-        return ""
-    return absent[0]
-
-
 def _untrue(said: Sequence[Sentence], turn: Played, facts: TurnFacts) -> Iterator[str]:
     """Yield what a reply says that is not so."""
     asked = _asked(turn)
@@ -286,12 +252,9 @@ def _untrue_sentence(
     yield from untrue_values(sentence, facts)
     yield from untrue_texts(sentence, facts)
     yield from strangers(sentence, facts)
-    yield from apart(sentence, facts)
-    yield from listed_below(sentence, facts)
     yield from misplaced(sentence, facts)
-    yield from miscounts(sentence, facts, said)
+    yield from miscounts(sentence, facts, said) if not facts.records.written else ()
     yield from unasked(sentence, asked, facts)
-    yield from false_totals(sentence, facts)
 
 
 def _asked(turn: Played) -> list[Key]:
@@ -302,37 +265,3 @@ def _asked(turn: Played) -> list[Key]:
     ):
         return []
     return [key_of(row) for part in parts for row in rows_in(part.wanted)]
-
-
-def _facts(turn: Played) -> Sequence[Json]:
-    return facts_of(turn.expectation, turn.expected.tool, turn.wanted, turn.outputs)
-
-
-def _says(reading: Reading, said: Sequence[Sentence], fact: Json, facts: Sequence[Json]) -> bool:
-    if fact in (NOTHING, 0):
-        return reading.says(0) or any(_says_none(words) for sentence in said for _, _, words in sentence.clauses)
-    if isinstance(fact, str) and len(facts) > 1:
-        others = [other for other in facts if isinstance(other, str)]
-        shared = any(fact not in other and other.split()[:1] == fact.split()[:1] for other in others)
-        parts = shared and {*words_of(fact).split()} <= {*reading.words.split()}  # 'Acme Direct and Pacific'
-        return parts or reading.says_beside(fact, others) or (fact.isalpha() and reading.says(f"{fact}s"))
-    return reading.says(fact) or (isinstance(fact, str) and fact.isalpha() and reading.says(f"{fact}s"))
-
-
-def _says_none(words: Sequence[str]) -> bool:
-    """Whether a clause says that there is nothing; that a column is empty is another thing."""
-    fields = [n for n, word in enumerate(words) if word == "no" and _NOT_FIELDS.intersection(words[n + 1 : n + 3])]
-    return bool(_EMPTY & {*words}) or denies([word for n, word in enumerate(words) if n not in fields])
-
-
-def _tells_all(said: Reading, turn: Played) -> bool:
-    """Whether a reply does not count many rows because it names all of them, or counts those that were cut off, too."""
-    if turn.expectation.facts is not None or len(rows := rows_of(turn.wanted)) <= MANY:
-        return False
-    notes = [result.note for _, result in turn.calls if result.note]
-    totals = [figure.value for note in notes for figure in read(note).numbers if figure.value >= len(rows)]
-    return any(map(said.says, totals)) or all(map(said.says, names_of(rows)))
-
-
-def _quoted(fact: Json) -> str:
-    return "that there is nothing" if fact == NOTHING else repr(fact)

@@ -34,6 +34,8 @@ _LED = re.compile(
     r"(?:\x00[\x00'\u2019s ]*)?(?:\w+\s+)?$",
     re.IGNORECASE,
 )
+_LABEL = re.compile(r"(?<!name):\s*$", re.IGNORECASE)
+"""What stands before a name that only says where something belongs: 'Client: '."""
 _NONE = re.compile(r"\s*:\s*(?:none|no|nothing|0|-|\u2013|\u2014)(?!\w|\d)", re.IGNORECASE)
 REACH = 7
 """Words between one that says that something is past, and what is."""
@@ -114,7 +116,7 @@ class Sentence:
         start, _ = self.clause(mention.start)
         if self.words and self.words[0].text in ("if", "should", "would", "unless", "whether", "once"):
             comma = self.text.rfind(", ", 0, mention.start)
-            if comma < 0:
+            if comma < 0 or not {"is", "are", "has"} & {*self.words_between(comma, mention.start)}:
                 return "open"
             start = max(start, comma)
         before = self.words_between(start, mention.start)
@@ -148,7 +150,7 @@ def _anchors(sentence: Sentence) -> list[tuple[int, str, bool]]:
         alone = not last or sentence.words_between(end, start)
         counted = masked[:start].rstrip().rpartition(" ")[2].casefold() in COUNTS
         if alone or not (led if kind == last else kind in OWNERS[last]):  # 'Ada King (Acme Works)'
-            led = not counted and bool(_LED.search(masked[:start]) or masked[:start].rstrip().endswith(":"))
+            led = not counted and bool(_LED.search(masked[:start]) or _LABEL.search(masked[:start]))
         else:
             led = True
         anchors.append((start, kind, led))

@@ -30,8 +30,10 @@ _AFTER = re.compile(r"\s*\(?(?:(?:with|for|at|on|from|of)\s+(?:the\s+)?)?", re.I
 _PICKED = re.compile(r"\s*(?:\(|(?:in|for|as|of)\s(?:the\s)?)\s*")
 _PICKING = re.compile(r"\bone (?:over|of|for|at|worth) (?:[$\u20ac\u00a3]|[A-Z]{3} )?$")
 _PICKS = re.compile(r"\b(?:the|other|newer|older|that) (?:\w+ )?(?:[$\u20ac\u00a3]|[A-Z]{3} )?$", re.IGNORECASE)
+_COMPARED = re.compile(r"\b(?:over|above|below|than|from)\s+$")
 _PICKED_NOUN = re.compile(r" (?:quote|one|contract|deal)\b")
 _AUTHORS = frozenset({"by", "uploader", "author"})
+_OWNING = frozenset({"owner", "owned", "owns"})
 _AUTHORED = frozenset({"note_id", "document_id"})
 
 
@@ -51,14 +53,15 @@ def subjects(mention: Mention, sentence: Sentence, facts: TurnFacts) -> list[Key
         else:
             found |= _focus({kind}, facts)
     found = _picked(mention, sentence, found, facts) if "quote_id" in kinds else found
-    return sorted(found | _others(kinds, found, facts) if is_loose(mention, sentence) else found)
+    return sorted(found)
 
 
 def is_loose(mention: Mention, sentence: Sentence) -> bool:
     """Whether a sentence also speaks of other records than those that it is about."""
     start, end = sentence.clause(mention.start)
     apart = CONTRASTS.intersection(sentence.words_between(start, end)) if _is_pick(mention, sentence) else ()
-    return bool(sentence.spelled & LOOSE or apart)
+    compared = mention.sort == "version" and _COMPARED.search(sentence.text[: mention.start])
+    return bool(sentence.spelled & LOOSE or apart or compared)
 
 
 def _is_pick(mention: Mention, sentence: Sentence) -> bool:
@@ -76,7 +79,9 @@ def _kinds(mention: Mention, sentence: Sentence, facts: TurnFacts) -> Collection
     if mention.column in PERSONS:
         before = sentence.words_between(0, mention.start)[-2:]
         noted = before[:1] != ["owned"] and _AUTHORED & {kind for kind, _ in facts.base}
-        kinds = _AUTHORED if noted and {*before[-1:]} & _AUTHORS else kinds
+        kinds = (
+            _AUTHORED if noted and {*before[-1:]} & _AUTHORS else kinds - _AUTHORED if {*before} & _OWNING else kinds
+        )
     if len(kinds) == 1:
         return kinds
     based = {kind for kind, _ in facts.base}
@@ -154,6 +159,11 @@ def _picked(mention: Mention, sentence: Sentence, found: set[Key], facts: TurnFa
         if fit and chosen:
             return fit & found or fit
     return found
+
+
+def others(mention: Mention, keys: Iterable[Key], facts: TurnFacts) -> set[Key]:
+    """Return the records of the same client that a value may be of, if it is said of another one."""
+    return _others(KINDS[mention.column or mention.sort], keys, facts)
 
 
 def _others(kinds: Collection[str], keys: Iterable[Key], facts: TurnFacts) -> set[Key]:

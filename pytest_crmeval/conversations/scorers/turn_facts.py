@@ -39,6 +39,8 @@ class TurnFacts:
     """Whether the user wants to know something."""
     topic: frozenset[Key] = field(default=frozenset())
     """The records that were named last."""
+    said: Sequence[Sentence] = ()
+    """The sentences of the reply."""
     subject: str = ""
     """The kind of record that the sentence before was about."""
 

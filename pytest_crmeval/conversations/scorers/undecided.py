@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pytest_crmeval.conversations.scorers.deeds import Claim, claims_in
 from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, NOUNS
+from pytest_crmeval.conversations.scorers.number_words import in_digits
 from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Key, Records
 from pytest_crmeval.conversations.scorers.reply import READ, reply_faults, turn_facts
@@ -39,7 +40,7 @@ def undecided_statements(case: Conversation, evidence: Evidence) -> list[Undecid
     found = []
     faults = reply_faults(case, evidence)
     for fault, (turn, facts) in zip(faults, turn_facts(case, evidence), strict=True):
-        sentences = sentences_of(turn.exchange.reply[:READ], facts.records.phrases) if not fault else ()
+        sentences = sentences_of(in_digits(turn.exchange.reply[:READ]), facts.records.phrases) if not fault else ()
         for sentence in sentences:
             found += [
                 Undecided(turn=turn.number, quote=quote, rows=_rows(sentence, facts), question=question)

@@ -8,7 +8,7 @@ from pytest_crmeval.conversations.scorers.lexicon import COLUMNS, LOOSE, WORKED_
 from pytest_crmeval.conversations.scorers.mentions import Figure, read, same_day, words_of
 from pytest_crmeval.conversations.scorers.records import Key, Records
 from pytest_crmeval.conversations.scorers.statements import Mention, Sentence
-from pytest_crmeval.conversations.scorers.subjects import KINDS, PERSONS, subjects
+from pytest_crmeval.conversations.scorers.subjects import KINDS, PERSONS, is_loose, others, subjects
 from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, holds, same
 from pytest_crmeval.domain.state import Row
 
@@ -23,6 +23,11 @@ _DIFFERENCE = re.compile(
     r"\s+(?:less|more|lower|higher|above|below|off|cheaper|apart|increase|reduction|discount|raise|cut)\b(?!\s+\W?\d)"
 )
 KINDS_OF_NUMBERS = ("amount", "percent", "date", "email", "phone")
+DESCRIBING = ("amount", "status", "date", "version", "prefix")
+"""Sorts of values by which quotes and contracts are told apart."""
+KEPT = frozenset({"remains", "stays", "still", "keeps", "kept", "remain", "also", "sibling"})
+SMALL = 31
+"""Up to here a number may count or order things."""
 RULES = (1.0, 99.0, 10_000_000.0)
 """The bounds that tools tell of themselves: of a probability, of an amount."""
 FEW = 12
@@ -31,19 +36,36 @@ FEW = 12
 
 def untrue_values(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:
     """Yield each value of a sentence that nothing bears out, with the row that it was compared with."""
-    for mention in sentence.mentions:
+    only = sentence.mentions[0].sort if len(sentence.mentions) == 1 and not sentence.words else ""
+    heading = len(facts.said) > 1 and only in ("type", "stage", "status") and sentence.text[-1:] != "."
+    for mention in sentence.mentions if not heading else ():
         if mention.sort == "id" and not _is_known_id(str(mention.value), facts):
             yield f'"{mention.value}": no record or message has it'
         if mention.sort in ("amount", "date", "email", "phone") and sentence.sense(mention) == "denied":
-            known = any(
-                holds(row, COLUMNS[mention.sort], mention) for rows in facts.records.past.values() for row in rows
-            )
+            known = any(_holders(COLUMNS[mention.sort], mention, facts.records))
             if not known and not _is_granted(mention, sentence, facts):
                 yield f'"{quoted(mention, sentence)}": no record or message has it'
+        if mention.sort == "count" and _is_unheard(mention, sentence, facts):
+            yield f'"{quoted(mention, sentence)}": no record or message has it'
         stated = mention.sort in COLUMNS and mention.sort != "id" and sentence.sense(mention) in ("fact", "old")
         if stated and (reason := _fault(mention, sentence, facts)):
             yield reason
     yield from _untied(sentence, facts)
+
+
+def _is_unheard(mention: Mention, sentence: Sentence, facts: TurnFacts) -> bool:
+    """Whether a number is neither a small one nor in any record or message: of a house, for example."""
+    value = mention.value
+    if not isinstance(value, Figure) or value.value <= SMALL or sentence.sense(mention) == "open":
+        return False
+    spans = {"day", "days", "week", "weeks", "month", "months"} & {
+        *sentence.words_between(mention.end, mention.end + 8)
+    }
+    cells = (cell for rows in facts.records.past.values() for row in rows for cell in row.values())
+    known = facts.knows_word(f"{value.value:.0f}") or any(
+        isinstance(cell, int | float) and value.means(cell) for cell in cells
+    )
+    return not (spans or known or _is_granted(mention, sentence, facts))
 
 
 def _is_known_id(said: str, facts: TurnFacts) -> bool:
@@ -56,30 +78,93 @@ def _fault(mention: Mention, sentence: Sentence, facts: TurnFacts) -> str:
     """Return why a value is not true; empty if it may be."""
     records, old = facts.records, sentence.sense(mention) == "old"
     columns = columns_of(mention, sentence)
-    found = subjects(mention, sentence, facts)
+    found = [
+        key for key in subjects(mention, sentence, facts) if old or key not in records.gone or key in facts.written
+    ]
     changed = [write.key for write in records.written if {*columns} & write.columns and write.old]
     if old and changed and not sentence.spelled & LOOSE:
         found = [key for key in found if key in changed] or found
-    if _is_difference(mention, sentence):
-        found = []
-    for key in found:
-        rows = records.past[key] if old or key in records.gone else (records.rows[key],)
-        if any(holds(row, columns, mention) for row in rows):
-            return ""
+    found = [] if _is_difference(mention, sentence) else found
+    versions = {key: records.past[key] if old or key in records.gone else (records.rows[key],) for key in found}
+    held = [key for key, rows in versions.items() if any(holds(row, columns, mention) for row in rows)]
+    unlike = [key for key in found if key not in held and key[0] in {kind for kind, _ in held}]
+    said = quoted(mention, sentence)
+    if held:
+        of_all = unlike and _is_of_all(mention, sentence)
+        return f'"{said}": {_has(unlike[0], columns, facts, old=old)}' if of_all else ""
     was = next((key for key in found if any(holds(row, columns, mention) for row in records.past[key])), None)
-    if was and _is_beside_new(was, columns, sentence, records) and not _is_kept(mention, sentence):
+    if _is_of_another(mention, sentence, found, facts) or _is_excused(mention, sentence, was, changed, facts):
         return ""
+    if not found and (not _must_be_known(mention, facts) or any(_holders(columns, mention, records))):
+        return ""
+    it = was or next(iter(found), None)
+    return f'"{said}": {_has(it, columns, facts, old=old) if it else "no record or message has it"}'
+
+
+def _holders(columns: Sequence[str], mention: Mention, records: Records) -> Iterator[Row]:
+    """Yield the versions of any record that have a value."""
+    return (row for rows in records.past.values() for row in rows if holds(row, columns, mention))
+
+
+def _is_of_another(mention: Mention, sentence: Sentence, found: Sequence[Key], facts: TurnFacts) -> bool:
+    """Whether a value is that of another record of the client, and the words set that one apart."""
+    rows, columns = facts.records.rows, columns_of(mention, sentence)
+    near = others(mention, found, facts)
+    loose = is_loose(mention, sentence) and any(holds(rows[key], columns, mention) for key in near)
+    return loose or _is_of_sibling(mention, sentence, found, facts)
+
+
+def _is_excused(
+    mention: Mention, sentence: Sentence, was: Key | None, changed: Sequence[Key], facts: TurnFacts
+) -> bool:
+    """Whether a value that no record has now may be said: beside the new one, or because it was asked for."""
+    columns = columns_of(mention, sentence)
+    if was and _is_beside_new(was, columns, facts.said, facts.records) and not _is_kept(mention, sentence):
+        return True
     if was in changed and any(same(mention.value, fact) for fact in facts.facts):
-        return ""  # the user asked for the old value as well
-    if not (was in changed and not sentence.spelled & WORKED_OUT) and _is_granted(mention, sentence, facts):
-        return ""
+        return True  # the user asked for the old value as well
+    written_over = was in changed and not sentence.spelled & WORKED_OUT
+    return not written_over and _is_granted(mention, sentence, facts)
+
+
+def _must_be_known(mention: Mention, facts: TurnFacts) -> bool:
+    """Whether a value has to be that of a record, although it is not said of one."""
+    if mention.sort in KINDS_OF_NUMBERS:
+        return True
     kinds = KINDS[mention.column or mention.sort]
-    known = facts.base and mention.sort not in ("type", "text") and any(key[0] in kinds for key in records.rows)
-    if not found and mention.sort not in KINDS_OF_NUMBERS and not known:
-        return ""
-    said = was or next(iter(found), None)
-    words = quoted(mention, sentence)
-    return f'"{words}": {_has(said, columns, facts, old=old)}' if said else f'"{words}": no record or message has it'
+    return bool(facts.base) and mention.sort not in ("type", "text") and any(k[0] in kinds for k in facts.records.rows)
+
+
+def _is_of_sibling(mention: Mention, sentence: Sentence, found: Sequence[Key], facts: TurnFacts) -> bool:
+    """Whether a value is that of another quote or contract that the clause says more of, or sets apart."""
+    kinds = {kind for kind, _ in found}
+    if not kinds or not kinds <= {"quote_id", "contract_id"}:
+        return False
+    rows = facts.records.rows
+    start, end = sentence.clause(mention.start)
+    columns = columns_of(mention, sentence)
+    beside = [
+        m for m in sentence.mentions if start <= m.start < end and m.sort in DESCRIBING and sentence.sense(m) == "fact"
+    ]
+    near = [key for key in others(mention, found, facts) if key[0] in kinds and holds(rows[key], columns, mention)]
+    own = any(
+        holds(rows[key], columns, m)
+        for key in found
+        for m in sentence.mentions
+        if m.sort == mention.sort and m != mention
+    )
+    apart = KEPT & {*sentence.words_between(start, end)} or (own and {"one", "two", "sibling"} & sentence.spelled)
+    if apart and mention.sort == "amount" and sentence.sense(mention) == "fact":
+        return any(key not in facts.written for key in near)
+    return len({m.sort for m in beside}) > 1 and any(
+        all(holds(rows[key], columns_of(m, sentence), m) for m in beside) for key in near
+    )
+
+
+def _is_of_all(mention: Mention, sentence: Sentence) -> bool:
+    """Whether a stage or a status is said of both or of all records."""
+    words = sentence.words_between(*sentence.clause(mention.start))
+    return mention.sort in ("stage", "status") and bool({"both", "all"} & {*words}) and not {*words} & LOOSE - {"both"}
 
 
 def _is_difference(mention: Mention, sentence: Sentence) -> bool:
@@ -107,7 +192,7 @@ def columns_of(mention: Mention, sentence: Sentence) -> Sequence[str]:
             DATES[word] for word, after in zip(words, [*words[1:], ""], strict=False) if word in DATES and after != "of"
         ]
         return named[-1] if named else COLUMNS["date"]
-    return COLUMNS[mention.sort]
+    return COLUMNS.get(mention.sort, ())
 
 
 def _is_granted(  # noqa: PLR0911 (one for each sort of value)
@@ -178,17 +263,21 @@ def _sums(rows: Sequence[Row]) -> Iterator[float]:
         yield from (sum(amounts), sum(amounts) / len(amounts))
         for one, other in combinations(sorted({*amounts}), 2) if len(amounts) <= FEW else ():
             yield from (
-                one + other,
                 other - one,
                 one / other * 100 if other else 0.0,
                 (other - one) / one * 100 if one else 0.0,
             )
 
 
-def _is_beside_new(key: Key, columns: Sequence[str], sentence: Sentence, records: Records) -> bool:
-    """Whether the sentence of an old value also has the new one: 'half of 100 is 50', 'swapped A for B'."""
-    new = [each for each in sentence.mentions if each.sort in COLUMNS and holds(records.rows[key], columns, each)]
-    return any(sentence.sense(each) != "old" or sentence.spelled & WORKED_OUT for each in new)
+def _is_beside_new(key: Key, columns: Sequence[str], said: Sequence[Sentence], records: Records) -> bool:
+    """Whether a reply with an old value also has the new one: 'half of 100 is 50', 'swapped A for B'."""
+    new = [
+        (each, s)
+        for s in said
+        for each in s.mentions
+        if each.sort in COLUMNS and holds(records.rows[key], columns, each)
+    ]
+    return any(s.sense(each) != "old" for each, s in new)
 
 
 def _untied(sentence: Sentence, facts: TurnFacts) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import pytest
 
 from pytest_crmeval.conversations.scorers.mentions import Figure, read, same_phone, words_of
+from pytest_crmeval.conversations.scorers.number_words import in_digits
 from pytest_crmeval.domain.json import Json
 
 ACME = "5fcdb532-cec1-59dd-933c-2ef2b966d0b0"
@@ -276,3 +277,22 @@ def test_a_telephone_number_before_a_comma_is_whole() -> None:
 def test_the_name_of_a_standard_is_no_figure() -> None:
     """As the CRM writes it when it refuses a date."""
     assert [] == list(read("Use an ISO-8601 date, please.").numbers)
+
+
+@pytest.mark.parametrize(
+    ("said", "digits"),
+    [
+        ("Sixty-nine thousand five hundred.", "69,500."),
+        ("Half a million, four hundred and thirty thousand", "500,000, 430,000"),
+        ("probability eighteen per cent", "probability 18%"),
+        ("from the first of January to the thirty-first of December", "from 1 January to 31 December"),
+        ("Draft \u279c Sent", "Draft \u2192 Sent"),
+        (
+            "There are twenty-two deals and a note over 1.2 million.",
+            "There are twenty-two deals and a note over 1.2 million.",
+        ),
+    ],
+)
+def test_large_numbers_and_days_in_words_are_read_as_digits(said: str, digits: str) -> None:
+    """Small numbers stay words: they count records."""
+    assert digits == in_digits(said)

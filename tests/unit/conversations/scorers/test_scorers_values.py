@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_crmeval.conversations.scorers.naming import false_totals, miscounts, strangers, wrong_records
+from pytest_crmeval.conversations.scorers.naming import miscounts, strangers, wrong_records
 from pytest_crmeval.conversations.scorers.reading import sentences_of
 from pytest_crmeval.conversations.scorers.records import Records
 from pytest_crmeval.conversations.scorers.texts import untrue_texts
@@ -66,10 +66,10 @@ def faults(text: str, call: tuple[str, object]) -> list[str]:
     facts = TurnFacts(
         records=records, user="Go on.", answers="", heard=["Go on."], base=base, reads=not records.written
     )
-    said = sentences_of(text, facts.records.phrases)
+    said = facts.said = sentences_of(text, facts.records.phrases)
     found: list[str] = []
     for sentence in said:
-        for find in (untrue_values, untrue_texts, strangers, false_totals):
+        for find in (untrue_values, untrue_texts, strangers):
             found += find(sentence, facts)
         found += miscounts(sentence, facts, said)
         facts.follow(sentence)
@@ -126,6 +126,11 @@ def test_a_false_reply_to_a_change_has_faults(text: str) -> None:
         ("Together they make 7,450.", False),
         ("Both quotes are drafts.", False),
         ("The quote over 3,900 is Approved.", False),
+        ("There is one of 3,500, a draft, and one of 3,900, which was sent.", True),
+        ("Version 2.0 is 400 over v1.0.", True),
+        ("Both of them are sent.", False),
+        ("Mira Holt has no title.", False),
+        ("Bolt Mining has no owner.", True),
     ],
 )
 def test_values_are_said_of_the_record_that_the_words_pick(text: str, *, true: bool) -> None:
