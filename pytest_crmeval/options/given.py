@@ -50,6 +50,10 @@ class Given:
         text = self.option(option)
         return None if text is None else read(self.shown(option), text, parse)
 
+    def each(self, option: str, parse: Callable[[str], T]) -> tuple[T, ...]:
+        """Return the values of an option that may be repeated, each once, as ``parse`` reads them."""
+        return tuple(read(f"{option} {text}", text, parse) for text in self.options(option))
+
     def folder(self, option: str) -> Path | None:
         """Return the folder that an option names, from where pytest was started; None if it is not given."""
         text = self.option(option)
@@ -84,6 +88,11 @@ class Given:
     def optional(self, setting: str, parse: Callable[[str], T]) -> T | None:
         """Return the value of a setting as ``parse`` reads it; None if it is empty."""
         return self.setting(setting, parse) if self.text(setting) else None
+
+    def either(self, name: str, parse: Callable[[str], T]) -> T | None:
+        """Return the value of an option, else of the setting with the same name; None if neither is given."""
+        given = self.parsed(f"--crmeval-{name}", parse)
+        return self.optional(name, parse) if given is None else given
 
     def is_true(self, setting: str) -> bool:
         """Return the value of a setting that is true or false."""

@@ -44,16 +44,13 @@ def options_of(config: pytest.Config) -> Options:
 def _read(config: pytest.Config, given: Given) -> Options:
     run = run_of_controller(config) or given.option("--crmeval-run")
     reports = config.rootpath / Path(given.text("reports")).expanduser()
-    inflight = whole(1, MOST_INFLIGHT)
-    names = given.options("--crmeval-scorer")
-    scorers = tuple(read(f"--crmeval-scorer {name}", name, one_of(SCORERS)) for name in names)
     return Options(
         agents=given.options("--crmeval-agent") or ("oracle",),
         named_agents={**NAMED_AGENTS, **_named_agents(given)},
         conversations=given.files("--crmeval-conversations"),
         questions=given.files("--crmeval-questions"),
         checkpoints=_checkpoints(config, given),
-        scorers=scorers or DEFAULT_SCORERS,
+        scorers=given.each("--crmeval-scorer", one_of(SCORERS)) or DEFAULT_SCORERS,
         play_invalid=given.option("--crmeval-invalid") == "play",
         suites=given.options("--crmeval-suite"),
         tags=given.options("--crmeval-tag"),
@@ -76,7 +73,7 @@ def _read(config: pytest.Config, given: Given) -> Options:
         overrides=given.overrides,
         max_steps=given.setting("max_steps", whole(1)),
         server_wait=given.setting("server_wait", whole(1)),
-        inflight=given.parsed("--crmeval-inflight", inflight) or given.optional("inflight", inflight),
+        inflight=given.either("inflight", whole(1, MOST_INFLIGHT)),
         judge=given.option("--crmeval-judge") or "",
         budget=given.parsed("--crmeval-budget", dollars),
         learning_from=given.option("--crmeval-learning-from") or "",

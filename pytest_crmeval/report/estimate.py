@@ -119,18 +119,7 @@ def estimate(  # noqa: PLR0913 (everything that decides what a run takes)
     for group in sorted(groups, key=lambda each: (each[0], *by_step(each[1], step_of(each[1])))):
         cases = groups[group]
         if sizes[cases[0].key].solutions:
-            seconds, grounds = file_times(cases, memory, sizes)
-            forecasts.append(
-                Forecast(
-                    suite=cases[0].suite,
-                    subject=cases[0].subject,
-                    spec=cases[0].spec,
-                    cases=len(cases),
-                    grounds={ground: count for ground, count in grounds.items()},  # noqa: C416 (some of all grounds)
-                    queue=QUEUE,
-                    queued=seconds / pace.workers,
-                )
-            )
+            forecasts.append(_file_forecast(cases, memory, sizes, pace))
         elif cast := (casts or {}).get(cases[0].spec):
             troupe = _LearnerHistory(cast, memory, sizes, overhead, expected, key)
             forecasts += [_role_forecast(cases, role, troupe, price, pace) for role in troupe.wanted(cases)]
@@ -175,6 +164,22 @@ def _unpriced(missing: Sequence[Forecast]) -> Iterator[str]:
             learners.setdefault(forecast.subject.removesuffix(f": {forecast.role}"), []).append(forecast.role)
     for subject, roles in learners.items():
         yield from bills.unpriced_roles(subject, roles)
+
+
+def _file_forecast(
+    cases: Sequence[PlannedCase], memory: UsageHistory, sizes: Mapping[str, CaseSize], pace: Throughput
+) -> Forecast:
+    """Return the estimate for the solution files of one checkpoint."""
+    seconds, grounds = file_times(cases, memory, sizes)
+    return Forecast(
+        suite=cases[0].suite,
+        subject=cases[0].subject,
+        spec=cases[0].spec,
+        cases=len(cases),
+        grounds={ground: count for ground, count in grounds.items()},  # noqa: C416 (some of all grounds)
+        queue=QUEUE,
+        queued=seconds / pace.workers,
+    )
 
 
 def _forecast(
