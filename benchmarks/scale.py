@@ -1,16 +1,17 @@
 """Check that the cost per case does not grow with the size of the run.
 
-``make bench`` runs it with 4,000 conversations, which takes ten minutes.
+``make bench`` runs it with 4,000 conversations, which takes two minutes.
 
-    .venv/bin/python -m benchmarks.scale --cases 50000        half an hour on a quiet machine
+    .venv/bin/python -m benchmarks.scale --cases 50000        about ten minutes on two quiet cores
 
 The bundled conversations are repeated under new ids, and the oracle plays them with ``-n 2`` on PostgreSQL, in a small
 run and a large one. The large run is then resumed with nothing left to play, and compared with itself. For reference,
 plain pytest-xdist runs the same number of tests that assert True: its memory and traffic per test are the minimum.
 
 *Cost per case* is the CPU time of the controller, both workers and the server between the first and the last trial.
-Other seconds are wall time, with the CPU seconds after them; on a busy machine rely on the CPU seconds. The limits are
-for 50,000 conversations. Development plugins (syrupy, respx, hypothesis) are not loaded.
+Other seconds are wall time, with the CPU seconds after them. On a busy machine rely on the CPU seconds, and on the
+ratio of the costs only if the load was the same during both runs. The limits are for 50,000 conversations. Development
+plugins (syrupy, respx, hypothesis) are not loaded.
 """
 
 import argparse
