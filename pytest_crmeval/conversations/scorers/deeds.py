@@ -54,7 +54,6 @@ _BEFORE = listed("already before previously")
 _THERE = listed("existed exists there crm system file known had has on")
 _ENDED = listed("deleted created reopened")
 _NEEDED = listed("needed necessary required had left")
-_LEFT = listed("had left")
 BRIEF = 5
 """Words before a deed that has no verb beside it: 'Close date updated'."""
 

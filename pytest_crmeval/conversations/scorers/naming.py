@@ -14,22 +14,7 @@ from pytest_crmeval.conversations.scorers.turn_facts import TurnFacts, holds
 _MILD = listed(
     "also both too well next only left alone first second same each apart cheaper higher lower bigger smaller larger"
 )
-_APART = listed("owner owned owns and or but while plus who")
-_TIES = listed("at with for of from under on to client")
-FAR = 60
-"""Letters between a record and the one that it is said to belong to."""
-_TIED_AFTER = re.compile(
-    r"(?:['\u2019]s?)?\s+(?:(?:new|biggest|smallest|bigger|smaller|largest|only|open|own)\s)?(?:(?:deal|contact|opportunity|document|file)s?[\s,:(]+)?"
-    r"|\s+has a new (?:deal|contact|opportunity)(?: called| named)?,?\s+"
-)
-_OF_NEW = re.compile(
-    r"\b(?:contact|deal|opportunity|quote|contract)\b[^.;,]{0,30}\b(?:at|with|for|of|under|to)\s+(?:the\s+)?$",
-    re.IGNORECASE,
-)
-_CLIENT_IS = re.compile(r"(?:^|\b)client(?:\s(?:is|was)|:)\s+$", re.IGNORECASE)
-_ALL = re.compile(r"\b(?:both|all(?: of them)?|each)\b[^.;:,]{0,40}?\b(?:at|on|of|with|from|under|for) (?:the )?")
 _BESIDES = LOOSE | listed("together still untouched unchanged stays remains also keep keeps kept stay remain similarly")
-_HAVING = listed("has have had with")
 _AT = re.compile(
     r"(?:(?!\b(?:and|or|but|while|plus|who|own\w*)\b)[^.;!?]){0,60}?(?:\b(?:at|with|for|of|from|under|client)\s+(?:the\s+)?|[,(\u2013\u2014]\s*)"
 )
@@ -40,9 +25,6 @@ PLACED = frozenset({"note_id", "document_id"})
 """Kinds of records that are put on others."""
 _ITEMS = listed("it note remark comment document text sentence")
 _ONTO = listed("on to onto under")
-PAIR = 2
-SIDE = 2
-"""Letters between a name and the noun that it goes with."""
 OWNED = frozenset({"contact_id", "opportunity_id", "document_id"})
 """Kinds of records that belong to others, and are known by their names."""
 

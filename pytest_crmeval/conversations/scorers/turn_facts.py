@@ -12,8 +12,6 @@ from pytest_crmeval.domain.json import Json
 from pytest_crmeval.domain.messages import ToolError
 from pytest_crmeval.domain.state import Row
 
-_PREPOSITIONS = frozenset(["of", "on", "for", "from", "at", "with", "under", "to", "in", "by"])
-
 
 @dataclass(kw_only=True)
 class TurnFacts:
