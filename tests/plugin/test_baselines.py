@@ -105,7 +105,7 @@ def test_a_server_that_never_answers_does_not_hang_the_run(project: Project, pro
     result = pytester.runpytest("--crmeval-agent", "openai:m?timeout=0.3&retries=1", *ONE_AT_A_TIME)
 
     (trial,) = report_of(pytester.path)["trials"]
-    assert trial["reason"].startswith("unreachable: openai:m: no whole answer")
+    assert trial["reason"].startswith("unreachable: openai:m: no complete answer")
     assert 1 == trial["bill"]["usage"]["retries"]
     result.stdout.fnmatch_lines(["openai:m* was stopped: unreachable*; 1 case was not run"])
 
