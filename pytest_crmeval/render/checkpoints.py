@@ -66,7 +66,7 @@ def notes(report: Report) -> Iterator[str]:
         if reasons := sum((Counter(each.whole.ungradable) for each in figures.values()), Counter[str]()):
             lines = sum(each.whole.lines for each in figures.values())
             yield f"UNGRADABLE: {reasons.total()} of {lines} lines of {suite} are not in pass@1: {listed(reasons)}"
-            yield "  (details per line: eval_*/eval_*.txt; the column 'of all' counts them as not solved)"
+            yield "  (details per line: eval_*/eval_*.txt; solved_of_all counts them as not solved)"
         if reused := sum(each.whole.reused for each in figures.values()):
             runs = ", ".join(sorted({each.whole.reused_from for each in figures.values()} - {""}))
             yield f"{reused} verdicts of {suite} reused from {runs}: same files, problems, terms and sandbox"

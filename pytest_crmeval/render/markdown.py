@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_crmeval.domain.json import TURNING
 from pytest_crmeval.journal.shard import objects
 from pytest_crmeval.render.comparison import subjects
-from pytest_crmeval.render.summary import found
+from pytest_crmeval.render.summary import found, marked
 from pytest_crmeval.report.compare import commit_label
 from pytest_crmeval.report.comparison import LISTS, CaseChange, Comparison, Contrast
 from pytest_crmeval.report.costs import dollars
@@ -88,7 +88,7 @@ def _row(summary: SubjectSummary) -> Mapping[str, str]:
     cost, per_pass = summary.cost, summary.cost_per_pass
     return {
         "suite": escaped(summary.suite),
-        "subject": escaped(summary.subject),
+        "subject": escaped(marked(summary)),
         "cases": str(summary.planned if summary.cases is None else summary.cases),
         **{name: str(getattr(summary, name.replace(" ", "_"))) for name in _COUNTS},
         _RATE: figure(summary.pass_rate, rate.interval if rate else None),

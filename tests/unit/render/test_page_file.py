@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from pytest_crmeval.domain.score import Verdict
 from pytest_crmeval.domain.trial import Labels
 from pytest_crmeval.render import page
+from pytest_crmeval.render.markdown import report_page
 from pytest_crmeval.render.page import in_script
 from pytest_crmeval.report import files as reports
-from tests.fakes import trial
+from tests.fakes import planned, trial
 from tests.pages import FACTS, MARKUP, comparison, dialogue_of, failed_scores, keep, planned_case, rulings, trials_of
 
 SOURCES = Path(page.__file__).parent / "templates"
@@ -214,3 +215,14 @@ def test_nobody_turns_our_numbers_around(tmp_path: Path) -> None:
 
     assert "20 cases of q\\u202e skipped: x." in text
     assert "\u202e" not in text
+
+
+def test_controls_are_marked_beside_other_subjects(tmp_path: Path) -> None:
+    """The oracle is a control; an agent is not."""
+    report = keep(tmp_path, [trial("one"), trial(planned("one", subject="gpt-4.1"))])
+    text = page.write(report, tmp_path).read_text(encoding="utf-8")
+
+    assert "oracle (control)</th>" in text
+    assert "gpt-4.1</th>" in text
+    assert "| crm | oracle (control) |" in report_page(report)
+    assert "| crm | gpt-4.1 |" in report_page(report)
