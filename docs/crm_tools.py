@@ -11,7 +11,7 @@ INTRODUCTION = """\
 
 These are the tools that an agent can call in a conversation, as a model sees them. A call with an unknown argument or a
 wrong value is refused with a message that says what is allowed. Searches match parts of words, regardless of case, and
-return rows in the order of their creation.
+return rows in a [fixed order](../cases.md#references).
 
 This page is generated: `.venv/bin/python docs/crm_tools.py > docs/reference/crm-tools.md`.
 """
