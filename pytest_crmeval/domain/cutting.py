@@ -1,8 +1,9 @@
 """The only place where text is shortened: secrets are redacted first, because half a key is still a secret."""
 
 import os
+import re
 
-from pytest_crmeval.domain.redaction import Redactor, secrets_in
+from pytest_crmeval.domain.redaction import REDACTED, Redactor, secrets_in
 
 _LONGEST_SECRET = 4_096
 """Maximum length in characters, enough for a private key in a variable."""
@@ -61,6 +62,14 @@ def cut_middle(text: str, longest: int, between: str = "…") -> str:
         return text
     clean, half = redacted(text), longest // 2
     return clean if len(clean) <= longest else f"{clean[:half]}{between}{clean[-half:]}"
+
+
+def redacted_quotes(reason: str, text: str) -> str:
+    """Return a ``reason`` that quotes ``text``; if that has a secret, only quotes without any part of it remain."""
+    clean = redacted(text)
+    if clean == text:
+        return reason
+    return re.sub('"([^"]*)"', lambda quote: quote[0] if quote[1] in clean else f'"{REDACTED}"', reason)
 
 
 LONGEST = 20_000

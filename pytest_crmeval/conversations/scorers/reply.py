@@ -28,6 +28,7 @@ from pytest_crmeval.conversations.scorers.untold import asked_facts, untold
 from pytest_crmeval.conversations.scorers.values import untrue_values
 from pytest_crmeval.domain.calls import writes
 from pytest_crmeval.domain.conversation import Conversation
+from pytest_crmeval.domain.cutting import redacted_quotes
 from pytest_crmeval.domain.evidence import Evidence
 from pytest_crmeval.domain.messages import ToolResult
 from pytest_crmeval.domain.score import Score
@@ -128,7 +129,8 @@ def _fault(turn: Played, facts: TurnFacts, seeded: Collection[str]) -> str:
     if not text.strip():
         return "it was still calling tools when its steps ran out" if turn.exchange.cut else "it said nothing"
     said = facts.said = sentences_of(text, facts.records.phrases)
-    return _amiss(said, turn, facts, seeded) or untold(text, said, turn, facts) or next(_untrue(said, turn, facts), "")
+    fault = _amiss(said, turn, facts, seeded) or untold(text, said, turn, facts) or next(_untrue(said, turn, facts), "")
+    return fault and redacted_quotes(fault, turn.exchange.reply)
 
 
 def _base(turn: Played, records: Records, *, reads: bool) -> Sequence[Key]:

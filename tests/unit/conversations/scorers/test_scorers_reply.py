@@ -999,3 +999,26 @@ def test_what_was_not_found_is_not_what_was_not_done(text: str, fault: str) -> N
 def test_who_can_not_book_flights_says_so(text: str, *, passes: bool) -> None:
     """And does not wave it through."""
     assert passes is (said(asks("Book me a flight to Oslo.", NO_CALL, refusal=""), text) == "")
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "ghp_aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6",
+        "xoxb-123456789012-abcdefGHIJKL",
+        "-----BEGIN PRIVATE KEY-----\n4711000AABBCCDDEEFFaabb 815000\n-----END PRIVATE KEY-----",
+    ],
+    ids=["letters", "digits", "lines"],
+)
+def test_a_reason_quotes_no_part_of_a_secret(secret: str) -> None:
+    """A quote may begin or end in the middle of a key, where the key is no longer recognised."""
+    score = after_one_call(DEAL, found([FLEET]), f"Fleet tracking rollout: {secret} is 4711000 high.")
+
+    assert 'turn 1: "[redacted]": Fleet tracking rollout has 84000' == score.reason
+
+
+def test_a_reason_still_quotes_the_rest_of_a_reply_with_a_secret() -> None:
+    """Only quotes with a part of the secret are redacted."""
+    text = "Fleet tracking rollout is worth $99,000. My key is ghp_aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6."
+
+    assert '"is worth $99,000"' in after_one_call(DEAL, found([FLEET]), text).reason
