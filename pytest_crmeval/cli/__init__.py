@@ -10,7 +10,7 @@ from pathlib import Path
 from pytest_crmeval.cli.terminal import UsageError
 
 COMMANDS = {
-    "init": ("pytest_crmeval.cli.init", "write a first project of evaluations"),
+    "init": ("pytest_crmeval.cli.init", "write a first evaluation project"),
     "submit": ("pytest_crmeval.cli.submit", "start a run in the background"),
     "run": ("pytest_crmeval.cli.run", "run or resume a submitted run here"),
     "judge": ("pytest_crmeval.cli.judge", "judge the programs of checkpoints"),
@@ -24,9 +24,9 @@ COMMANDS = {
     "atlas": ("pytest_crmeval.cli.atlas", "show what the agents of a run have learned"),
     "merge": ("pytest_crmeval.cli.merge", "join the runs of shards"),
     "lint": ("pytest_crmeval.cli.lint", "find cases that no agent can pass"),
-    "describe": ("pytest_crmeval.cli.describe", "show what conversations consist of"),
+    "describe": ("pytest_crmeval.cli.describe", "summarise files of conversations"),
     "generate": ("pytest_crmeval.cli.generate", "write conversations"),
-    "sandbox": ("pytest_crmeval.cli.sandbox", "show how programs are isolated here, and try it"),
+    "sandbox": ("pytest_crmeval.cli.sandbox", "show and test the isolation of programs"),
     "calibrate": ("pytest_crmeval.cli.calibrate", "check the scorers with agents whose verdict is known"),
 }
 """Where each command is, and what it does. A module has HELP, ``configure(parser)`` and ``run(options)``."""
@@ -88,7 +88,7 @@ def parser_for(asked: Sequence[str]) -> argparse.ArgumentParser:
     main_parser = argparse.ArgumentParser(
         prog="crmeval",
         description="Submit, watch and stop runs of pytest-crmeval; look at cases and reports. "
-        "To run here and now: pytest evals/ -n 3",
+        "To run in the foreground: pytest evals/ -n 3",
     )
     main_parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
     main_parser.add_argument(

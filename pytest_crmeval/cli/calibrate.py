@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # psycopg and msgspec are loaded only when something is playe
 HELP = """\
 Check the scorers: play a suite with agents whose every step is known. The oracle must always pass; mute and parrot,
 which call nothing, must never pass; an oracle with one flaw must fail, and one that reaches the same result in another
-way must pass, in 99 of 100 cases each. Flaws of calls and state, generated flaws of words, and replies that were
+way must pass, in 99 of 100 cases each. Flaws in calls and state, generated false replies, and replies that were
 written and labelled by hand are reported separately, each with a 95 % interval. Without a suite, only the labelled
 replies are measured. Needs no key; starts a PostgreSQL, or uses CRMEVAL_DSN.
 
@@ -57,7 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="report",
         help="skip cases that no agent can pass (default), or play them anyway",
     )
-    parser.add_argument("--tries", type=positive, default=200, metavar="N", help="of each kind of flaw (default: 200)")
+    parser.add_argument(
+        "--tries", type=positive, default=200, metavar="N", help="variants of each kind of flaw (default: 200)"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="for people (default) or programs")
 
 

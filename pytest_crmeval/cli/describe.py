@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # msgspec is loaded only when files are read
 
 HELP = """\
 Show what the conversations of all files consist of: turns, complexity, categories, splits, tags, calls by tool,
-refusals, wordings, seeded rows, names, and how many conversations are the same up to names and numbers.
+refusals, wordings, seeded rows, names, and how many conversations differ only in names and numbers.
 
     crmeval describe evals/data/crm.jsonl
     crmeval describe data/*.jsonl --examples 20
@@ -33,13 +33,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="conversations, in JSON Lines")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="for people (default) or programs")
     parser.add_argument(
-        "--examples", type=count, default=10, metavar="N", help="wordings, and ids that are alike (default: 10)"
+        "--examples",
+        type=count,
+        default=10,
+        metavar="N",
+        help="wordings, and ids of similar conversations, to list (default: 10)",
     )
     parser.add_argument(
         "--max-alike",
         type=positive,
         metavar="N",
-        help="exit with 1 if more than N conversations are the same up to names and numbers",
+        help="exit with 1 if more than N conversations differ only in names and numbers",
     )
 
 

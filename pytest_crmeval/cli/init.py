@@ -27,7 +27,9 @@ SUITES = ("crm",)
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("folder", type=Path, nargs="?", default=Path(), help="folder to write to (default: this one)")
+    parser.add_argument(
+        "folder", type=Path, nargs="?", default=Path(), help="folder to write to (default: the current one)"
+    )
     parser.add_argument("--agent", metavar="SPEC", help="evaluate this model instead of an agent of your own")
     parser.add_argument("--with-suite", choices=SUITES, help="include the conversations of this bundled suite")
 

@@ -43,7 +43,7 @@ LiveCodeBench, APPS, TACO, CodeContests, open-r1/codeforces. Without --problems,
 
 Programs run isolated on this machine, or on Piston servers. Verdicts of an earlier run on the same files are reused
 (-- --crmeval-fresh judges again). The results are in the folder of the run: eval_checkpoint_N/eval_FILE.txt and .jsonl,
-and batch_eval_results.json. What comes after -- is for pytest.
+and batch_eval_results.json. Arguments after -- are passed to pytest.
 
 Exit status: that of pytest: 0 if every file was judged, 1 if one could not be; 2 if nothing was started.
 """
@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--max-generated-tests",
         type=int,
         metavar="N",
-        help="generated tests per problem: 0 judges without them, -1 by all (default: all, and a problem whose "
+        help="generated tests per problem; 0 for none, -1 for all (default: all; then a problem whose "
         "generated tests are not given is unsupported)",
     )
     what.add_argument("--checkpoints", metavar="PATTERN", help="only these, for example 'checkpoint-{49,98}'")
@@ -89,7 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output-dir", dest="reports", type=Path, metavar="DIR", help="folder of the results (default: reports)"
     )
     where.add_argument(
-        "--run", metavar="ID", help="id of the run (default: made from the time); an existing run is resumed"
+        "--run", metavar="ID", help="id of the run (default: the time and a random suffix); an existing run is resumed"
     )
     parser.add_argument("--dry-run", action="store_true", help="show what would be done, and stop")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask before starting")

@@ -24,7 +24,7 @@ def add_reports(parser: argparse.ArgumentParser) -> None:
         "--reports",
         type=Path,
         metavar="DIR",
-        help="folder of the reports (default: the project's crmeval_reports, or reports)",
+        help="reports folder (default: the project's crmeval_reports, or reports)",
     )
 
 

@@ -12,7 +12,7 @@ from pytest_crmeval.journal.jobs import JobError, is_job, read_job
 
 HELP = """\
 Run a submitted run in this terminal, or resume one that was stopped or lost: finished cases are not played again, and
-the report covers all parts. Two processes never run the same run.
+the report covers all parts. A run is never played by two processes at once.
 
     crmeval run                                     # the latest run
     crmeval run 20261117-061501-ab12 --concurrent 8

@@ -22,17 +22,17 @@ from pytest_crmeval.journal.locks import NAME as LOCK
 from pytest_crmeval.journal.locks import now
 
 HELP = """\
-Start a run in the background: pytest, in a session of its own, with its output in reports/RUN/run.log. It goes on when
-the terminal is closed, and can be watched, stopped and resumed. The command returns when the run has started. If it
-can't start (an unknown suite or agent, a missing key, a broken test file), the error is shown and no files are left.
+Start a run in the background: pytest, in a session of its own, with its output in reports/RUN/run.log. It continues
+when the terminal is closed, and can be watched, stopped and resumed. The command returns when the run has started. If
+it can't start (an unknown suite or agent, a missing key, a broken test file), the error is shown and no files are left.
 
     crmeval submit evals/ --agent claude --agent gpt-4.1 --limit 30 --workers 3
     crmeval submit evals/test_crm.py -k quote --agent openai:gpt-4.1-mini --concurrent 16
     crmeval submit evals/ --agent gpt-4.1 -- --crmeval-budget 5 --crmeval-judge openai:gpt-4.1
     crmeval submit --eval browsecomp --models gpt-4o,gpt-3.5-turbo --limit 10 --output-dir results
 
-What comes after -- is for pytest. The command is kept in reports/RUN/job.json: give secrets in the environment or in a
-.env file, not here.
+Arguments after -- are passed to pytest. The command is stored in reports/RUN/job.json: put secrets in the environment
+or a .env file, not here.
 
 Exit status: 0 if the run has started, 2 if it can't start.
 """
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--models",
         default="",
         metavar="A,B",
-        help="the same, separated by commas; an unknown name is a model of OpenAI",
+        help="the same, separated by commas; an unknown name means an OpenAI model",
     )
     who.add_argument(
         "--judge",
@@ -67,8 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument("-k", dest="keywords", metavar="EXPR", help="pytest's -k")
     what.add_argument("-m", dest="marks", metavar="EXPR", help="pytest's -m")
     what.add_argument("--concurrent", type=positive, metavar="N", help="cases in flight at the same time, per worker")
-    what.add_argument("-n", "--workers", type=positive, metavar="N", help="processes of xdist (default: none)")
-    parser.add_argument("--run", metavar="ID", help="id of the run (default: made from the time)")
+    what.add_argument("-n", "--workers", type=positive, metavar="N", help="number of xdist workers (default: none)")
+    parser.add_argument("--run", metavar="ID", help="id of the run (default: the time and a random suffix)")
     parser.add_argument("--hold", action="store_true", help="only write the job; crmeval run starts it")
     add_reports(parser)
     parser.add_argument("--output-dir", dest="reports", type=Path, metavar="DIR", help="the same as --reports")

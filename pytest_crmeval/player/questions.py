@@ -112,8 +112,10 @@ def _score(question: Question, reply: str, attempt: Attempt, *, only_thoughts: b
         return Score(name=NAME, value=1.0)
     if question.confidential:
         return Score(name=NAME, value=0.0, reason=f"{attempt.replace('_', ' ')} ({WITHHELD})")
-    said = final_answer(reply) or reply.strip() or ("only thoughts" if only_thoughts else "nothing")
-    return Score(name=NAME, value=0.0, reason=f"wrong, expected {question.answer!r}, actual {cut(said, LONGEST)!r}")
+    said = final_answer(reply) or reply.strip()
+    actual = repr(cut(said, LONGEST)) if said else "only thoughts" if only_thoughts else "nothing"
+    verdict = "not attempted" if attempt is Attempt.NOT_ATTEMPTED else "wrong"
+    return Score(name=NAME, value=0.0, reason=f"{verdict}, expected {question.answer!r}, actual {actual}")
 
 
 def _outcome(attempt: Attempt, reply: str, judgement: Judgement | None) -> AnswerOutcome:

@@ -69,7 +69,7 @@ def notes(report: Report) -> Iterator[str]:
             yield "  (details per line: eval_*/eval_*.txt; solved_of_all counts them as not solved)"
         if reused := sum(each.whole.reused for each in figures.values()):
             runs = ", ".join(sorted({each.whole.reused_from for each in figures.values()} - {""}))
-            yield f"{reused} verdicts of {suite} reused from {runs}: same files, problems, terms and sandbox"
+            yield f"{reused} verdicts of {suite} reused from {runs}: same files, problems, settings and sandbox"
             yield "  (--crmeval-fresh judges them again)"
 
 

@@ -98,7 +98,7 @@ def idle(gates: Sequence[Gate]) -> Iterator[str]:
     """Yield one line per gate that was not judged."""
     for gate in gates:
         what = f"{gate.subject} in {gate.suite}" if gate.subject.removeprefix(EACH) else gate.suite
-        yield f"gate {gate.text}: not judged (this run has no {what})"
+        yield f"gate {gate.text}: not judged (this run does not evaluate {what})"
 
 
 def invalid(report: Report) -> Iterator[str]:
@@ -164,7 +164,9 @@ def answers(report: Report) -> Iterator[str]:
         if _is_of_questions(summary):
             found = summary.metrics
             phrases = [", ".join(f"{_words(name)} {_number(getattr(found, name))}" for name in _ANSWERS[:3])]
-            phrases.append(f"{_number(found.accuracy_given_attempted)} of attempted, F1 {_number(found.f1)}")
+            phrases.append(
+                f"accuracy given attempted {_number(found.accuracy_given_attempted)}, F1 {_number(found.f1)}"
+            )
             if found.confidences:
                 phrases.append(
                     f"calibration error {_number(found.calibration_error)} ({found.confidences} confidences)"

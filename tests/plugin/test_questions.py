@@ -393,7 +393,7 @@ def test_a_gate_is_not_judged_if_all_of_its_suite_was_left_out(asking: Made) -> 
         [
             "gate q.pass_rate >= 0.9: holds (pass_rate is 1; *",
             "gate qq.pass_rate >= 0.9: BREACHED (the run has no suite 'qq')",
-            "gate judged.pass_rate >= 0.9: not judged (this run has no judged)",
+            "gate judged.pass_rate >= 0.9: not judged (this run does not evaluate judged)",
         ]
     )
 
@@ -420,7 +420,7 @@ def test_a_suite_that_was_named_is_not_judged_by_the_gates_of_others(
     result = pytester.runpytest(*NO_XDIST, "--crmeval-suite", "q", "--crmeval-agent", f"bots:{agent}")
 
     assert status == result.ret
-    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.0: not judged (this run has no crm)"])
+    result.stdout.fnmatch_lines(["gate crm.pass_rate >= 0.0: not judged (this run does not evaluate crm)"])
 
 
 def test_a_run_that_is_done_but_for_what_is_left_out_is_resumed(asking: Made) -> None:

@@ -66,7 +66,7 @@ def test_reply_with_only_thoughts_has_a_note(pytester: pytest.Pytester, provider
     trial = asked(pytester, agent)
 
     assert ("failed", ["m returned only thoughts: the reply is empty"]) == (trial["verdict"], trial["notes"])
-    assert "actual 'only thoughts'" in trial["scores"][0]["reason"]
+    assert "not attempted, expected 'Paris', actual only thoughts" in trial["scores"][0]["reason"]
 
 
 def thinking(seen: Seen) -> Answer:

@@ -48,7 +48,7 @@ def test_labelled_replies_are_reported_apart(calibrate: Any) -> None:  # noqa: A
     assert [["2", "2"]] * 4 == [line[48:].split()[:2] for line in told.splitlines()[1:]], told
 
     shares = json.loads(calibrate(case("one"), options=("--format", "json"))[1])["shares"]
-    generated = ["flaws of calls and state, caught", "generated flaws of words, caught"]
+    generated = ["flaws in calls and state, caught", "generated false replies, caught"]
     assert {*generated, *names} <= {share["name"] for share in shares}
     assert all(share["interval"][0] <= share["share"] <= share["interval"][1] for share in shares if share["tried"])
     assert "labelled" not in calibrate(case("one"), options=("--scorer", "state"))[1]

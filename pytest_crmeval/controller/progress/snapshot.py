@@ -90,9 +90,9 @@ class ProgressSnapshot:
         if control.waiting:
             yield f"{_calls(control.waiting)} waiting for a rate limit"
         if control.again:
-            yield f"{_calls(control.again)} made again"
+            yield f"{_calls(control.again)} retried"
         if control.throttled:
-            yield f"{control.throttled} refused as too many"
+            yield f"{control.throttled} rate-limited"
         if control.spent:
             yield f"spent {money(control.spent)}"
 

@@ -23,14 +23,14 @@ from pytest_crmeval.ports.agent import Agent
 from pytest_crmeval.ports.scorer import Scorer
 
 CORRUPTED: Kinds = {**FLAWS, **MISREADINGS, **LIES}
-"""What must not pass: flaws of calls and state, and flaws of words."""
+"""What must not pass: flaws in calls and state, and false replies."""
 EQUIVALENT: Kinds = {**EQUIVALENTS, **WORDINGS}
 """What must pass: other ways, and other words."""
 SHARES: Mapping[str, Kinds] = {
-    "flaws of calls and state, caught": {**FLAWS, **MISREADINGS},
+    "flaws in calls and state, caught": {**FLAWS, **MISREADINGS},
     "other ways to the same result, accepted": EQUIVALENTS,
-    "generated flaws of words, caught": LIES,
-    "generated true words, accepted": WORDINGS,
+    "generated false replies, caught": LIES,
+    "generated true replies, accepted": WORDINGS,
 }
 """What is reported apart: its name, and the kinds."""
 TRIES = 200

@@ -21,7 +21,7 @@ WIDTH = 100
 BAR = 40
 _BEHAVIOURS = {
     REFUSAL: "the CRM refuses",
-    QUESTION: "the reply asks back",
+    QUESTION: "the reply must ask",
     NOTHING: "there is nothing to find",
     NO_CALL: "there is nothing to call",
     ANY: "any of these",
@@ -103,7 +103,7 @@ def _tags(tags: Counts, total: int) -> Iterator[str]:
 
 
 def _wordings(found: Description, examples: int) -> Iterator[str]:
-    yield f"{len(found.wordings)} wordings in {_many(found.turns, 'utterance')}, up to names and numbers; most often"
+    yield f"{len(found.wordings)} wordings in {_many(found.turns, 'utterance')}, ignoring names and numbers; most often"
     for said, count in list(found.wordings.items())[:examples]:
         line = f"{count:>7}  {said}"
         yield line if len(line) <= WIDTH else cut(line, WIDTH - 1)
@@ -122,7 +122,7 @@ def _times(found: Description) -> Iterator[str]:
 def _alike(found: Description, examples: int) -> Iterator[str]:
     likeness = found.likeness
     groups = ((str(size), str(number), str(size * number)) for size, number in likeness.sizes.items())
-    yield f"{likeness.shapes} of {_many(found.conversations, 'conversation')} are different up to names and numbers"
+    yield f"{likeness.shapes} of {_many(found.conversations, 'conversation')} are different, ignoring names and numbers"
     yield from _aligned([("alike", "groups", "conversations"), *groups])
     if likeness.most > 1:
         more = [f"... and {likeness.most - examples} more"] if likeness.most > examples else []

@@ -127,7 +127,7 @@ def _given(turn: Played) -> Iterator[str]:
 def _fault(turn: Played, facts: TurnFacts, seeded: Collection[str]) -> str:
     text = in_digits(turn.exchange.reply[:READ])
     if not text.strip():
-        return "it was still calling tools when its steps ran out" if turn.exchange.cut else "it said nothing"
+        return "it was still calling tools when its steps ran out" if turn.exchange.cut else "the reply is empty"
     said = facts.said = sentences_of(text, facts.records.phrases)
     fault = _amiss(said, turn, facts, seeded) or untold(text, said, turn, facts) or next(_untrue(said, turn, facts), "")
     return fault and redacted_quotes(fault, turn.exchange.reply)

@@ -83,7 +83,7 @@ def test_gates_of_suites_that_no_shard_was_asked_for_are_not_judged(
     status = cli.main(["merge", "a", "b", "-o", "out"])
 
     assert (0 if named else 1) == status
-    told = "not judged (this run has no q)" if named else "BREACHED (the run has no suite 'q')"
+    told = "not judged (this run does not evaluate q)" if named else "BREACHED (the run has no suite 'q')"
     assert f"gate q.passed > 0: {told}" in capsys.readouterr().out.splitlines()
 
 
@@ -125,7 +125,7 @@ def test_what_the_shards_have_left_out_is_told(folder: Path, capsys: pytest.Capt
     assert [
         *left_out,
         "gate crn.passed > 0: BREACHED (the run has no suite 'crn')",
-        "gate q.passed > 0: not judged (this run has no q)",
+        "gate q.passed > 0: not judged (this run does not evaluate q)",
     ] == told[2:-2]
     assert set(left_out) <= set(capsys.readouterr().out.splitlines())
 

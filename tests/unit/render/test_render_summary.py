@@ -210,7 +210,7 @@ def test_a_line_tells_how_questions_were_answered() -> None:
     (line,) = summary.answers(questions())
 
     assert line.partition(": ")[2] == (
-        "correct 0.500, incorrect 0.250, not attempted 0.250; 0.667 of attempted, F1 0.571; "
+        "correct 0.500, incorrect 0.250, not attempted 0.250; accuracy given attempted 0.667, F1 0.571; "
         "calibration error 0.450 (2 confidences)"
     )
 

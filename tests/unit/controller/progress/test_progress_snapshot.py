@@ -51,7 +51,7 @@ def test_calls_that_were_made_again_and_refused_are_counted() -> None:
     control.release(again, Feedback(ok=True, cost=0.25))
 
     with snapshot_of(control) as snapshot:
-        assert ["1 call made again", "1 refused as too many", "spent $0.25"] == snapshot.traffic()
+        assert ["1 call retried", "1 rate-limited", "spent $0.25"] == snapshot.traffic()
 
 
 def test_calls_that_wait_are_shown_as_long_as_they_do() -> None:
@@ -66,7 +66,7 @@ def test_calls_that_wait_are_shown_as_long_as_they_do() -> None:
     waiting = Thread(target=wait)
     with snapshot_of(control) as snapshot:
         waiting.start()
-        shown = ["1 call waiting for a rate limit", "1 call made again"]
+        shown = ["1 call waiting for a rate limit", "1 call retried"]
         eventually(lambda: shown == snapshot.traffic(), "it waits")
     waiting.join()
 

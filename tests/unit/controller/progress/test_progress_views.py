@@ -218,7 +218,7 @@ class Bare(Bottom):
 def test_the_bottom_of_a_terminal(snapshot: SnapshotAssertion, width: int) -> None:
     """Who, how far, how fast; below that how it goes with models."""
     rows = [replace(ROW, in_flight=5), replace(ROW, subject="claude", in_flight=3, retries=2, errored=1)]
-    traffic = ["3 calls waiting for a rate limit", "7 calls made again", "2 refused as too many", "spent $0.52"]
+    traffic = ["3 calls waiting for a rate limit", "7 calls retried", "2 rate-limited", "spent $0.52"]
 
     assert snapshot == Bare(Books(*rows, traffic=traffic)).lines(width)
 
