@@ -32,6 +32,32 @@ with sandbox.prepared(Program(language=Language.PYTHON, source={source!r})) as p
     print(ended.stdout, ended.stderr, flush=True)
 sandbox.close()
 """
+TEMPLATE = """
+import os, select, socket, sys, threading
+sys.path.insert(0, {root!r})
+from pytest_crmeval.sandboxes.local.inside.template import REPORT
+from pytest_crmeval.sandboxes.local.inside.template_process import TemplateLost, TemplateProcess
+os.dup2(1, REPORT)
+sys.executable = {executable!r}
+template = TemplateProcess({{"box": "/tmp", "packages": [], "filters": {{}}}})
+"""
+BEGIN = """
+source, null = os.open({program!r}, os.O_RDONLY), os.open(os.devnull, os.O_RDWR)
+template.begin(("python", None, [], [], os.fstat(source).st_size), [source, null, 1, null])
+print(template.received()[0])
+"""
+LOSE = """
+template.kill()
+template.control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+def end_without_reading():
+    select.select([other], [], [])
+    other.close()
+threading.Thread(target=end_without_reading).start()
+try:
+    template.begin(("python", None, [], [], 0), [])
+except TemplateLost:
+    print("lost")
+"""
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
 
@@ -75,6 +101,26 @@ def test_a_lost_process_of_the_sandbox_is_replaced(victim: str) -> None:
     sandbox.close()
     assert until(lambda: not any(map(alive, pids.values())))
     assert until(lambda: before == supervisors())
+
+
+def _template(then: str, executable: str) -> str:
+    """Start a template in a process of its own, which is free to use any descriptor; return what is printed."""
+    command = [sys.executable, "-c", TEMPLATE.format(root=str(ROOT), executable=executable) + then]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
+
+
+@pytest.mark.parametrize("executable", [sys.executable, "/bin/false"])
+def test_a_template_is_forked_where_no_interpreter_can_be_started(executable: str, tmp_path: Path) -> None:
+    """Inside the sandbox its libraries may be missing; programs run all the same."""
+    program = tmp_path / "program.py"
+    program.write_text("print(6 * 7)")
+
+    assert "42\n0\n" == _template(BEGIN.format(program=str(program)), executable)
+
+
+def test_a_template_that_ends_before_it_reads_a_request_is_lost() -> None:
+    """Then another fork server runs the program; as an error of this run it would be final."""
+    assert "lost\n" == _template(LOSE, sys.executable)
 
 
 def test_a_closed_sandbox_runs_nothing() -> None:

@@ -49,9 +49,9 @@ class TemplateProcess:
         """Have a program begun; return its pid."""
         try:
             socket.send_fds(self.control, [marshal.dumps(request)], descriptors)
-        except ConnectionError as error:
+            return int(self.received())
+        except ConnectionError as error:  # also while it waits: a socket is reset if a message in it was never read
             raise TemplateLost from error
-        return int(self.received())
 
     def received(self) -> Any:  # noqa: ANN401 (as the template has sent it)
         """Wait for a message; TemplateLost if there will be none."""
@@ -73,11 +73,12 @@ class TemplateProcess:
         """Start it in a new interpreter, which is small; as a fork of this process where that can't be started."""
         if self._executes:
             control = self._forked()
-            with suppress(ConnectionError):
+            with suppress(ConnectionError):  # it has ended, mostly without having read what was sent
                 control.send(marshal.dumps((_MODULES, self._settings)))
-            if control.recv(_MAX_PACKET):
-                return control
+                if control.recv(_MAX_PACKET):
+                    return control
             control.close()
+            os.waitpid(self._pid, 0)
             self._executes = False
         control = self._forked()
         if control.recv(_MAX_PACKET):
