@@ -54,7 +54,8 @@ _VERDICT = re.compile(
     re.IGNORECASE,
 )
 _SURE = re.compile(rf"{_MARKS}confidence{_MARKS}[:=]{_MARKS}(?P<number>\d{{1,3}}(?![\d.]))?", re.IGNORECASE)
-_FIELD = re.compile(rf"{_MARKS}(?P<name>extracted(?:_final)?_answer|reasoning){_MARKS}[:=]", re.IGNORECASE)
+_FIELD = re.compile(rf"{_MARKS}(?P<name>extracted(?:_final)?_answer|exact answer|reasoning){_MARKS}[:=]", re.IGNORECASE)
+"""Fields of the judge, or of the subject if the judge quotes it."""
 _OBJECT = re.compile(r"^\s*\{", re.MULTILINE)
 _FULL = 100
 

@@ -143,7 +143,8 @@ import os
 from pytest_crmeval import Reply, ToolCall
 
 KNOWN, SHAPED = os.environ["WAREHOUSE_CREDENTIALS"], "AKIAQ7RK2LMZ81XTPW04"
-PLACES = [*range(0, 60, 7), *range(200, 260, 5), *range(460, 520, 7), *range(960, 1010, 7), *range(1970, 2010, 7)]
+PLACES = [*range(95, 120, 5), *range(0, 60, 7), *range(200, 260, 5), *range(460, 520, 7)]
+PLACES += [*range(960, 1010, 7), *range(1970, 2010, 7)]
 TEXTS = [f"{'x' * place} {secret} {'y' * 300}" for secret in (KNOWN, SHAPED) for place in PLACES]
 
 class Leaking:
