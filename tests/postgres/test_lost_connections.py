@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from pytest_crmeval.postgres.databases import Address
 from tests.plugin.conftest import providers
 from tests.plugin.test_inflight import M, many
 from tests.postgres.processes import Run, eventually, running
@@ -236,6 +237,17 @@ def test_time_outs_of_a_given_server_do_not_end_our_sessions(
     assert "notes" not in report_of(pytester.path)["trials"][0]
     assert "are left for the next run" not in result.stderr.str()
     assert [] == databases_of_runs("crmeval_hurried_")
+
+
+@pytest.mark.parametrize("name", ["idle_in_transaction_session_timeout", "idle_session_timeout"])
+def test_sessions_of_a_run_have_no_idle_time_out(server: str, name: str) -> None:
+    """Whatever the server's options say; the connection that marks a run as alive is idle until the run ends."""
+    address = Address(make_conninfo(server, options=f"-c {name}=7s"))
+
+    with psycopg.connect(address.conninfo) as plain, address.connect() as ours:
+        found = [connection.execute(f"SHOW {name}".encode()).fetchone() for connection in (plain, ours)]
+
+    assert [("7s",), ("0",)] == found
 
 
 def stop_when_asked(server: OwnServer, run: Run) -> None:
