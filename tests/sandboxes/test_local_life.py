@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,31 @@ def test_a_lost_process_of_the_sandbox_is_replaced(victim: str) -> None:
     sandbox.close()
     assert until(lambda: not any(map(alive, pids.values())))
     assert until(lambda: before == supervisors())
+
+
+def test_a_template_that_hangs_ends_with_its_sandbox() -> None:
+    """Also after the program was killed, when only the template's answer is missing."""
+    before = supervisors()
+    sandbox = LocalSandbox(workers=1)
+    assert b"42\n" == result(sandbox)
+    (supervisor,) = supervisors() - before
+    (fork_server,) = children(supervisor)
+    (template,) = children(fork_server)
+    with (
+        sandbox.prepared(Program(language=Language.PYTHON, source="while True: pass")) as prepared,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        running = threads.submit(prepared.run, ProgramInput(), replace(LIMITS, cpu_seconds=3.0))
+        assert until(lambda: bool(children(template)))
+        (program,) = children(template)
+        os.kill(template, signal.SIGSTOP)
+        killed = until(lambda: not alive(program))
+        sandbox.close()
+        ended = until(lambda: not any(map(alive, (supervisor, fork_server, template))))
+        error = running.exception(PATIENCE)
+
+    assert (killed, ended) == (True, True)
+    assert isinstance(error, SandboxError)
 
 
 def _template(then: str, executable: str) -> str:

@@ -142,26 +142,27 @@ class ForkServer:
         )
 
     def _watch(self, child: int, start: float, request: RunRequest) -> str:
-        """Wait until the program ends, or end it; return why."""
+        """Wait until the program has ended, and end it where it must be; return why."""
         poller = select.poll()
         poller.register(self.control, select.POLLIN)
         poller.register(self.template.control, select.POLLIN)
         wait = min(request.cpu_seconds / _CORES, request.wall_seconds)
         looks = self.isolation.counted or request.kind == RUNTIME
+        reason = ""
         while True:
-            heard = poller.poll(ceil(1000 * (min(wait, _COUNTING) if looks else wait)))
+            # A program that was killed is waited for, however long the template takes, until the client is gone.
+            heard = poller.poll(None if reason else ceil(1000 * (min(wait, _COUNTING) if looks else wait)))
             if any(descriptor == self.control.fileno() for descriptor, _ in heard):
                 _kill(child)
                 raise ClientGone
             if heard:
-                return ""
+                return reason
             spare = request.cpu_seconds - _cpu_seconds(child)
             left = request.wall_seconds - (time.monotonic() - start)
             if left <= 0:
                 left += _queued_seconds(child)
             if reason := self._reason(spare, left) or _too_large(child, request):
                 _kill(child)
-                return reason
             wait = min(max(spare / _CORES, _SHORTEST_LOOK), left)
 
     def _reason(self, spare: float, left: float) -> str:
