@@ -126,6 +126,16 @@ def test_change_of_the_system_clock_affects_neither_pace_nor_eta(
     assert [(2.0, 40.0)] * 2 == [(row.rate, row.eta) for row in (here, elsewhere)]
 
 
+@pytest.mark.parametrize("jump", [-5 * 3600.0, 300 * 86_400.0])
+def test_change_of_the_system_clock_after_the_last_trial_does_not_affect_the_eta(folder: Path, jump: float) -> None:
+    """The run is on this machine, so its pace is measured with the monotonic clock."""
+    play(folder, Verdict.PASSED, Verdict.FAILED)
+    with held(folder):
+        (row,) = RunWatcher(folder).look(NOW + jump, BOOTED + 60.0).rows
+
+    assert (2.0, 40.0) == (row.rate, row.eta)
+
+
 def test_a_run_that_nobody_submitted_is_finished_when_all_is_done(folder: Path) -> None:
     """Its pace is what it was, however long that is ago."""
     play(folder, *[Verdict.PASSED] * 3)
