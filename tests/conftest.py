@@ -12,6 +12,7 @@ from pkgutil import walk_packages
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import pytest_crmeval
 from pytest_crmeval.ports.crm import Crm
@@ -45,6 +46,11 @@ for variable in (
 ):
     os.environ.pop(variable, None)
 os.environ["COLUMNS"] = "80"  # what is printed is as wide as in a pipe, whoever's terminal it is
+# Property tests try the same examples on every machine, however busy it is.
+settings.register_profile(
+    "crmeval", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("crmeval")
 # `make test &`, `nohup make test`: whoever started us has a signal ignored, and so would all that we start.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:

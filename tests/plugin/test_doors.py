@@ -142,7 +142,7 @@ def test_without_scorers_there_is_no_verdict(project: Project) -> None:
 
 
 def test_hook_of_a_plugin_provides_agents(project: Project) -> None:
-    """``pytest_crmeval_agent`` answers for its own specs, before ours."""
+    """``pytest_crmeval_agent`` answers for its own specs, before ours; the report uses the name of the agent."""
     pytester = project([case("one")])
     pytester.makeconftest(
         """
@@ -155,7 +155,7 @@ def test_hook_of_a_plugin_provides_agents(project: Project) -> None:
 
     pytester.runpytest("--crmeval-agent", "acme:closer", "-n", "1").assert_outcomes(passed=1)
 
-    assert "acme:closer" == report_of(pytester.path)["results"][0]["subject"]
+    assert "half" == report_of(pytester.path)["results"][0]["subject"]
 
 
 @WAYS

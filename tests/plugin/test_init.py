@@ -54,7 +54,7 @@ def test_first_run_passes_and_own_agent_passes_what_it_can(
 @pytest.mark.parametrize("kind", ["questions", "checkpoints"])
 def test_each_file_of_a_new_project_passes_alone(pytester: pytest.Pytester, kind: str) -> None:
     assert main(["init", "."]) == 0
-    assert pytester.runpytest(f"evals/test_{kind}.py").ret == pytest.ExitCode.OK
+    assert pytester.runpytest_subprocess(f"evals/test_{kind}.py").ret == pytest.ExitCode.OK
 
 
 def test_model_is_named_in_settings_and_workflow(

@@ -161,7 +161,7 @@ def test_run_stops_if_the_server_stays_unreachable_and_can_be_resumed(
 
         assert pytest.ExitCode.TESTS_FAILED == run.end(), run.output()
     (summary,) = report_of(breaking.path)["results"]
-    said = "the run was stopped: PostgreSQL was unreachable for 1 s (crmeval_server_wait); "
+    said = "the run was stopped: PostgreSQL was unreachable for 1 s (crmeval_server_wait);"
     assert said in run.output()
     assert 0 == summary["errored"]
     assert COUNT == summary["passed"] + summary["not_run"]
