@@ -179,7 +179,7 @@ def test_cost_of_a_lost_dialogue_is_included_in_the_trial(
     numbers = count(1)
 
     def brain(seen: Seen) -> Answer:
-        if "c05" in str(seen.body) and next(numbers) == 2:  # the second call of that case: its transaction is open
+        if "c05" in seen.last_user_text and next(numbers) == 2:  # the second call: the transaction is open
             with psycopg.connect(own.conninfo, autocommit=True) as connection:
                 connection.execute(
                     "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname ~ 'ahead$'"

@@ -256,7 +256,7 @@ def test_a_report_in_markdown() -> None:
     page = markdown.report_page(replace(AFTER, comparison=compare(AFTER, BEFORE)))
 
     assert page.startswith("## ⚠️ crmeval new: 1 errored: infrastructure failed\n")
-    assert "| crm | oracle | 6 | 4 | 1 | 1 | 0 | 0.800 (0.376 to 0.964) |" in page
+    assert "| crm | oracle (control) | 6 | 4 | 1 | 1 | 0 | 0.800 (0.376 to 0.964) |" in page
     assert "- 1 × failed: state is too low" in page
     assert "### new vs old" in page
     assert "<details open><summary>newly failing in crm: 1</summary>" in page
