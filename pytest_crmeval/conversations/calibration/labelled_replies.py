@@ -31,7 +31,7 @@ class _PlayRecord(Struct, frozen=True, kw_only=True):
 
 
 SEALED = "sealed"
-"""Names of sets that nobody reads while the rules are changed begin with this; all others are open."""
+"""Prefix of the sets that are not read while the rules are changed; all other sets are open."""
 _DECODER = msgspec.json.Decoder(_PlayRecord)
 
 

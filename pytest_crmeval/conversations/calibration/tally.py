@@ -40,8 +40,8 @@ class Miss:
 
     def __str__(self) -> str:
         """Return one line."""
-        told = f"{self.case}, turn {self.turn}: {self.what}"
-        return f"{told} -> {self.reason}" if self.reason else told
+        place = f"{self.case}, turn {self.turn}: {self.what}"
+        return f"{place} -> {self.reason}" if self.reason else place
 
 
 @dataclass(slots=True, kw_only=True)

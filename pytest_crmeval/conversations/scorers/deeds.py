@@ -16,7 +16,7 @@ _ADVERBS = listed(
 _EARLIER = listed("already earlier ago previously originally last yesterday had")
 _AUXILIARIES = listed("is are was were be been had has have it")
 _REASONS = listed("closed canceled sent deleted")
-"""Deeds that are told as the reason why something can't be done."""
+"""Deeds that are given as the reason why something can't be done."""
 _LINKS = listed("for on of from to at with in as under by")
 _DETAILS = listed("details number information info data prefix prefixes field value record")
 _MAIL = listed("message messages email mail reminder invitation confirmation notification copy")
@@ -256,7 +256,7 @@ def _says_nothing_new(sentence: Sentence, facts: TurnFacts) -> str:
 
 
 def _is_false(claim: Claim, facts: TurnFacts) -> bool:  # noqa: PLR0911 (one for each kind of deed)
-    """Whether a deed was not done in the turn; what has been done before may be told in the past tense."""
+    """Whether a deed was not done in the turn; earlier deeds may be mentioned in the past tense."""
     kind, after, now, written = claim.kind, claim.after, claim.form != "past", facts.records.written
     done = {deed for write in written for deed in write.deeds}
     if kind == "outside":
@@ -329,5 +329,7 @@ def _any(facts: TurnFacts, column: str, start: str, *, past: bool) -> bool:
 
 
 def _done(facts: TurnFacts) -> str:
-    told = [f"{facts.records.label(write.key)} was {', '.join(sorted(write.deeds))}" for write in facts.records.written]
-    return ", ".join(told) or "nothing was written"
+    written = [
+        f"{facts.records.label(write.key)} was {', '.join(sorted(write.deeds))}" for write in facts.records.written
+    ]
+    return ", ".join(written) or "nothing was written"
